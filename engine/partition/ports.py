@@ -1,0 +1,157 @@
+"""What does the partition runner need from the world? Four narrow ports, each with one contract suite.
+
+The Kafka adapter, the embedded log and the simulator keep the same promises (tests/adapters/log_contract.py).
+Offsets are positions in one partition of one topic; gaps are normal (Kafka's control records take offsets too).
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from schemas.instant import Instant
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+class Record(Struct, frozen=True, gc=False):
+    """One record as read from a log; `appended_at` is the broker's append time, never a domain time."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    appended_at: Instant
+
+
+class Outgoing(Struct, frozen=True, gc=False):
+    """One record to write; who writes it knows the partition."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class LogError(Exception):
+    """The log refused or did not answer; `retryable` says whether trying again can help."""
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class FencedError(LogError):
+    """A newer owner took the partition: everything held for it is void, and nothing more may be written."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(f"another owner took {topic}[{partition}]", retryable=False)
+        self.topic = topic
+        self.partition = partition
+
+
+class Ownership(Protocol):
+    """The exclusive right to write what partition N of an input topic decides.
+
+    Obtained by `Log.own`, which fences every earlier owner and aborts what it left open.
+    """
+
+    async def commit(self, records: Sequence[Outgoing]) -> None:
+        """Write all records to partition N of their topics, or none of them.
+
+        Returns after the commit is durable. Raises `FencedError` when a newer owner exists and `LogError`
+        for everything else; after any error the ownership is dead and a new one must be taken, because it
+        is not known whether the transaction was committed (the changelog tells).
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give the right back; an open transaction is aborted. Never raises."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads committed records of a fixed set of partitions of one topic, each in offset order."""
+
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+        """Return up to `limit` records, waiting at most `timeout_seconds` for the first one; [] on timeout."""
+        ...
+
+    async def end(self, partition: int) -> int:
+        """Return the offset behind the last record that a committed reader can see now (last stable offset)."""
+        ...
+
+    async def start(self, partition: int) -> int:
+        """Return the offset of the earliest record still held."""
+        ...
+
+    def position(self, partition: int) -> int:
+        """Return the offset of the next record to read. Reaches `end` even where the last slot is a control record."""
+        ...
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Read on from `offset`; an offset before `start` reads from `start`."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reading. Never raises."""
+        ...
+
+
+class Appender(Protocol):
+    """Appends outside transactions, idempotently and in order; used for requests, messages and dead letters."""
+
+    async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
+        """Append the records of one topic partition in order and return their offsets.
+
+        On error nothing, or a prefix, or all of the records may have been appended, never a later one without
+        an earlier one; the appender stays usable. Raises `LogError`; a record over the size limit is
+        `LogError(retryable=False)` and nothing of the call is appended.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Flush and stop. Never raises."""
+        ...
+
+
+class Log(Protocol):
+    """A set of partitioned topics."""
+
+    async def own(self, input_topic: str, partition: int) -> Ownership:
+        """Fence every earlier owner of this partition and return the new ownership."""
+        ...
+
+    async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
+        """Return a committed reader; `start` is the offset in every partition, None means the present end."""
+        ...
+
+    async def appender(self) -> Appender:
+        """Return a new idempotent appender."""
+        ...
+
+    async def partition_count(self, topic: str) -> int:
+        """Return the number of partitions. Raises `LogError` where the topic does not exist."""
+        ...
+
+    async def topic_id(self, topic: str) -> str:
+        """Return the id that the topic keeps for life: a topic deleted and created again has another one."""
+        ...
+
+    async def close(self) -> None:
+        """Release every connection. Never raises."""
+        ...
+
+
+class Clock(Protocol):
+    """Where `now` comes from: chosen once per cycle, and recorded."""
+
+    def now(self) -> Instant:
+        """Return the domain time in milliseconds since 1970 UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on wall time (leases, pacing); a virtual clock moves on instead."""
+        ...
