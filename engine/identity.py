@@ -1,0 +1,37 @@
+"""What is a thing called? Every id is derived, so that deciding again gives the same one."""
+
+from hashlib import blake2b
+from uuid import UUID
+
+PARTITIONS_MAX = 1024
+"""Ids carry their partition in the low digits; 2**53 / 1024 leaves 8.8e12 ids to each partition."""
+
+
+def numbered(counter: int, partition: int) -> int:
+    """Return the internal id of the n-th thing of a partition: positive, below 2**53, unique over all partitions."""
+    return counter * PARTITIONS_MAX + partition
+
+
+def uuid_of(kind: str, internal_id: int) -> str:
+    """Return the uuid (version 8, RFC 9562) of a record of a kind."""
+    return _uuid(f"{kind}/{internal_id}")
+
+
+def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, attempt: int) -> str:
+    """Return the id of one order: the same lead, run, step and attempt always give the same id.
+
+    `step_entered` counts entries into steps within the enrolment, so that a step met again is another order.
+    """
+    return _uuid(f"command/{lead_uuid}/{enrolment}/{step_entered}/{step_id}/{attempt}")
+
+
+def _uuid(name: str) -> str:
+    digest = blake2b(name.encode(), digest_size=16).digest()
+    return str(UUID(int=_as_version_8(int.from_bytes(digest, "big"))))
+
+
+def _as_version_8(number: int) -> int:
+    number &= ~(0xF000 << 64)
+    number |= 8 << 76
+    number &= ~(0xC000 << 48)
+    return number | (0x8000 << 48)

@@ -1,0 +1,62 @@
+"""What must an aggregate offer so that a partition of it can be run, restored, replayed and simulated?"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.partition.draft import Draft
+from schemas.envelope import Envelope
+from schemas.instant import Instant
+from schemas.topics import Topic
+from schemas.wire import Entity, Message
+
+
+class Timer(Struct, frozen=True, order=True, gc=False):
+    """When an entity wants to be woken. Due ones are fired in the order of these fields behind `due_at`."""
+
+    due_at: Instant
+    urgency_class: int
+    priority: float
+    id: int
+    key: str
+
+
+class Aggregate(Protocol):
+    """Pure rules over drafts: no clock, no I/O, no randomness; the same draft and input always give the same result."""
+
+    @property
+    def requests_topic(self) -> Topic:
+        """Where its inputs come from."""
+        ...
+
+    @property
+    def decisions_topic(self) -> Topic:
+        """Where its decisions go."""
+        ...
+
+    @property
+    def state_topic(self) -> Topic:
+        """Its changelog."""
+        ...
+
+    @property
+    def request_types(self) -> Mapping[str, type[Message]]:
+        """The struct of each `ce_type` that it understands."""
+        ...
+
+    def key_of(self, request: Message) -> str:
+        """Return the record key that a request must have come under."""
+        ...
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        """Decide a request. Raises `RefusedError` or `RepeatedError`; anything else that it raises is our fault."""
+        ...
+
+    def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
+        """Decide a timer that is due. Must leave the entity with a later timer, or none."""
+        ...
+
+    def timer(self, key: str, entity: Entity) -> Timer | None:
+        """Return the one timer of an entity, derived from its value, or None."""
+        ...

@@ -1,0 +1,113 @@
+"""What does one decision change? A draft collects it; nothing is true before the runner seals and commits it.
+
+Aggregates read and write entities through the draft only. An entity that is read twice is the same object, so rules can
+pass it around and `put` it once.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from engine.identity import numbered
+from engine.partition.state import State
+from engine.rules import Rules
+from schemas.commands import COMMAND_KINDS, Command, Fence
+from schemas.decisions import Answer, Fact
+from schemas.instant import Instant
+from schemas.requests import REQUEST_TYPES
+from schemas.topics import COMMAND_TOPICS
+from schemas.wire import Entity, Message, to_json
+
+E = TypeVar("E", bound=Entity)
+
+
+class RefusedError(Exception):
+    """The sender's fault: the input changes nothing and is answered with a code of `schemas.problems`."""
+
+    def __init__(self, code: str, detail: str, errors: Mapping[str, list[str]] | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.errors = dict(errors or {})
+
+
+class RepeatedError(Exception):
+    """The input was decided before; it changes nothing and the first answer stands."""
+
+
+class Order(Struct, frozen=True):
+    """A command or fence to write to a topic of the same partition."""
+
+    topic: str
+    key: str
+    id: str
+    value: Message
+
+
+class Letter(Struct, frozen=True):
+    """A message to whoever owns `key` on a requests topic; delivered once, in order, through the outbox."""
+
+    topic: str
+    key: str
+    type: str
+    body: bytes
+
+
+class Draft:
+    """The changes of one decision at one instant."""
+
+    def __init__(self, state: State, *, now: Instant, rules: Rules, partition: int, ids: int, behind: bool = False) -> None:
+        self.now = now
+        self.rules = rules
+        self.behind = behind
+        self.ids = ids
+        self.answer: Answer | None = None
+        self.facts: list[Fact] = []
+        self.orders: list[Order] = []
+        self.letters: list[Letter] = []
+        self.changed: dict[str, Entity | None] = {}
+        self._state = state
+        self._partition = partition
+        self._read: dict[str, Entity | None] = {}
+
+    def get(self, key: str, kind: type[E]) -> E | None:
+        """Return the entity under a key as this draft knows it, or None."""
+        if key in self._read:
+            return self._read[key]  # type: ignore[return-value]
+        entity = self._state.get(key, kind)
+        self._read[key] = entity
+        return entity
+
+    def put(self, key: str, entity: Entity) -> None:
+        """Replace the entity under a key."""
+        self._read[key] = entity
+        self.changed[key] = entity
+
+    def remove(self, key: str) -> None:
+        """Remove the entity under a key."""
+        self._read[key] = None
+        self.changed[key] = None
+
+    def next_id(self) -> int:
+        """Give out the next internal id of this partition."""
+        self.ids += 1
+        return numbered(self.ids, self._partition)
+
+    def fact(self, kind: str, *, lead_id: int | None = None, call_id: int | None = None, **data: Any) -> None:
+        """Record something that is now true, in the past tense."""
+        self.facts.append(Fact(type=kind, lead_id=lead_id, call_id=call_id, data=data))
+
+    def emit(self, command: Command) -> None:
+        """Order a gateway to act."""
+        topic = COMMAND_TOPICS[COMMAND_KINDS[type(command)]].name
+        self.orders.append(Order(topic, command.contact_key, command.command_id, command))
+
+    def fence(self, fence: Fence) -> None:
+        """Stop what was ordered before on every channel of the contact."""
+        for kind, topic in COMMAND_TOPICS.items():
+            self.orders.append(Order(topic.name, fence.contact_key, f"fence/{kind}", fence))
+
+    def send(self, topic: str, key: str, message: Message) -> None:
+        """Send a request to the aggregate that owns `key`, after the commit."""
+        self.letters.append(Letter(topic, key, REQUEST_TYPES[type(message)], to_json(message)))

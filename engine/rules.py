@@ -1,0 +1,108 @@
+"""What do the account records say, as far as a partition has adopted them?
+
+A fold of `accounts.rules`. Readers in the world (intake, the API) hold one too, folded to its present end.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from schemas.records import RECORD_BODIES, ApiKey, Body, Offer, Record, Schedule
+from schemas.wire import from_json
+
+B = TypeVar("B", bound=Body)
+
+
+class Target(Struct, frozen=True):
+    """What a lead token points at."""
+
+    company_id: int
+    kind: str
+    id: int
+
+
+class Rules:
+    """Every record in its newest version, and every version of the schedules, which leads are pinned to."""
+
+    def __init__(self) -> None:
+        self.positions: dict[int, int] = {}
+        self._records: dict[tuple[str, int], Record] = {}
+        self._bodies: dict[tuple[str, int], Body] = {}
+        self._schedules: dict[tuple[int, int], Schedule] = {}
+        self._tokens: dict[str, Target] = {}
+        self._public_keys: dict[str, int] = {}
+
+    def apply(self, partition: int, record: Record) -> None:
+        """Adopt one version of a record, read from a partition of `accounts.rules`; older ones are passed over."""
+        self.positions[partition] = max(self.positions.get(partition, 0), record.sequence)
+        known = self._records.get((record.type, record.id))
+        if known is not None and known.version >= record.version:
+            return
+        body = from_json(bytes(record.body), RECORD_BODIES[record.type])
+        self._forget(record)
+        self._records[record.type, record.id] = record
+        self._bodies[record.type, record.id] = body
+        if isinstance(body, Schedule):
+            self._schedules[record.id, record.version] = body
+        if record.deleted_at is None:
+            self._index(record, body)
+
+    def record(self, record_type: str, record_id: int) -> Record | None:
+        """Return the newest version of a record, deleted ones included, or None."""
+        return self._records.get((record_type, record_id))
+
+    def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
+        """Return the newest body of a live record of a type, or None where there is none or it was deleted."""
+        if record_id is None:
+            return None
+        record = self._records.get((record_type, record_id))
+        if record is None or record.deleted_at is not None:
+            return None
+        body = self._bodies[record_type, record_id]
+        return body if isinstance(body, kind) else None
+
+    def schedule(self, schedule_id: int, version: int) -> Schedule | None:
+        """Return a schedule as it was at a version, deleted or not."""
+        return self._schedules.get((schedule_id, version))
+
+    def target(self, lead_token: str) -> Target | None:
+        """Return what a lead token points at."""
+        return self._tokens.get(lead_token)
+
+    def api_key(self, public_key: str) -> tuple[Record, ApiKey] | None:
+        """Return the record and body of a live API key."""
+        record_id = self._public_keys.get(public_key)
+        if record_id is None:
+            return None
+        body = self._bodies["api_key", record_id]
+        return (self._records["api_key", record_id], body) if isinstance(body, ApiKey) else None
+
+    def records(self, record_type: str, company_id: int) -> list[Record]:
+        """Return a company's live records of a type, oldest first."""
+        return sorted(
+            (
+                record
+                for (kind, _), record in self._records.items()
+                if kind == record_type and record.company_id == company_id and record.deleted_at is None
+            ),
+            key=lambda record: record.id,
+        )
+
+    def _forget(self, record: Record) -> None:
+        old = self._bodies.get((record.type, record.id))
+        if isinstance(old, Offer | Schedule):
+            self._tokens.pop(old.lead_token, None)
+        elif isinstance(old, ApiKey):
+            self._public_keys.pop(old.public_key, None)
+
+    def _index(self, record: Record, body: Body) -> None:
+        if isinstance(body, Offer | Schedule):
+            self._tokens[body.lead_token] = Target(record.company_id, record.type, record.id)
+        elif isinstance(body, ApiKey):
+            self._public_keys[body.public_key] = record.id
+
+
+def decode_rule(value: bytes) -> Record:
+    """Read one record of `accounts.rules`. Raises `msgspec.DecodeError` for bytes that are none."""
+    return msgspec.json.decode(value, type=Record)

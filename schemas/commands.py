@@ -1,0 +1,86 @@
+"""What is a gateway told to do? Orders on `commands.*`: everything needed to act, and when it is too late to act.
+
+`command_id` is a hash of lead, enrolment, step and attempt: a second emission of the same order has the same id, and a
+gateway that claimed the id does not act twice. A fence is written where a queued order must not be carried out any more.
+"""
+
+from typing import Any
+
+from schemas.instant import Instant
+from schemas.wire import Message
+
+
+class Command(Message, frozen=True, kw_only=True, tag_field="type"):
+    """An order about one lead; dropped by the gateway when now > `not_after` or a later fence covers it."""
+
+    command_id: str
+    company_id: int
+    contact_key: str
+    lead_id: int
+    lead_uuid: str
+    step_id: str
+    enrolment: int
+    attempt: int
+    decided_at: Instant
+    not_before: Instant
+    not_after: Instant | None = None
+    urgency_class: int = 3
+    priority: float = 100.0
+
+
+class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
+    """Call `to`; when answered, connect to the buyer (an E.164 number or sip: address) if there is one."""
+
+    to: str
+    from_number: str | None = None
+    call_id: int
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    buyer_number: str | None = None
+    ring_timeout_seconds: int = 30
+    machine: str = "hangup"
+
+
+class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
+    """Text `body` to `to`."""
+
+    to: str
+    from_number: str | None = None
+    body: str
+
+
+class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):
+    """Mail `body` (plain text) to `to`."""
+
+    to: str
+    from_address: str | None = None
+    subject: str
+    body: str
+
+
+class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
+    """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`."""
+
+    outgoing_webhook_id: int
+    webhook_version: int
+    payload: dict[str, Any]
+
+
+class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
+    """From here on, earlier orders of this contact must not be carried out; of these leads only, where any are named."""
+
+    company_id: int
+    contact_key: str
+    reason: str
+    decided_at: Instant
+    lead_ids: tuple[int, ...] = ()
+
+
+Order = PlaceCall | SendSms | SendEmail | PostWebhook | Fence
+
+COMMAND_KINDS: dict[type[Message], str] = {
+    PlaceCall: "call",
+    SendSms: "sms",
+    SendEmail: "email",
+    PostWebhook: "webhook",
+}

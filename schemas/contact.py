@@ -1,0 +1,207 @@
+"""What is remembered about one person at one company? The head of the contact, its leads and its calls.
+
+Each value of state lives under its own key (`schemas.state`) and is replaced whole: a decision carries the values after,
+so that a fold of decisions needs no old rule. `version` rises with every change of an entity, through moves too.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from schemas.instant import Instant
+from schemas.wire import Entity
+
+LeadStatus = Literal[
+    "captured",
+    "queue",
+    "scheduled",
+    "waiting",
+    "running",
+    "success",
+    "completed",
+    "completed_attempted",
+    "completed_connected",
+    "completed_converted",
+    "expired",
+    "exceeded_max_calls",
+    "exceeded_short_calls",
+    "removed",
+    "opt_out",
+    "dnc",
+    "blocked",
+    "failure",
+    "disabled",
+]
+LIVE_STATUSES = frozenset({"captured", "queue", "scheduled", "waiting", "running"})
+"""A lead in one of these is still on its way; every other status is terminal."""
+
+PRIORITY_DEFAULT = 100.0
+"""research/domain.md 3.8: lower goes first, negatives allowed."""
+
+
+class Attempt(Struct, array_like=True, frozen=True):
+    """One entry of the legal ledger of a number: counted from the moment its command was emitted."""
+
+    at: Instant
+    kind: str
+    command_id: str
+
+
+class Head(Entity, kw_only=True):
+    """What is true of the number or address itself, whichever lead it is about.
+
+    `seen` remembers the ids of requests for 24 h (hash -> instant); `disabled_until` closes a channel
+    (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete.
+    """
+
+    company_id: int
+    contact_key: str
+    version: int = 0
+    lead_ids: tuple[int, ...] = ()
+    opted_out_at: Instant | None = None
+    blocked_at: Instant | None = None
+    ledger: tuple[Attempt, ...] = ()
+    seen: dict[str, Instant] = {}
+    disabled_until: dict[str, Instant] = {}
+    last_call_at: Instant | None = None
+    moved: dict[str, str] = {}
+
+
+class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A command on its way: its outcome is awaited until `due_at`. `attempt_id` names a slot or reach request."""
+
+    command_id: str
+    kind: str
+    step_id: str
+    emitted_at: Instant
+    due_at: Instant
+    call_id: int | None = None
+    slot_id: str | None = None
+    counted: bool = False
+    reached_by: str | None = None
+
+
+class Lead(Entity, kw_only=True):
+    """One intent of one person, and where it stands in its schedule.
+
+    `step` is the id of the step to come or in flight (None: before the first plan or after the last), `ending` says that
+    it is an end step; `base_at` is the instant from which the step was planned and `planned_at` the `next_action_at` that
+    lateness is measured from; `wake_at` is the one timer of the lead: the earliest of next action, expiry, outcome
+    timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order.
+    """
+
+    id: int
+    uuid: str
+    company_id: int
+    contact_key: str
+    version: int = 1
+    created_at: Instant
+    updated_at: Instant
+    status: LeadStatus = "queue"
+    status_wait: str | None = None
+    end_status: str | None = None
+    ending: bool = False
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    schedule_version: int | None = None
+    caller_id: str | None = None
+    email: str | None = None
+    columns: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    zones: tuple[str, ...] = ()
+    zone_source: str = "default"
+    states: tuple[str, ...] = ()
+    lead_priority: float = PRIORITY_DEFAULT
+    enrolment: int = 1
+    step: str | None = None
+    step_entered: int = 0
+    retries: dict[str, int] = {}
+    step_attempts: int = 0
+    attempts: int = 0
+    attempts_max: int | None = None
+    flight: Flight | None = None
+    slot_id: str | None = None
+    base_at: Instant | None = None
+    next_action_at: Instant | None = None
+    planned_at: Instant | None = None
+    requested_next_action_at: Instant | None = None
+    reasons: tuple[str, ...] = ()
+    zone_deciding: str | None = None
+    expires_at: Instant | None = None
+    callback_at: Instant | None = None
+    wake_at: Instant | None = None
+    urgency_class: int = 2
+    opt_out: bool = False
+    blocked: bool = False
+    buyer_converted: bool = False
+    offer_converted: bool = False
+    connected: bool = False
+    revenue: float = 0.0
+    payout: float = 0.0
+    buyer_id: int | None = None
+    svc_number: str | None = None
+    sms_number: str | None = None
+    outbound_calls_count: int = 0
+    sms_count: int = 0
+    emails_count: int = 0
+    attempted_call_id: int | None = None
+    connected_call_id: int | None = None
+    first_queued_at: Instant | None = None
+    first_action_at: Instant | None = None
+    last_action_at: Instant | None = None
+    last_call_at: Instant | None = None
+    schedule_ended_at: Instant | None = None
+    schedule_trigger_type: str | None = None
+    failed_channels: tuple[str, ...] = ()
+
+
+class Call(Entity, kw_only=True):
+    """One telephone call, placed or to be placed for a lead (research/domain.md 2.11 lists the columns)."""
+
+    id: int
+    uuid: str
+    company_id: int
+    contact_key: str
+    version: int = 1
+    created_at: Instant
+    updated_at: Instant
+    lead_id: int
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    schedule_action_id: str | None = None
+    command_id: str
+    direction: str = "outbound"
+    origin: str = "schedule"
+    status: str = "initiated"
+    outcome: str | None = None
+    answered_by: str = "unknown"
+    number_called: str
+    from_number: str | None = None
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    attempt_number: int = 1
+    provider: str | None = None
+    provider_ref: str | None = None
+    initiated_at: Instant | None = None
+    ringing_at: Instant | None = None
+    answered_at: Instant | None = None
+    ended_at: Instant | None = None
+    talk_seconds: int = 0
+    detail: str | None = None
+    revenue: float = 0.0
+    payout: float = 0.0
+    buyer_converted: bool = False
+    offer_converted: bool = False
+
+
+class Relay(Entity, kw_only=True):
+    """A command that this contact emitted for a lead of another contact; its outcome is passed on to `reply_to`."""
+
+    command_id: str
+    company_id: int
+    contact_key: str
+    reply_to: str
+    lead_id: int
+    kind: str
+    emitted_at: Instant
+    expires_at: Instant

@@ -1,0 +1,140 @@
+"""What was decided, on what, and why? One record per input of a partition, in order, chained by hash.
+
+The value of a record is the JSON of a `Decision`; `prev` is the digest of the record before it, so a changed or missing
+record shows at the next one. State at any position is the fold of `changes`: no rule has to run to know it.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from schemas.instant import Instant
+from schemas.wire import Message
+
+GENESIS = ""
+"""`prev` of the first decision of a partition."""
+
+
+class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of a decision."""
+
+
+class Cause(Part, frozen=True, kw_only=True):
+    """The input.
+
+    `request`: where it stood and the digest of its bytes. `tick`: the lead (or entity) that was due.
+    `adoption`: the account positions and the versions of code and data that decide from here on.
+
+    `behind` says that the partition had unread requests older than 2 s, so that no contact command might be emitted.
+    """
+
+    kind: Literal["request", "tick", "adoption"]
+    offset: int | None = None
+    digest: str | None = None
+    id: str | None = None
+    type: str | None = None
+    key: str | None = None
+    due_at: Instant | None = None
+    rules: dict[str, int] = {}
+    versions: dict[str, str] = {}
+    behind: bool = False
+
+
+class Answer(Part, frozen=True, kw_only=True):
+    """What the asker is told: an HTTP status, a code of `schemas.problems` where it was refused, and what it is about."""
+
+    status: int
+    code: str | None = None
+    detail: str | None = None
+    errors: dict[str, list[str]] = {}
+    record_type: str | None = None
+    record_id: int | None = None
+    record_ids: tuple[int, ...] = ()
+    dedupe_action: str | None = None
+    extra: dict[str, Any] = {}
+
+
+class Fact(Part, frozen=True, kw_only=True):
+    """Something that is now true, in the past tense (`lead.scheduled`, `command.emitted`); the history of a lead."""
+
+    type: str
+    lead_id: int | None = None
+    call_id: int | None = None
+    data: dict[str, Any] = {}
+
+
+class Change(Part, frozen=True, kw_only=True):
+    """The value of one key of state after the decision; None where it was removed."""
+
+    key: str
+    value: msgspec.Raw | None = None
+
+
+class Emitted(Part, frozen=True, kw_only=True):
+    """A command or fence that was written in the same transaction: its topic, its id and the digest of its bytes."""
+
+    topic: str
+    id: str
+    digest: str
+
+
+class Sent(Part, frozen=True, kw_only=True):
+    """A message to another partition, kept in the outbox under `number` until it was acknowledged."""
+
+    number: int
+    topic: str
+    key: str
+    type: str
+    body: msgspec.Raw
+
+
+class Decision(Message, frozen=True, kw_only=True):
+    """One record of `*.decisions`; `sequence` counts from 1 without gaps in each partition.
+
+    `verdict` is done, refused (the answer says why), repeated (the input was decided before: nothing changed), or failed
+    (deciding raised: `error` says what, nothing changed, the input is in `deadletter`).
+    """
+
+    sequence: int
+    decided_at: Instant
+    prev: str
+    cause: Cause
+    verdict: Literal["done", "refused", "repeated", "failed"] = "done"
+    answer: Answer | None = None
+    facts: tuple[Fact, ...] = ()
+    changes: tuple[Change, ...] = ()
+    commands: tuple[Emitted, ...] = ()
+    messages: tuple[Sent, ...] = ()
+    ids_after: int | None = None
+    sent_after: int | None = None
+    error: str | None = None
+
+
+class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that was decided and is not yet acknowledged; key `__outbox__/number` of the changelog."""
+
+    number: int
+    topic: str
+    key: str
+    type: str
+    body: bytes
+    rules_partition: int | None = None
+    rules_sequence: int = 0
+
+
+class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a partition stands: written to the changelog as `__position__` in every transaction.
+
+    `input_offset` is the next record to read, `sequence` and `chain` those of the last decision, `ids` and `sent` the
+    last id and message number given out, `rules` the adopted position per accounts partition, `decided_at` never goes back.
+    """
+
+    input_offset: int = 0
+    sequence: int = 0
+    chain: str = GENESIS
+    ids: int = 0
+    sent: int = 0
+    decided_at: Instant = 0
+    rules: dict[str, int] = {}
+    versions: dict[str, str] = {}

@@ -1,0 +1,99 @@
+"""What stands around a message? CloudEvents 1.0 attributes as `ce_*` headers (binary mode), the body alone in the value.
+
+Extension attributes of ours (lower-case letters and digits, as CloudEvents asks):
+`ce_stream` and `ce_number`   the numbered stream that this record is part of; the receiver refuses a number it has passed
+`ce_rules`                    `partition:sequence` of the account decisions that the sender had seen
+"""
+
+from msgspec import Struct
+
+from schemas.instant import Instant, to_rfc3339
+
+Headers = tuple[tuple[str, bytes], ...]
+
+ID_LENGTH_MAX = 200
+"""A `ce_id` longer than this is refused: it is remembered per contact for a day."""
+
+
+class Envelope(Struct, frozen=True, kw_only=True, gc=False):
+    """Who says what: `id` is unique per `source`; `type` chooses the struct of the body."""
+
+    id: str
+    type: str
+    source: str
+    time: Instant | None = None
+    subject: str | None = None
+    stream: str | None = None
+    number: int | None = None
+    rules_partition: int | None = None
+    rules_sequence: int = 0
+    traceparent: str | None = None
+
+
+class EnvelopeError(ValueError):
+    """The headers are not a CloudEvents envelope; `str(error)` says what is missing or malformed."""
+
+
+def to_headers(envelope: Envelope) -> Headers:
+    """Return the Kafka headers of an envelope."""
+    headers = [
+        ("ce_specversion", b"1.0"),
+        ("ce_id", envelope.id.encode()),
+        ("ce_type", envelope.type.encode()),
+        ("ce_source", envelope.source.encode()),
+        ("content-type", b"application/json"),
+    ]
+    if envelope.time is not None:
+        headers.append(("ce_time", to_rfc3339(envelope.time).encode()))
+    if envelope.subject is not None:
+        headers.append(("ce_subject", envelope.subject.encode()))
+    if envelope.stream is not None:
+        headers.append(("ce_stream", envelope.stream.encode()))
+        headers.append(("ce_number", b"%d" % (envelope.number or 0)))
+    if envelope.rules_partition is not None:
+        headers.append(("ce_rules", b"%d:%d" % (envelope.rules_partition, envelope.rules_sequence)))
+    if envelope.traceparent is not None:
+        headers.append(("traceparent", envelope.traceparent.encode()))
+    return tuple(headers)
+
+
+def from_headers(headers: Headers) -> Envelope:
+    """Read the envelope of a record. Raises `EnvelopeError` where an attribute is missing or malformed.
+
+    `ce_time` is not read: it is the sender's word about its own clock, and no decision may rest on it.
+    """
+    try:
+        found = {name: value.decode() for name, value in headers}
+    except UnicodeDecodeError as error:
+        raise EnvelopeError("a header is not UTF-8 text") from error
+    missing = [name for name in ("ce_id", "ce_type", "ce_source") if not found.get(name)]
+    if missing:
+        raise EnvelopeError(f"the record has no {' and no '.join(missing)} header")
+    if len(found["ce_id"]) > ID_LENGTH_MAX:
+        raise EnvelopeError(f"ce_id is longer than {ID_LENGTH_MAX} characters")
+    rules_partition, rules_sequence = _rules(found.get("ce_rules"))
+    stream = found.get("ce_stream")
+    return Envelope(
+        id=found["ce_id"],
+        type=found["ce_type"],
+        source=found["ce_source"],
+        subject=found.get("ce_subject"),
+        stream=stream,
+        number=None if stream is None else _number("ce_number", found.get("ce_number", "")),
+        rules_partition=rules_partition,
+        rules_sequence=rules_sequence,
+        traceparent=found.get("traceparent"),
+    )
+
+
+def _rules(text: str | None) -> tuple[int | None, int]:
+    if text is None:
+        return None, 0
+    partition, _, sequence = text.partition(":")
+    return _number("ce_rules", partition), _number("ce_rules", sequence)
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004 - below 2**63
+        raise EnvelopeError(f"{name} is not a whole number")
+    return int(text)

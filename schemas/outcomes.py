@@ -1,0 +1,90 @@
+"""What can come of a contact? A small closed set per channel, and what each one counts for (research/domain.md 2.2).
+
+Scheduling never looks at free text: a provider's own status is mapped to one of these by its gateway.
+"""
+
+from msgspec import Struct
+
+from schemas.instant import HOUR, MINUTE, Instant
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """`counts_attempt`: to `max_contact_attempts`; `counts_legal`: to the ledger of the number (`if_rang` decides by ear).
+
+    `retry_delay` and `retry_max` are the defaults of a `retry` row that leaves them out, in milliseconds and times.
+    """
+
+    good: bool = False
+    connected: bool = False
+    counts_attempt: bool = True
+    counts_legal: bool | None = True
+    retry_delay: Instant = HOUR
+    retry_max: int = 1
+    disables_channel: bool = False
+    opts_out: bool = False
+    call_status: str | None = None
+
+
+NOT_REACHED = Outcome(counts_attempt=False, counts_legal=False)
+
+CALL_OUTCOMES: dict[str, Outcome] = {
+    "connected_human": Outcome(good=True, connected=True, call_status="finished"),
+    "connected_buyer": Outcome(good=True, connected=True, call_status="finished"),
+    "voicemail": Outcome(retry_delay=4 * HOUR, call_status="voicemail"),
+    "no_answer": Outcome(retry_delay=2 * HOUR, call_status="no-answer"),
+    "busy": Outcome(retry_delay=15 * MINUTE, retry_max=3, call_status="busy"),
+    "declined": Outcome(retry_delay=4 * HOUR, call_status="rejected"),
+    "abandoned_by_us": Outcome(retry_delay=72 * HOUR, call_status="no-buyer"),
+    "caller_hung_up": Outcome(call_status="caller-hung-up"),
+    "congestion": Outcome(counts_attempt=False, counts_legal=None, retry_delay=HOUR, call_status="failed"),
+    "invalid_number": Outcome(counts_attempt=False, counts_legal=False, disables_channel=True, call_status="invalid-number"),
+    "canceled": Outcome(counts_attempt=False, counts_legal=None, call_status="canceled"),
+    "not_placed": Outcome(counts_attempt=False, counts_legal=False, call_status="failed"),
+    "opted_out": Outcome(opts_out=True, call_status="opt-out"),
+    "unknown": Outcome(call_status="finished"),
+}
+SMS_OUTCOMES: dict[str, Outcome] = {
+    "accepted": Outcome(good=True),
+    "sent": Outcome(good=True),
+    "delivered": Outcome(good=True),
+    "undelivered": Outcome(retry_delay=HOUR),
+    "failed": Outcome(counts_attempt=False, counts_legal=False, retry_delay=HOUR),
+    "invalid_number": Outcome(counts_attempt=False, counts_legal=False, disables_channel=True),
+    "opted_out": Outcome(counts_attempt=False, counts_legal=False, opts_out=True),
+    "not_placed": NOT_REACHED,
+    "unknown": Outcome(),
+}
+EMAIL_OUTCOMES: dict[str, Outcome] = {
+    "accepted": Outcome(good=True),
+    "delivered": Outcome(good=True),
+    "bounced_hard": Outcome(disables_channel=True),
+    "bounced_soft": Outcome(retry_delay=HOUR),
+    "complained": Outcome(opts_out=True),
+    "unsubscribed": Outcome(opts_out=True),
+    "failed": Outcome(retry_delay=HOUR),
+    "not_placed": NOT_REACHED,
+    "unknown": Outcome(),
+}
+WEBHOOK_OUTCOMES: dict[str, Outcome] = {
+    "accepted": Outcome(good=True),
+    "failed": Outcome(retry_delay=15 * MINUTE),
+    "not_placed": NOT_REACHED,
+    "unknown": Outcome(),
+}
+OUTCOMES: dict[str, dict[str, Outcome]] = {
+    "call": CALL_OUTCOMES,
+    "sms": SMS_OUTCOMES,
+    "email": EMAIL_OUTCOMES,
+    "webhook": WEBHOOK_OUTCOMES,
+}
+
+GATE_OUTCOMES = frozenset({"rejected_at_gate", "expired"})
+"""Said by a gateway instead of an outcome: the command was dropped (fence, or `not_after` passed), nobody was reached."""
+
+OUTCOME_TIMEOUT: dict[str, Instant] = {
+    "call": 4 * HOUR,
+    "sms": 10 * MINUTE,
+    "email": 10 * MINUTE,
+    "webhook": 2 * MINUTE,
+}
+"""How long a lead stays `running` without an outcome (research/domain.md 2.1) before the outcome is `unknown`."""

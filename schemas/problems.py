@@ -1,0 +1,53 @@
+"""What can go wrong for a sender, and what is it called? One catalogue for HTTP, dead letters and recorded answers.
+
+`code` is stable: programs branch on it. The title says what, the detail of each answer says how to mend it.
+"""
+
+from msgspec import Struct
+
+
+class Problem(Struct, frozen=True):
+    """One row: the HTTP status, a title, and whether the same request may succeed later without change."""
+
+    status: int
+    title: str
+    retryable: bool = False
+
+
+PROBLEMS: dict[str, Problem] = {
+    "malformed_json": Problem(400, "The body is not valid JSON"),
+    "malformed_body": Problem(400, "The body cannot be read"),
+    "bad_cursor": Problem(400, "The cursor is not one that a list returned"),
+    "bad_date": Problem(400, "The date cannot be read"),
+    "unauthenticated": Problem(401, "Valid keys are needed"),
+    "forbidden": Problem(403, "These keys may not do this"),
+    "not_found": Problem(404, "There is no such record"),
+    "unknown_lead_token": Problem(404, "There is no such lead token"),
+    "method_not_allowed": Problem(405, "This path does not take this method"),
+    "duplicate_lead": Problem(409, "The lead exists and its schedule refuses duplicates"),
+    "idempotency_conflict": Problem(409, "The Idempotency-Key was used with another body"),
+    "lead_not_live": Problem(409, "The lead has ended"),
+    "version_conflict": Problem(409, "The record was changed in the meantime"),
+    "record_in_use": Problem(409, "Other records refer to this one"),
+    "duplicate_value": Problem(409, "The value is taken"),
+    "deleted": Problem(410, "The record was deleted"),
+    "too_large": Problem(413, "The request is too large"),
+    "unsupported_media_type": Problem(415, "The content type is not one that is read here"),
+    "validation_failed": Problem(422, "Some fields are not valid"),
+    "per_page_requires_cursor": Problem(422, "More than 10 calls a page need a cursor"),
+    "suppressed_contact": Problem(422, "This person must not be contacted"),
+    "quiet_hours": Problem(422, "The law allows no call at this hour"),
+    "frequency_cap": Problem(422, "The law allows no further contact yet"),
+    "schedule_inactive": Problem(422, "The schedule is paused or has no steps"),
+    "invalid_number": Problem(422, "The telephone number is not valid"),
+    "invalid_schedule": Problem(422, "The schedule cannot run as it is"),
+    "not_supported": Problem(422, "This is not available yet"),
+    "unknown_type": Problem(422, "The message type is not known"),
+    "malformed_envelope": Problem(422, "The record has no valid CloudEvents headers"),
+    "wrong_partition": Problem(422, "The record is not in the partition of its key"),
+    "rate_limited": Problem(429, "Too many requests", retryable=True),
+    "internal_error": Problem(500, "Something failed on our side", retryable=True),
+    "decision_failed": Problem(500, "The request could not be decided; it is kept for inspection"),
+    "events_unavailable": Problem(503, "The event log did not acknowledge; nothing was stored", retryable=True),
+    "reads_unavailable": Problem(503, "The database does not answer", retryable=True),
+}

@@ -1,0 +1,210 @@
+"""What does a company manage? Its account records: one struct per type, each version of which schedulers and intake read.
+
+A record is an envelope (`Record`) around a body of its type. Secrets never travel: an API key carries the hash of its
+private half, a webhook's signing secret is derived from the deployment's own key where it is needed.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from schemas.instant import Instant
+from schemas.schedule import Step, Window
+from schemas.wire import Entity
+
+RecordType = Literal[
+    "company",
+    "offer",
+    "schedule",
+    "buyer",
+    "buyer_group",
+    "traffic_source",
+    "number",
+    "outgoing_webhook",
+    "api_key",
+]
+
+
+class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The fields of one record type; fields of a later version are ignored by an earlier one."""
+
+
+class Company(Body, frozen=True, kw_only=True):
+    """A tenant: every other record, lead and call belongs to exactly one."""
+
+    name: str
+    time_zone: str = "UTC"
+    country: str = "US"
+    paused: bool = False
+
+
+class Offer(Body, frozen=True, kw_only=True):
+    """What is being sold; leads sent to its token wait for an inbound call."""
+
+    name: str
+    lead_token: str
+    time_zone: str = "UTC"
+    country: str = "US"
+    paused: bool = False
+    hours_to_expire: int | None = None
+    require_auth: bool = False
+    description: str | None = None
+    buyer_group_ids: tuple[int, ...] = ()
+    buyer_ids: tuple[int, ...] = ()
+
+
+class Schedule(Body, frozen=True, kw_only=True):
+    """Timed actions for a lead; each update is a new version, leads on it keep the version they entered."""
+
+    name: str
+    lead_token: str
+    offer_id: int | None = None
+    description: str | None = None
+    paused: bool = False
+    require_auth: bool = False
+    duplicate_policy: Literal["update", "create", "reject", "restart"] = "update"
+    time_zone: str = "UTC"
+    hours_to_expire: int | None = None
+    max_contact_attempts: int | None = None
+    close_margin_seconds: int = 0
+    on_conversion: Literal["exit", "continue"] = "exit"
+    windows: dict[str, tuple[Window, ...]] = {}
+    steps: tuple[Step, ...] = ()
+    end_steps: tuple[Step, ...] = ()
+
+
+class Buyer(Body, frozen=True, kw_only=True):
+    """Who takes the calls: an E.164 number or a sip: address."""
+
+    name: str
+    number: str
+    user_buyer_id: str | None = None
+    timeout_seconds: int = 30
+    time_zone: str = "UTC"
+    paused: bool = False
+    tier: int = 1
+    weight: int = 1
+    concurrency_cap_limit: int | None = None
+    external_record_id: str | None = None
+
+
+class BuyerGroup(Body, frozen=True, kw_only=True):
+    """Buyers who are dialled together; `concurrency_cap_limit` None means no cap, 0 means closed.
+
+    `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`).
+    """
+
+    name: str
+    buyer_ids: tuple[int, ...] = ()
+    dial_buyers_type: Literal["sequentially", "simultaneously"] = "sequentially"
+    concurrency_cap_limit: int | None = None
+    caps: dict[str, float] = {}
+    weight: int = 1
+    tier: int = 1
+    time_zone: str = "UTC"
+    paused: bool = False
+    paused_at: Instant | None = None
+    unpaused_at: Instant | None = None
+    paused_by_user_id: int | None = None
+    description: str | None = None
+    external_record_id: str | None = None
+
+
+class TrafficSource(Body, frozen=True, kw_only=True):
+    """Who sends the leads."""
+
+    name: str
+    user_traffic_source_id: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    company_name: str | None = None
+    paused: bool = False
+    external_record_id: str | None = None
+
+
+class Number(Body, frozen=True, kw_only=True):
+    """A telephone number of the company's own, to call and text from."""
+
+    number: str
+    offer_id: int | None = None
+    voice: bool = True
+    sms: bool = True
+    paused: bool = False
+    external_record_id: str | None = None
+
+
+class OutgoingWebhook(Body, frozen=True, kw_only=True):
+    """Where a webhook step posts to; the signing secret is derived from the deployment's key and `secret_generation`."""
+
+    name: str
+    url: str
+    method: Literal["POST", "PUT"] = "POST"
+    headers: dict[str, str] = {}
+    body_template: str | None = None
+    secret_generation: int = 1
+    paused: bool = False
+
+
+class ApiKey(Body, frozen=True, kw_only=True):
+    """Credentials for HTTP Basic: only the SHA-256 of the private key is ever stored."""
+
+    name: str
+    public_key: str
+    private_key_sha256: str
+    scopes: tuple[str, ...] = ("*",)
+    ip_allow_list: tuple[str, ...] = ()
+    expires_at: Instant | None = None
+    revoked_at: Instant | None = None
+
+
+RECORD_BODIES: dict[str, type[Body]] = {
+    "company": Company,
+    "offer": Offer,
+    "schedule": Schedule,
+    "buyer": Buyer,
+    "buyer_group": BuyerGroup,
+    "traffic_source": TrafficSource,
+    "number": Number,
+    "outgoing_webhook": OutgoingWebhook,
+    "api_key": ApiKey,
+}
+
+
+class Record(Entity, kw_only=True):
+    """One version of one record. `sequence` is the account decision that made it; a deleted one keeps its last body."""
+
+    type: str
+    id: int
+    uuid: str
+    company_id: int
+    version: int
+    sequence: int = 0
+    created_at: Instant
+    updated_at: Instant
+    user_updated_at: Instant | None = None
+    deleted_at: Instant | None = None
+    body: msgspec.Raw
+
+
+def rules_key(record: Record) -> str:
+    """Return the key of a record version on `accounts.rules`: no version replaces another."""
+    return f"{record.type}/{record.id}@{record.version}"
+
+
+__all__ = [
+    "RECORD_BODIES",
+    "ApiKey",
+    "Body",
+    "Buyer",
+    "BuyerGroup",
+    "Company",
+    "Number",
+    "Offer",
+    "OutgoingWebhook",
+    "Record",
+    "RecordType",
+    "Schedule",
+    "TrafficSource",
+    "rules_key",
+]
