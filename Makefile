@@ -1,0 +1,38 @@
+# What can be done here? `make` answers, one sentence a target.
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+ONLY ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test lint format bench lock
+
+help:  ## Say what each target does.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
+	@deploy/install.sh "$(PYTHON)"
+
+up: install  ## Run everything on this machine: broker, database, all roles, a demo company (ARGS="--port 9000").
+	@$(BIN)/leadclock up $(ARGS)
+
+test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
+	@$(BIN)/pytest $(ARGS)
+
+lint: install  ## Check style, format, types and the direction of imports, changing nothing.
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: install  ## Bring every file into the one format, and mend what the linter can mend by itself.
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: install  ## Measure against bare baselines in the same run (ONLY=name runs one row); also as .leadclock/bench.json.
+	@$(BIN)/leadclock bench $(if $(ONLY),--only $(ONLY))
+
+lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.
+	@deploy/lock.sh "$(PYTHON)"

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# How does a fresh checkout become one that runs? A virtual environment with the pinned packages, then Kafka's jars.
+# Repeatable: a stamp inside the environment names what it was made from, so a second run does nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. deploy/python.sh
+
+wanted_python=${1:-}
+venv=.venv
+stamp=$venv/.installed-from
+
+python_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || true; }
+
+# The folder is part of the stamp because scripts in an environment name their interpreter by its full path.
+sources() { pwd; python_of "$venv/bin/python"; cksum deploy/requirements-dev.lock pyproject.toml; }
+
+is_current() {
+    [ -x "$venv/bin/python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sources)" ] || return 1
+    [ -z "$wanted_python" ] || [ "$(python_of "$wanted_python")" = "$(python_of "$venv/bin/python")" ]
+}
+
+create() {
+    local python
+    python=$(fitting_python "$wanted_python")
+    if [ "$(python_of "$venv/bin/python")" != "$(python_of "$python")" ] || [ "$(head -1 "$stamp" 2>/dev/null)" != "$(pwd)" ]; then
+        "$python" -m venv --clear "$venv" || {
+            echo "$python cannot make a virtual environment; install its venv module (Debian: python3-venv) or choose another with PYTHON=." >&2
+            exit 1
+        }
+    fi
+    rm -f "$stamp"
+    echo "Installing the pinned packages into $venv with Python $(python_of "$venv/bin/python"); this takes about a minute."
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+    sources >"$stamp"
+}
+
+is_current || create
+# Never fails: without a broker of its own leadclock still runs, and this says so in one sentence.
+"$venv/bin/python" -m adapters.local.jars
