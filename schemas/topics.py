@@ -83,7 +83,6 @@ DEADLETTER = Topic(
     key="original key",
     content="raw bytes, where they came from, and why",
     retention_ms=90 * DAY_MS,
-    aligned=False,
 )
 
 TOPICS: tuple[Topic, ...] = (

@@ -4,12 +4,16 @@ The Kafka adapter, the embedded log and the simulator keep the same promises (te
 Offsets are positions in one partition of one topic; gaps are normal (Kafka's control records take offsets too).
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
+from schemas.decisions import OutboxEntry
 from schemas.instant import Instant
+from schemas.records import Record as SchemaRecord
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -146,12 +150,73 @@ class Log(Protocol):
 
 
 class Clock(Protocol):
-    """Where `now` comes from: chosen once per cycle, and recorded."""
+    """Where `now` comes from: chosen once per cycle, and recorded. Waits, leases and lag run on wall time."""
 
     def now(self) -> Instant:
         """Return the domain time in milliseconds since 1970 UTC."""
         ...
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait on wall time (leases, pacing); a virtual clock moves on instead."""
+    def monotonic(self) -> float:
+        """Return wall seconds that never go back; only differences mean something."""
         ...
+
+    def seconds_until(self, instant: Instant) -> float:
+        """Return the wall seconds until a domain instant; negative once it has passed."""
+        ...
+
+    def agrees(self, appended_at: Instant | None) -> bool:
+        """Tell whether this clock can be trusted: wall time, monotonic time and a broker's append time are near each other."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on wall time; a virtual clock moves on instead."""
+        ...
+
+
+class RulesFeed(Protocol):
+    """`accounts.rules` as one process has read it: shared by all its partitions, which adopt from it at their own pace."""
+
+    @property
+    def entries(self) -> Sequence[tuple[int, SchemaRecord]]:
+        """Every record version read so far with its accounts partition, oldest first; only ever appended to."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read to the end that the topic has now. Raises `LogError`."""
+        ...
+
+
+class Outbox(Protocol):
+    """Delivers decided messages to other partitions: in number order, again until acknowledged."""
+
+    def offer(self, entries: Sequence[OutboxEntry]) -> None:
+        """Take over entries whose decision is committed; offering one again is harmless."""
+        ...
+
+    def delivered(self) -> list[int]:
+        """Return the numbers acknowledged since the last call."""
+        ...
+
+    async def close(self) -> None:
+        """Stop delivering. Never raises."""
+        ...
+
+
+class Snapshots(Protocol):
+    """Keeps copies of a partition's state on local disk; deleting all of them is always safe."""
+
+    def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
+        """Return the slices of the newest whole snapshot of this topic begun after an instant, or None."""
+        ...
+
+    async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
+        """Write a snapshot slice by slice, giving way between slices; it replaces the former one at once when whole."""
+        ...
+
+
+class Snapshot(Struct, frozen=True):
+    """A slice of a snapshot: the changelog offset at which it was begun, and packed values under their keys."""
+
+    begun_at: Instant
+    offset: int
+    items: list[tuple[str, bytes]]

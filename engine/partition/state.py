@@ -1,7 +1,7 @@
 """What does a partition know? Packed values under keys; what a running cycle decided lies on top until it is committed."""
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,7 +10,7 @@ from schemas.wire import Entity
 
 E = TypeVar("E", bound=Entity)
 
-_DECODERS: dict[type[Entity], msgspec.msgpack.Decoder[Entity]] = {}
+_DECODERS: dict[type[Entity], msgspec.msgpack.Decoder[Any]] = {}
 
 
 class State:
@@ -32,6 +32,10 @@ class State:
         """Return the packed value of a key, or None."""
         if key in self._pending:
             return self._pending[key]
+        return self._committed.get(key)
+
+    def committed(self, key: str) -> bytes | None:
+        """Return the packed value of a key as of the last commit, or None."""
         return self._committed.get(key)
 
     def set(self, key: str, packed: bytes | None) -> None:
@@ -71,8 +75,8 @@ def unpack(packed: bytes, kind: type[E]) -> E:
     """Decode a packed value of a known kind."""
     decoder = _DECODERS.get(kind)
     if decoder is None:
-        decoder = _DECODERS[kind] = msgspec.msgpack.Decoder(kind)  # type: ignore[assignment]
-    return decoder.decode(packed)
+        decoder = _DECODERS[kind] = msgspec.msgpack.Decoder(kind)
+    return decoder.decode(packed)  # type: ignore[no-any-return]
 
 
 def unpack_any(key: str, packed: bytes) -> Entity:

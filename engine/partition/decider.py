@@ -1,0 +1,288 @@
+"""What is decided on one input? The same code for the running partition, the auditor and the simulator.
+
+An input is a record of the requests topic, a timer that is due, or newer rules. Each gives exactly one decision,
+whatever it holds: an input that cannot be read is refused, one on which deciding raises is recorded as failed; both are dead-lettered.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from engine.partition.aggregate import Aggregate
+from engine.partition.draft import Draft, Letter, Order, RefusedError, RepeatedError
+from engine.partition.ports import Outgoing, Record
+from engine.partition.state import State
+from engine.rules import Rules
+from schemas import records
+from schemas.decisions import Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Sent
+from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
+from schemas.instant import Instant
+from schemas.problems import PROBLEMS
+from schemas.state import Stream, stream_key
+from schemas.topics import ACCOUNTS_RULES, DEADLETTER, RECORD_BYTES_MAX
+from schemas.wire import Entity, Message, digest, to_json, to_pack
+
+ERROR_LENGTH_MAX = 500
+"""Of the text of an unexpected error: enough to find the line, too little to carry somebody's data."""
+
+
+Changes = tuple[tuple[str, Entity | None], ...]
+
+
+class Sealed(Struct, frozen=True):
+    """One decision, ready to be committed; `records` go to the partition of the same number."""
+
+    decision: Decision
+    value: bytes
+    records: tuple[Outgoing, ...]
+    entries: tuple[OutboxEntry, ...]
+    changes: Changes
+
+
+class _RefusedInputError(Exception):
+    """The record itself cannot be decided on; it goes to the dead letters as well."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class Decider:
+    """Decides the inputs of one partition in order; `position` and the pending state move on with each decision."""
+
+    def __init__(self, aggregate: Aggregate, partition: int, state: State, rules: Rules, position: Position) -> None:
+        self.aggregate = aggregate
+        self.partition = partition
+        self.state = state
+        self.rules = rules
+        self.position = position
+        self._decoders = {
+            name: msgspec.json.Decoder(kind) for name, kind in aggregate.request_types.items()
+        }  # strict: numbers in text are refused
+
+    def request(self, record: Record, now: Instant, *, behind: bool = False) -> Sealed:
+        """Decide one record of the requests topic."""
+        envelope: Envelope | None = None
+        cause = Cause(kind="request", offset=record.offset, digest=_digest(record), behind=behind)
+        try:
+            envelope, request = self._read(record)
+        except _RefusedInputError as refusal:
+            cause = msgspec.structs.replace(cause, **_named(record))
+            answer = refused(refusal.code, str(refusal))
+            return self._seal(cause, now, "refused", answer=answer, dead=dead_letter(record, refusal.code, str(refusal)))
+        cause = msgspec.structs.replace(cause, id=envelope.id, type=envelope.type)
+        if self._is_repeat(envelope):
+            return self._seal(cause, now, "repeated")
+        asked = envelope
+        return self._run(
+            cause,
+            now,
+            lambda draft: self.aggregate.decide(draft, request, asked),
+            behind=behind,
+            record=record,
+            mark=_mark(envelope, now),
+        )
+
+    def tick(self, key: str, due_at: Instant, now: Instant, *, behind: bool = False) -> Sealed:
+        """Decide a timer that is due."""
+        cause = Cause(kind="tick", key=key, due_at=due_at, behind=behind)
+        return self._run(cause, now, lambda draft: self.aggregate.wake(draft, key, due_at), behind=behind)
+
+    def adoption(self, entries: Iterable[tuple[int, records.Record]], versions: Mapping[str, str], now: Instant) -> Sealed:
+        """Take newer rules, or newer versions of code and data, from here on."""
+        for partition, record in entries:
+            self.rules.apply(partition, record)
+        positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
+        return self._seal(Cause(kind="adoption", rules=positions, versions=dict(versions)), now, "done")
+
+    def _read(self, record: Record) -> tuple[Envelope, Message]:
+        try:
+            envelope = from_headers(record.headers)
+        except EnvelopeError as error:
+            raise _RefusedInputError("malformed_envelope", str(error)) from error
+        decoder = self._decoders.get(envelope.type)
+        if decoder is None:
+            raise _RefusedInputError("unknown_type", f"{envelope.type[:100]!r} is not a type that is decided here")
+        try:
+            request: Message = decoder.decode(record.value or b"")
+        except msgspec.ValidationError as error:
+            raise _RefusedInputError("validation_failed", str(error)[:ERROR_LENGTH_MAX]) from error
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise _RefusedInputError("malformed_json", str(error)[:ERROR_LENGTH_MAX]) from error
+        if self.aggregate.key_of(request).encode() != record.key:
+            raise _RefusedInputError("wrong_partition", "the key of the record is not the one that its body says")
+        return envelope, request
+
+    def _is_repeat(self, envelope: Envelope) -> bool:
+        if envelope.stream is None:
+            return False
+        mark = self.state.get(stream_key(envelope.stream), Stream)
+        return mark is not None and (envelope.number or 0) <= mark.number
+
+    def _run(
+        self,
+        cause: Cause,
+        now: Instant,
+        rule: Callable[[Draft], None],
+        *,
+        behind: bool,
+        record: Record | None = None,
+        mark: Changes = (),
+    ) -> Sealed:
+        draft = self._draft(now, behind=behind)
+        try:
+            rule(draft)
+            return self._seal(cause, now, "done", draft=draft, answer=draft.answer, mark=mark)
+        except RefusedError as refusal:
+            answer = refused(refusal.code, refusal.detail, refusal.errors)
+            return self._seal(cause, now, "refused", answer=answer, mark=mark)
+        except RepeatedError:
+            return self._seal(cause, now, "repeated", mark=mark)
+        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: recorded, and the partition goes on
+            text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
+            answer = refused("decision_failed", "The request is kept among the dead letters; it changed nothing.")
+            dead = None if record is None else dead_letter(record, "decision_failed", text)
+            return self._seal(cause, now, "failed", answer=answer, error=text, dead=dead, mark=mark)
+
+    def _draft(self, now: Instant, *, behind: bool) -> Draft:
+        return Draft(self.state, now=now, rules=self.rules, partition=self.partition, ids=self.position.ids, behind=behind)
+
+    def _seal(
+        self,
+        cause: Cause,
+        now: Instant,
+        verdict: str,
+        *,
+        draft: Draft | None = None,
+        answer: Answer | None = None,
+        error: str | None = None,
+        dead: Outgoing | None = None,
+        mark: Changes = (),
+    ) -> Sealed:
+        position = self.position
+        sequence = position.sequence + 1
+        changed = mark if draft is None else (*draft.changed.items(), *mark)
+        for _, entity in changed:
+            if isinstance(entity, records.Record):
+                entity.sequence = sequence
+        entries = () if draft is None else _entries(draft.letters, position.sent)
+        orders = () if draft is None else tuple(_order(order) for order in draft.orders)
+        decision = Decision(
+            sequence=sequence,
+            decided_at=now,
+            prev=position.chain,
+            cause=cause,
+            verdict=verdict,  # type: ignore[arg-type]
+            answer=answer,
+            facts=() if draft is None else tuple(draft.facts),
+            changes=tuple(
+                Change(key=key, value=None if entity is None else msgspec.Raw(to_json(entity))) for key, entity in changed
+            ),
+            commands=tuple(emitted for emitted, _ in orders),
+            messages=tuple(
+                Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
+                for entry in entries
+            ),
+            ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
+            sent_after=entries[-1].number if entries else None,
+            error=error,
+        )
+        value = to_json(decision)
+        if len(value) > RECORD_BYTES_MAX:
+            raise DecisionTooLargeError(len(value))
+        written = [Outgoing(self.aggregate.decisions_topic.name, _decision_key(cause, decision), value)]
+        written += [outgoing for _, outgoing in orders]
+        written += [
+            Outgoing(ACCOUNTS_RULES.name, records.rules_key(entity).encode(), to_json(entity))
+            for _, entity in changed
+            if isinstance(entity, records.Record)
+        ]
+        if dead is not None:
+            written.append(dead)
+        packed = [(key, None if entity is None else to_pack(entity)) for key, entity in changed]
+        for key, data in packed:  # only now: nothing that can raise may leave half a decision behind
+            self.state.set(key, data)
+        self.position = advanced(position, decision, value)
+        return Sealed(decision, value, tuple(written), entries, changed)
+
+
+class DecisionTooLargeError(Exception):
+    """A decision would not fit into one record; its input is recorded as failed."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(f"the decision has {size_bytes} bytes; {RECORD_BYTES_MAX} is the most that one record holds")
+
+
+def advanced(position: Position, decision: Decision, value: bytes) -> Position:
+    """Return where a partition stands after a decision."""
+    cause = decision.cause
+    return Position(
+        input_offset=position.input_offset if cause.offset is None else cause.offset + 1,
+        sequence=decision.sequence,
+        chain=digest(value),
+        ids=position.ids if decision.ids_after is None else decision.ids_after,
+        sent=position.sent if decision.sent_after is None else decision.sent_after,
+        decided_at=decision.decided_at,
+        rules=cause.rules if cause.kind == "adoption" else position.rules,
+        versions=cause.versions if cause.kind == "adoption" else position.versions,
+    )
+
+
+def refused(code: str, detail: str, errors: Mapping[str, list[str]] | None = None) -> Answer:
+    """Return the answer to a refused request."""
+    return Answer(status=PROBLEMS[code].status, code=code, detail=detail, errors=dict(errors or {}))
+
+
+def _mark(envelope: Envelope, now: Instant) -> Changes:
+    """Return the change that makes a later delivery of the same number a repeat, whatever is decided on this one."""
+    if envelope.stream is None:
+        return ()
+    return ((stream_key(envelope.stream), Stream(number=envelope.number or 0, updated_at=now)),)
+
+
+def _digest(record: Record) -> str:
+    parts = [record.key or b"", record.value or b""]
+    for name, value in record.headers:
+        parts += [name.encode(), value]
+    return digest(*parts)
+
+
+def _named(record: Record) -> dict[str, Any]:
+    """Return the id and type of a record whose envelope or body is bad, as far as they can be read."""
+    found = {name: value[:200].decode(errors="replace") for name, value in record.headers if name in {"ce_id", "ce_type"}}
+    return {"id": found.get("ce_id"), "type": found.get("ce_type")}
+
+
+def dead_letter(record: Record, code: str, detail: str) -> Outgoing:
+    """Return the dead letter of a record: its bytes as they were, and in headers where it came from and why."""
+    headers = (
+        ("dl_code", code.encode()),
+        ("dl_detail", detail[:ERROR_LENGTH_MAX].encode()),
+        ("dl_topic", record.topic.encode()),
+        ("dl_partition", b"%d" % record.partition),
+        ("dl_offset", b"%d" % record.offset),
+    )
+    return Outgoing(DEADLETTER.name, record.key, record.value, record.headers + headers)
+
+
+def _entries(letters: Iterable[Letter], sent: int) -> tuple[OutboxEntry, ...]:
+    return tuple(
+        OutboxEntry(number=number, topic=letter.topic, key=letter.key, type=letter.type, body=letter.body)
+        for number, letter in enumerate(letters, start=sent + 1)
+    )
+
+
+def _order(order: Order) -> tuple[Emitted, Outgoing]:
+    value = to_json(order.value)
+    headers = to_headers(Envelope(id=order.id, type=str(order.value.__struct_config__.tag), source="/scheduler"))
+    outgoing = Outgoing(order.topic, order.key.encode(), value, headers)
+    return Emitted(topic=order.topic, id=order.id, digest=digest(value)), outgoing
+
+
+def _decision_key(cause: Cause, decision: Decision) -> bytes | None:
+    """Return the key of the first entity that changed: what log compaction and viewers group by."""
+    if cause.key is not None:
+        return cause.key.encode()
+    return decision.changes[0].key.encode() if decision.changes else None

@@ -1,0 +1,451 @@
+"""How does one partition live? Own, restore, then cycle: read, decide, fire what is due, commit all of it or nothing.
+
+State in memory changes only after a commit. Any error kills the ownership; `open` takes a new one and reads what was
+committed since from the changelog, so it does not matter whether the transaction in doubt was committed.
+The order of inputs is theirs in the log; timers come after them, most urgent first.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from engine.partition.aggregate import Aggregate, Timer
+from engine.partition.decider import Decider, Sealed
+from engine.partition.ports import (
+    Clock,
+    Log,
+    LogError,
+    Outbox,
+    Outgoing,
+    Ownership,
+    Reader,
+    Record,
+    RulesFeed,
+    Snapshot,
+    Snapshots,
+)
+from engine.partition.state import State, unpack_any
+from engine.partition.timers import TimerQueue
+from engine.rules import Rules
+from schemas.decisions import OutboxEntry, Position
+from schemas.envelope import EnvelopeError, from_headers
+from schemas.instant import HOUR, Instant
+from schemas.records import Record as RuleRecord
+from schemas.state import OUTBOX_PREFIX, POSITION_KEY
+from schemas.topics import TOMBSTONE_RETENTION_MS
+from schemas.wire import to_pack
+
+RESTORE_BATCH = 5_000
+RESTORE_STALLS_MAX = 30
+"""Empty polls of a second each before a restore is given up and begun again."""
+
+SNAPSHOT_SLICE = 2_000
+"""Values per slice: about 2 ms of work between two chances for the cycle to run."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The bounds of a cycle."""
+
+    inputs_max: int = 2_000
+    timers_max: int = 1_000
+    commit_gap_seconds: float = 0.05
+    """Back-to-back aiokafka transactions wait 20 ms for the last one; with 50 ms between them they do not."""
+    idle_poll_seconds: float = 0.5
+    behind_seconds: float = 2.0
+    """Requests unread for longer than this stop contact commands (an opt-out may be among them)."""
+    sample_gap_seconds: float = 0.5
+    records_bytes_max: int = 8_000_000
+    """Per transaction: a cycle stops reading decisions beyond it, so that a commit stays well below its deadline."""
+    unacknowledged_max: int = 1_000
+    """Acknowledged outbox entries that wait for a transaction to be removed in; beyond it one is made for them."""
+
+
+class Names(Struct, frozen=True):
+    """How topics are called in this deployment: every name behind one prefix, which is empty by default."""
+
+    prefix: str = ""
+
+    def of(self, name: str) -> str:
+        """Return the deployed name of a topic of `schemas.topics`."""
+        return self.prefix + name
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What one cycle did; for logs and metrics, once per transaction."""
+
+    decisions: Sequence[Sealed] = ()
+    inputs: int = 0
+    ticks: int = 0
+    behind: bool = False
+    commit_seconds: float = 0.0
+    input_offset: int = 0
+
+
+class Runner:
+    """One partition of one aggregate. `open` before `cycle`; after any error of `cycle`, `open` again or `close`."""
+
+    def __init__(
+        self,
+        aggregate: Aggregate,
+        partition: int,
+        *,
+        log: Log,
+        clock: Clock,
+        outbox: Callable[[str], Outbox],
+        versions: Mapping[str, str],
+        rules_feed: RulesFeed | None = None,
+        snapshots: Snapshots | None = None,
+        names: Names = Names(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
+        self.aggregate = aggregate
+        self.partition = partition
+        self.state = State()
+        self._log = log
+        self._clock = clock
+        self._make_outbox = outbox
+        self._versions = dict(versions)
+        self._feed = rules_feed
+        self._snapshots = snapshots
+        self._names = names
+        self._limits = limits
+        self._position = Position()
+        self._changelog_offset = 0
+        self._rules = Rules()
+        self._feed_index = 0
+        self._unadopted: list[tuple[int, RuleRecord]] = []
+        self._timers = TimerQueue(self._timer_of)
+        self._outbox: Outbox | None = None
+        self._entries: dict[int, OutboxEntry] = {}
+        self._acknowledged: list[int] = []
+        self._ownership: Ownership | None = None
+        self._reader: Reader | None = None
+        self._takeover_end = 0
+        self._samples: deque[tuple[float, int]] = deque(maxlen=16)
+        self._last_commit = float("-inf")
+        self._appended_at: Instant | None = None
+        self.topic_id = ""
+
+    @property
+    def position(self) -> Position:
+        """Where the partition stands: the last committed position."""
+        return self._position
+
+    @property
+    def outbox_pending(self) -> int:
+        """How many committed messages are not acknowledged yet."""
+        return len(self._entries)
+
+    @property
+    def next_due_at(self) -> Instant | None:
+        """When the next timer comes up."""
+        return self._timers.next_due_at()
+
+    async def open(self) -> None:
+        """Take the partition: fence the former owner, restore what was committed, go to the next input."""
+        await self._drop()
+        input_topic = self._names.of(self.aggregate.requests_topic.name)
+        self._ownership = await self._log.own(input_topic, self.partition)
+        self.topic_id = await self._log.topic_id(self._names.of(self.aggregate.state_topic.name))
+        await self._restore()
+        if self._feed is not None:
+            await self._restore_rules(self._feed)
+        self._reader = await self._log.reader(input_topic, [self.partition])
+        await self._reader.seek(self.partition, self._position.input_offset)
+        self._takeover_end = await self._reader.end(self.partition)
+        self._samples.clear()
+        if self._outbox is None:
+            self._outbox = self._make_outbox(self._stream())
+        self._outbox.offer(list(self._entries.values()))
+
+    async def close(self) -> None:
+        """Let the partition go. Never raises."""
+        await self._drop()
+        if self._outbox is not None:
+            await self._outbox.close()
+            self._outbox = None
+
+    async def cycle(self) -> Report:
+        """Read, decide, fire, commit; waits where there is nothing to do. Raises `LogError`, `FencedError`."""
+        if self._reader is None or self._ownership is None:
+            raise LogError("the partition is not open")
+        await self._pace()
+        records = await self._reader.poll(limit=self._limits.inputs_max, timeout_seconds=self._patience())
+        await self._sample(self._reader)
+        if records:
+            self._appended_at = records[-1].appended_at
+        now = max(self._clock.now(), self._position.decided_at)
+        behind = self._is_behind(self._reader)
+        sealed: list[Sealed] = []
+        decider = Decider(self.aggregate, self.partition, self.state, self._rules, self._position)
+        try:
+            done = await self._decide(decider, records, now, sealed, behind=behind)
+            ticks = [] if behind or done < len(records) else self._fire(decider, now, sealed)
+            seconds = await self._commit(self._ownership, decider, sealed)
+        except BaseException:
+            self.state.rollback()
+            raise
+        if done < len(records):
+            await self._reader.seek(self.partition, self._position.input_offset)
+        return Report(
+            decisions=sealed,
+            inputs=done,
+            ticks=len(ticks),
+            behind=behind,
+            commit_seconds=seconds,
+            input_offset=self._position.input_offset,
+        )
+
+    async def begin_snapshot(self) -> Iterator[Snapshot]:
+        """Return the slices of a snapshot that begins now; call it between two cycles, write the slices while they run on.
+
+        Later slices may hold values newer than the offset; reading the changelog from there makes them right, because
+        every record of it holds a whole value. What only the runner knows stands in the first slice.
+        """
+        reader = await self._changelog(start=self._changelog_offset)
+        try:
+            self._changelog_offset = await reader.end(self.partition)
+        finally:
+            await reader.close()
+        begun_at, offset = self._clock.now(), self._changelog_offset
+        own = [(POSITION_KEY, to_pack(self._position))]
+        own += [(f"{OUTBOX_PREFIX}{number}", to_pack(entry)) for number, entry in self._entries.items()]
+        keys = [key for key, _ in self.state.items()]
+
+        def slices() -> Iterator[Snapshot]:
+            yield Snapshot(begun_at, offset, own)
+            for start in range(0, len(keys), SNAPSHOT_SLICE):
+                values = ((key, self.state.committed(key)) for key in keys[start : start + SNAPSHOT_SLICE])
+                yield Snapshot(begun_at, offset, [(key, value) for key, value in values if value is not None])
+
+        return slices()
+
+    # -- one cycle -----------------------------------------------------------------------------------------------------
+
+    async def _decide(
+        self, decider: Decider, records: Sequence[Record], now: Instant, sealed: list[Sealed], *, behind: bool
+    ) -> int:
+        """Decide the records in order; return how many fitted into the transaction."""
+        self._adopt(decider, now, sealed)
+        size = 0
+        for index, record in enumerate(records):
+            await self._catch_up(decider, record, now, sealed)
+            decision = decider.request(record, now, behind=behind)
+            sealed.append(decision)
+            size += len(decision.value)
+            if size > self._limits.records_bytes_max:
+                return index + 1
+        return len(records)
+
+    def _fire(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> list[Timer]:
+        due = self._timers.pop_due(now, self._limits.timers_max)
+        for index, timer in enumerate(due):
+            try:
+                sealed.append(decider.tick(timer.key, timer.due_at, now))
+            except BaseException:
+                self._timers.give_back(due[index:])
+                raise
+        return due
+
+    async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed]) -> float:
+        assert self._outbox is not None  # noqa: S101 - opened with the reader
+        self._acknowledged += [number for number in self._outbox.delivered() if number in self._entries]
+        if not sealed and len(self._acknowledged) < self._limits.unacknowledged_max:
+            return 0.0
+        started = self._clock.monotonic()
+        await ownership.commit(self._transaction(decider.position, sealed))
+        self._last_commit = self._clock.monotonic()
+        self._settle(decider.position, sealed)
+        return self._last_commit - started
+
+    def _transaction(self, position: Position, sealed: list[Sealed]) -> list[Outgoing]:
+        changelog = self._names.of(self.aggregate.state_topic.name)
+        records = [
+            msgspec.structs.replace(record, topic=self._names.of(record.topic)) if self._names.prefix else record
+            for one in sealed
+            for record in one.records
+        ]
+        records += [Outgoing(changelog, key.encode(), packed) for key, packed in self.state.pending().items()]
+        records += [
+            Outgoing(changelog, f"{OUTBOX_PREFIX}{entry.number}".encode(), to_pack(entry))
+            for one in sealed
+            for entry in one.entries
+        ]
+        records += [Outgoing(changelog, f"{OUTBOX_PREFIX}{number}".encode(), None) for number in self._acknowledged]
+        records.append(Outgoing(changelog, POSITION_KEY.encode(), to_pack(position)))
+        return records
+
+    def _settle(self, position: Position, sealed: list[Sealed]) -> None:
+        """Make what was committed true in memory."""
+        assert self._outbox is not None  # noqa: S101 - opened with the reader
+        self.state.commit()
+        self._position = position
+        for number in self._acknowledged:
+            del self._entries[number]
+        self._acknowledged.clear()
+        entries = [entry for one in sealed for entry in one.entries]
+        self._entries.update((entry.number, entry) for entry in entries)
+        if entries:
+            self._outbox.offer(entries)
+        for one in sealed:
+            self._set_timers(one)
+        if self._timers.is_bloated(len(self.state)):
+            self._timers.rebuild(self._all_timers())
+
+    def _set_timers(self, sealed: Sealed) -> None:
+        cause = sealed.decision.cause
+        for key, entity in sealed.changes:
+            timer = None if entity is None else self.aggregate.timer(key, entity)
+            if timer is not None:
+                self._timers.push(timer)
+        if cause.kind == "tick" and cause.key is not None:
+            self._rest_if_stuck(cause.key, cause.due_at or 0)
+
+    def _rest_if_stuck(self, key: str, due_at: Instant) -> None:
+        """Park a timer whose decision failed or left it as it was: it must not keep the partition busy."""
+        timer = self._timer_of(key)
+        if timer is not None and timer.due_at <= due_at:
+            self._timers.park(timer, self._position.decided_at + HOUR)
+
+    # -- rules ---------------------------------------------------------------------------------------------------------
+
+    def _adopt(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> None:
+        """Adopt what the feed has read since, and the versions that this process decides with."""
+        entries = [] if self._feed is None else [*self._unadopted, *self._feed.entries[self._feed_index :]]
+        if entries or self._versions != decider.position.versions:
+            sealed.append(decider.adoption(entries, self._versions, now))
+            self._feed_index += len(entries) - len(self._unadopted)
+            self._unadopted = []
+
+    async def _catch_up(self, decider: Decider, record: Record, now: Instant, sealed: list[Sealed]) -> None:
+        """Adopt at least the rules that the sender of a request had seen."""
+        if self._feed is None:
+            return
+        try:
+            envelope = from_headers(record.headers)
+        except EnvelopeError:
+            return
+        partition = envelope.rules_partition
+        if partition is not None and envelope.rules_sequence > self._rules.positions.get(partition, 0):
+            await self._feed.refresh()
+            self._adopt(decider, now, sealed)
+
+    async def _restore_rules(self, feed: RulesFeed) -> None:
+        """Fold the rules again, up to what the partition had adopted."""
+        adopted = self._position.rules
+        if any(sequence > _newest(feed, int(partition)) for partition, sequence in adopted.items()):
+            await feed.refresh()
+        self._rules = Rules()
+        self._unadopted = []
+        self._feed_index = len(feed.entries)
+        for partition, record in feed.entries:
+            if record.sequence <= adopted.get(str(partition), 0):
+                self._rules.apply(partition, record)
+            else:
+                self._unadopted.append((partition, record))
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    async def _pace(self) -> None:
+        """Leave a gap between commits under load; after an idle while there is none to wait for."""
+        wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
+        if wait > 0:
+            await self._clock.sleep(wait)
+
+    def _patience(self) -> float:
+        """Return for how long to wait for input: until the next timer, at most a bounded while."""
+        due_at = self._timers.next_due_at()
+        if due_at is None:
+            return self._limits.idle_poll_seconds
+        return min(self._limits.idle_poll_seconds, max(0.0, self._clock.seconds_until(due_at)))
+
+    async def _sample(self, reader: Reader) -> None:
+        """Remember where the input ended at this moment, every so often."""
+        now = self._clock.monotonic()
+        if not self._samples or now - self._samples[-1][0] >= self._limits.sample_gap_seconds:
+            self._samples.append((now, await reader.end(self.partition)))
+
+    def _is_behind(self, reader: Reader) -> bool:
+        """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""
+        position = reader.position(self.partition)
+        if position < self._takeover_end or not self._clock.agrees(self._appended_at):
+            return True
+        before = self._clock.monotonic() - self._limits.behind_seconds
+        return any(sampled <= before and end > position for sampled, end in self._samples)
+
+    # -- restoring -----------------------------------------------------------------------------------------------------
+
+    async def _restore(self) -> None:
+        """Read the changelog from where this memory (or the snapshot) ends to its end."""
+        if self._changelog_offset == 0:
+            self._load_snapshot()
+        reader = await self._changelog(start=self._changelog_offset)
+        try:
+            end = await reader.end(self.partition)
+            stalled = 0
+            while reader.position(self.partition) < end:
+                records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=1.0)
+                for record in records:
+                    self._take_over((record.key or b"").decode(), record.value)
+                stalled = 0 if records else stalled + 1
+                if stalled > RESTORE_STALLS_MAX:
+                    raise LogError(f"the changelog stalls at {reader.position(self.partition)} before its end {end}")
+            self._changelog_offset = end
+        finally:
+            await reader.close()
+        self._timers.rebuild(self._all_timers())
+
+    async def _changelog(self, *, start: int) -> Reader:
+        topic = self._names.of(self.aggregate.state_topic.name)
+        return await self._log.reader(topic, [self.partition], start=start)
+
+    def _load_snapshot(self) -> None:
+        if self._snapshots is None:
+            return
+        begun_after = self._clock.now() - TOMBSTONE_RETENTION_MS // 2
+        for one in self._snapshots.load(self.partition, self.topic_id, begun_after=begun_after) or ():
+            self._changelog_offset = one.offset
+            for key, packed in one.items:
+                self._take_over(key, packed)
+
+    def _take_over(self, key: str, packed: bytes | None) -> None:
+        if key == POSITION_KEY:
+            self._position = msgspec.msgpack.decode(packed or b"", type=Position)
+        elif key.startswith(OUTBOX_PREFIX):
+            self._take_over_entry(int(key.removeprefix(OUTBOX_PREFIX)), packed)
+        else:
+            self.state.restore(key, packed)
+
+    def _take_over_entry(self, number: int, packed: bytes | None) -> None:
+        if packed is None:
+            self._entries.pop(number, None)
+        else:
+            self._entries[number] = msgspec.msgpack.decode(packed, type=OutboxEntry)
+
+    def _timer_of(self, key: str) -> Timer | None:
+        packed = self.state.packed(key)
+        return None if packed is None else self.aggregate.timer(key, unpack_any(key, packed))
+
+    def _all_timers(self) -> list[Timer]:
+        timers = (self.aggregate.timer(key, unpack_any(key, packed)) for key, packed in self.state.items())
+        return [timer for timer in timers if timer is not None]
+
+    def _stream(self) -> str:
+        """Return the name of the numbered stream of messages from this partition, for as long as its topic lives."""
+        return f"{self.aggregate.state_topic.name}/{self.topic_id}/{self.partition}"
+
+    async def _drop(self) -> None:
+        """Give up reader and ownership; memory stays as of the last commit."""
+        self.state.rollback()
+        if self._reader is not None:
+            await self._reader.close()
+            self._reader = None
+        if self._ownership is not None:
+            await self._ownership.close()
+            self._ownership = None
+
+
+def _newest(feed: RulesFeed, partition: int) -> int:
+    return max((record.sequence for part, record in feed.entries if part == partition), default=0)
