@@ -29,8 +29,6 @@ SERVE_SECONDS = 240.0  # the servers' own bounds are shorter, and say more
 END_SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 
-_STARTED: list[subprocess.Popen[bytes]] = []  # kept, because Python warns of a running process that it loses sight of
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the run's folder, before any worker is started."""
@@ -110,16 +108,15 @@ def _served(name: str) -> str:
 def _start(name: str, folder: Path) -> None:
     script = Path(__file__).with_name("servers.py")
     with (folder / f"{name}.log").open("ab") as log:
-        server = subprocess.Popen(
+        subprocess.run(  # noqa: S603 - our own script
             [sys.executable, str(script), name, str(folder), os.environ[RUN_VARIABLE]],
             cwd=script.parent.parent,
             env={**os.environ, "PYTHONPATH": str(script.parent.parent)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,
+            check=True,
         )
-    _STARTED.append(server)
 
 
 def _wait(published: Path) -> None:

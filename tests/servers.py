@@ -5,6 +5,7 @@ why there is none) to FOLDER/NAME.json, and ends when process PID, the test run,
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -45,7 +46,8 @@ async def until_over(path: Path, address: str, run: int) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     publish(path, Served(pid=os.getpid(), address=address))
     while not over.is_set() and birth(run) is not None:
-        await asyncio.sleep(LOOK_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), LOOK_SECONDS)
 
 
 def publish(path: Path, served: Served) -> None:
@@ -57,4 +59,8 @@ def publish(path: Path, served: Served) -> None:
 
 
 if __name__ == "__main__":
+    # In the background and in a session of its own: the worker that asks first may be the first to be done.
+    if os.fork() > 0:
+        os._exit(0)
+    os.setsid()
     asyncio.run(serve(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))
