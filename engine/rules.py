@@ -8,8 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from schemas.records import RECORD_BODIES, ApiKey, Body, Offer, Record, Schedule
-from schemas.wire import from_json
+from schemas.records import ApiKey, Body, Offer, Record, Schedule, body_of
 
 B = TypeVar("B", bound=Body)
 
@@ -39,7 +38,7 @@ class Rules:
         known = self._records.get((record.type, record.id))
         if known is not None and known.version >= record.version:
             return
-        body = from_json(bytes(record.body), RECORD_BODIES[record.type])
+        body = body_of(record)
         self._forget(record)
         self._records[record.type, record.id] = record
         self._bodies[record.type, record.id] = body

@@ -4,14 +4,14 @@ A record is an envelope (`Record`) around a body of its type. Secrets never trav
 private half, a webhook's signing secret is derived from the deployment's own key where it is needed.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from schemas.instant import Instant
 from schemas.schedule import Step, Window
-from schemas.wire import Entity
+from schemas.wire import Entity, from_builtins
 
 RecordType = Literal[
     "company",
@@ -172,7 +172,11 @@ RECORD_BODIES: dict[str, type[Body]] = {
 
 
 class Record(Entity, kw_only=True):
-    """One version of one record. `sequence` is the account decision that made it; a deleted one keeps its last body."""
+    """One version of one record. `sequence` is the account decision that made it; a deleted one keeps its last body.
+
+    `body` holds the fields as plain values, so that a record reads the same in JSON and in MessagePack; `body_of` gives the
+    struct of its type.
+    """
 
     type: str
     id: int
@@ -184,7 +188,18 @@ class Record(Entity, kw_only=True):
     updated_at: Instant
     user_updated_at: Instant | None = None
     deleted_at: Instant | None = None
-    body: msgspec.Raw
+    body: dict[str, Any]
+
+
+def body_of(record: Record) -> Body:
+    """Return the fields of a record as the struct of its type. Raises `msgspec.ValidationError` where they are none."""
+    return from_builtins(record.body, RECORD_BODIES[record.type])
+
+
+def plain(body: Body) -> dict[str, Any]:
+    """Return a body as it stands in `Record.body`: plain values, defaults left out."""
+    fields: dict[str, Any] = msgspec.to_builtins(body)
+    return fields
 
 
 def rules_key(record: Record) -> str:
@@ -206,5 +221,7 @@ __all__ = [
     "RecordType",
     "Schedule",
     "TrafficSource",
+    "body_of",
+    "plain",
     "rules_key",
 ]
