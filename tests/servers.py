@@ -7,6 +7,7 @@ why there is none) to FOLDER/NAME.json, and ends when process PID, the test run,
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -38,6 +39,8 @@ async def serve(name: str, folder: Path, run: int) -> None:
                 await until_over(folder / f"{name}.json", database.dsn, run)
     except LocalServerError as error:
         publish(folder / f"{name}.json", Served(pid=os.getpid(), reason=str(error)))
+    if birth(run) is None:  # killed, so nobody else will clear away
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def until_over(path: Path, address: str, run: int) -> None:
