@@ -1,0 +1,140 @@
+"""What does a gateway need from the world? A memory of what it claimed, and one provider per channel.
+
+A provider's promise: it returns what came of an order, or None where it took the order and the outcome will come by
+another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if surely nobody was reached.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.instant import Instant
+
+Kind = Literal["call", "sms", "email", "webhook"]
+
+ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
+"""What a claim found.
+
+`fresh`       nobody had claimed the command: it is ours, and committed.
+`taken_over`  an earlier claim ran out of its lease without a record: it is ours now; the earlier one may have acted.
+`held`        another claimant's lease is running: look again later.
+`recorded`    the outcome is recorded (`Claim.outcome`) and may not have been posted yet.
+`posted`      all is done.
+"""
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`."""
+
+    state: ClaimState
+    outcome: bytes | None = None
+
+
+class StoreError(Exception):
+    """The database did not answer or refused; trying again can help."""
+
+
+class Deliveries(Protocol):
+    """Remembers in the `work` schema which commands were claimed. Every method raises `StoreError` and nothing else.
+
+    Leases run on the database's own clock (wall time), so that two gateways agree about them.
+    """
+
+    async def incarnation(self) -> Instant:
+        """Return when this `work` schema was begun: orders decided earlier may have been carried out before it was lost."""
+        ...
+
+    async def claim(
+        self, command_id: str, *, company_id: int, kind: Kind, claimant: str, claimed_at: Instant, lease_seconds: float
+    ) -> Claim:
+        """Claim a command in one committed statement; two claimants never both get `fresh`, or both `taken_over`."""
+        ...
+
+    async def renew(self, claimant: str, *, lease_seconds: float) -> None:
+        """Let every claim of a claimant that has no record run for `lease_seconds` from now (0: give them up)."""
+        ...
+
+    async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
+        """Record what came of a command; False, with nothing changed, where the claim is not this claimant's any more."""
+        ...
+
+    async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
+        """Remember that the recorded outcome is on `contacts.requests`."""
+        ...
+
+    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
+        """Return the offset before which every command is done, or None where none was saved for this topic id."""
+        ...
+
+    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
+        """Save that every command before `offset` is done; an offset below the saved one changes nothing."""
+        ...
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """A call moved on."""
+
+    state: Literal["initiated", "ringing", "established"]
+    provider_ref: str | None = None
+
+
+Report = Callable[[Progress], Awaitable[None]]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word."""
+
+    outcome: str
+    provider_ref: str | None = None
+    rang: bool = True
+    answered_by: Literal["human", "machine", "unknown"] | None = None
+    ringing_at: Instant | None = None
+    answered_at: Instant | None = None
+    talk_seconds: int = 0
+    detail: str | None = None
+
+
+class NotPlacedError(Exception):
+    """The provider surely did nothing with the order; `str(error)` says why."""
+
+
+class VoiceProvider(Protocol):
+    """Places calls. Contract: tests/adapters/gateway/voice_contract.py."""
+
+    name: str
+
+    async def place(self, order: PlaceCall, report: Report) -> Result | None:
+        """Call, connect, and return when the call has ended; every step on the way is reported."""
+        ...
+
+
+class SmsProvider(Protocol):
+    """Sends texts. Contract: tests/adapters/gateway/sms_contract.py."""
+
+    name: str
+
+    async def send(self, order: SendSms) -> Result | None:
+        """Send a text and return when its fate is known."""
+        ...
+
+
+class EmailProvider(Protocol):
+    """Sends e-mails; the same order sent again carries the same Message-ID. Contract: email_contract.py."""
+
+    name: str
+
+    async def send(self, order: SendEmail) -> Result | None:
+        """Send an e-mail and return what the next server said."""
+        ...
+
+
+class WebhookSender(Protocol):
+    """Posts webhooks; the same order posted again carries the same `webhook-id`. Contract: webhook_contract.py."""
+
+    name: str
+
+    async def post(self, order: PostWebhook) -> Result | None:
+        """Post the payload, signed, and return whether the receiver took it."""
+        ...
