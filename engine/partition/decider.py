@@ -27,6 +27,8 @@ from schemas.wire import Entity, Message, digest, to_json, to_pack
 ERROR_LENGTH_MAX = 500
 """Of the text of an unexpected error: enough to find the line, too little to carry somebody's data."""
 
+KEY_LENGTH_MAX = 400
+"""Of the key of a request, in bytes: a contact key is at most a company's number and an e-mail address of 254."""
 
 Changes = tuple[tuple[str, Entity | None], ...]
 
@@ -65,7 +67,7 @@ class Decider:
     def request(self, record: Record, now: Instant, *, behind: bool = False) -> Sealed:
         """Decide one record of the requests topic."""
         envelope: Envelope | None = None
-        cause = Cause(kind="request", offset=record.offset, digest=_digest(record), behind=behind)
+        cause = Cause(kind="request", offset=record.offset, digest=_digest(record), key=_key_text(record), behind=behind)
         try:
             envelope, request = self._read(record)
         except _RefusedInputError as refusal:
@@ -249,6 +251,11 @@ def _digest(record: Record) -> str:
     return digest(*parts)
 
 
+def _key_text(record: Record) -> str | None:
+    """Return whom a request is about, also where it is refused: the projection shows an answer to that company only."""
+    return None if record.key is None else record.key[:KEY_LENGTH_MAX].decode(errors="replace")
+
+
 def _named(record: Record) -> dict[str, Any]:
     """Return the id and type of a record whose envelope or body is bad, as far as they can be read."""
     found = {name: value[:200].decode(errors="replace") for name, value in record.headers if name in {"ce_id", "ce_type"}}
@@ -282,7 +289,7 @@ def _order(order: Order) -> tuple[Emitted, Outgoing]:
 
 
 def _decision_key(cause: Cause, decision: Decision) -> bytes | None:
-    """Return the key of the first entity that changed: what log compaction and viewers group by."""
+    """Return the key of the request, else of the entity that was due, else of the first that changed: for viewers."""
     if cause.key is not None:
         return cause.key.encode()
     return decision.changes[0].key.encode() if decision.changes else None
