@@ -1,0 +1,62 @@
+"""What time is it? Wall time, or wall time that runs `speed` times as fast from an origin that all roles share."""
+
+import asyncio
+import time
+
+from msgspec import Struct
+
+from schemas.instant import Instant
+
+DISAGREEMENT_MAX_SECONDS = 30.0
+"""design.md section 3: beyond this, nothing that depends on time is done until the clocks agree again."""
+
+
+class Origin(Struct, frozen=True):
+    """Domain time was `domain_at` when wall time was `wall_at` (milliseconds), and has run `speed` times as fast since."""
+
+    wall_at: Instant = 0
+    domain_at: Instant = 0
+    speed: float = 1.0
+
+
+def wall_now() -> Instant:
+    """Return the wall time in milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class SystemClock:
+    """The clock of a process; keeps the promises of `engine.partition.ports.Clock`."""
+
+    def __init__(self, origin: Origin | None = None) -> None:
+        self.origin = origin or Origin()
+        self._started_wall = wall_now()
+        self._started_monotonic = time.monotonic()
+
+    def now(self) -> Instant:
+        """Return the domain time."""
+        if self.origin.speed == 1.0:
+            return wall_now() - self.origin.wall_at + self.origin.domain_at
+        return self.origin.domain_at + int((wall_now() - self.origin.wall_at) * self.origin.speed)
+
+    def monotonic(self) -> float:
+        """Return wall seconds that never go back."""
+        return time.monotonic()
+
+    def seconds_until(self, instant: Instant) -> float:
+        """Return the wall seconds until a domain instant."""
+        return (instant - self.now()) / 1000 / self.origin.speed
+
+    def wall_seconds(self, domain_seconds: float) -> float:
+        """Return how long a span of domain time takes on the wall."""
+        return domain_seconds / self.origin.speed
+
+    def agrees(self, appended_at: Instant | None) -> bool:
+        """Tell whether wall time has kept step with monotonic time, and no broker has written in our future."""
+        wall = wall_now()
+        drift = (wall - self._started_wall) / 1000 - (time.monotonic() - self._started_monotonic)
+        ahead = 0.0 if appended_at is None else (appended_at - wall) / 1000
+        return abs(drift) <= DISAGREEMENT_MAX_SECONDS and ahead <= DISAGREEMENT_MAX_SECONDS
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on wall time."""
+        await asyncio.sleep(seconds)

@@ -1,0 +1,1 @@
+"""How do leads that producers put on Kafka become requests? The `intake` role."""

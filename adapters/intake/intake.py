@@ -1,0 +1,169 @@
+"""What becomes of a record of `leads.inbox`? A request in the partition of its contact, or a dead letter that says why.
+
+Requests carry the number of their inbox record in a stream of their own, so that reading the inbox again after a crash
+changes nothing; the group offset is reported only after every earlier record was acknowledged.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+from engine.submission.normalise import normalise
+
+from adapters.clock import SystemClock
+from adapters.partitions.feed import RulesTopic
+from adapters.partitions.routing import partition_of
+from engine.partition.decider import dead_letter
+from engine.partition.draft import RefusedError
+from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record
+from engine.partition.runner import Names
+from schemas.envelope import ID_LENGTH_MAX, Envelope, to_headers
+from schemas.problems import PROBLEMS
+from schemas.requests import LeadSubmitted
+from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, RECORD_BYTES_MAX
+
+BATCH_MAX = 1_000
+POLL_SECONDS = 0.5
+SUBMISSION_TYPE = "lead.submitted"
+"""The one type of the inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
+
+BODY_BYTES_MAX = 256 * 1024
+"""As over HTTP: research/domain.md 2.5."""
+
+logger = structlog.get_logger(__name__)
+
+_JSON = msgspec.json.Decoder(dict[str, Any])
+
+
+class IntakePartition:
+    """The work on one partition of the inbox; a `Worker` of a host."""
+
+    def __init__(
+        self,
+        partition: int,
+        *,
+        log: Log,
+        names: Names,
+        rules: RulesTopic,
+        appender: Appender,
+        clock: SystemClock,
+        committed: Callable[[int], Awaitable[int | None]],
+        observe: Callable[[int, int], None],
+    ) -> None:
+        self._partition = partition
+        self._log = log
+        self._names = names
+        self._rules = rules
+        self._appender = appender
+        self._clock = clock
+        self._committed = committed
+        self._observe = observe
+        self._reader: Reader | None = None
+        self._stream = ""
+        self._contact_partitions = 0
+        self._dead_partitions = 0
+
+    async def open(self) -> None:
+        """Go to the first record that is not known to be done."""
+        await self.close()
+        inbox = self._names.of(LEADS_INBOX.name)
+        self._stream = f"{LEADS_INBOX.name}/{await self._log.topic_id(inbox)}/{self._partition}"
+        self._contact_partitions = await self._log.partition_count(self._names.of(CONTACTS_REQUESTS.name))
+        self._dead_partitions = await self._log.partition_count(self._names.of(DEADLETTER.name))
+        self._reader = await self._log.reader(inbox, [self._partition])
+        await self._reader.seek(self._partition, await self._committed(self._partition) or 0)
+
+    async def cycle(self) -> int:
+        """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
+        if self._reader is None:
+            raise LogError("the inbox is not open")
+        records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
+        requests: dict[int, list[Outgoing]] = {}
+        dead: list[Outgoing] = []
+        for record in records:
+            try:
+                request = await self._normalised(record)
+            except RefusedError as refusal:
+                dead.append(dead_letter(record, refusal.code, _sentence(refusal)))
+                continue
+            outgoing = self._outgoing(record, request)
+            partition = partition_of(request.contact_key.encode(), self._contact_partitions)
+            requests.setdefault(partition, []).append(outgoing)
+        await self._append(requests, dead)
+        self._observe(len(records) - len(dead), len(dead))
+        return self._reader.position(self._partition)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            await self._reader.close()
+            self._reader = None
+
+    async def _append(self, requests: dict[int, list[Outgoing]], dead: list[Outgoing]) -> None:
+        if dead:
+            topic = self._names.of(DEADLETTER.name)
+            letters = [msgspec.structs.replace(one, topic=topic) for one in dead]
+            await self._appender.append(self._partition % self._dead_partitions, letters)
+        answers = await asyncio.gather(
+            *(self._appender.append(partition, batch) for partition, batch in requests.items()), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+
+    async def _normalised(self, record: Record) -> LeadSubmitted:
+        raw = submission_of(record)
+        try:
+            return self._normalise(raw)
+        except RefusedError as refusal:
+            if refusal.code != "unknown_lead_token":
+                raise
+        await self._rules.refresh()
+        return self._normalise(raw)
+
+    def _normalise(self, raw: Mapping[str, Any]) -> LeadSubmitted:
+        return normalise(raw, self._rules.rules, received_at=self._clock.now())
+
+    def _outgoing(self, record: Record, request: LeadSubmitted) -> Outgoing:
+        position = f"{self._stream}/{record.offset}"
+        rules_partition, rules_sequence = self._rules.seen(request.company_id)
+        envelope = Envelope(
+            id=_header(record, "ce_id") or position,
+            type=SUBMISSION_TYPE,
+            source="/intake",
+            stream=self._stream,
+            number=record.offset,
+            rules_partition=rules_partition,
+            rules_sequence=rules_sequence,
+            traceparent=_header(record, "traceparent"),
+        )
+        topic = self._names.of(CONTACTS_REQUESTS.name)
+        return Outgoing(topic, request.contact_key.encode(), msgspec.json.encode(request), to_headers(envelope))
+
+
+def submission_of(record: Record) -> dict[str, Any]:
+    """Return the raw submission in a record. Raises `RefusedError` where there is none."""
+    kind = next((value for name, value in record.headers if name == "ce_type"), SUBMISSION_TYPE.encode())
+    if kind != SUBMISSION_TYPE.encode():
+        raise RefusedError("unknown_type", f"{LEADS_INBOX.name} takes {SUBMISSION_TYPE}, not {kind[:100]!r}")
+    if not record.value:
+        raise RefusedError("malformed_json", "The record is empty; send a JSON object.")
+    if len(record.value) > min(BODY_BYTES_MAX, RECORD_BYTES_MAX):
+        raise RefusedError("too_large", f"The record has {len(record.value)} bytes; {BODY_BYTES_MAX} is the most.")
+    try:
+        return _JSON.decode(record.value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError("malformed_json", f"The record is not a JSON object: {error}") from error
+
+
+def _sentence(refusal: RefusedError) -> str:
+    """Return what a person who looks at the dead letter needs: the detail, and every bad field."""
+    fields = "; ".join(f"{field} {' and '.join(sentences)}" for field, sentences in refusal.errors.items())
+    return f"{PROBLEMS[refusal.code].title}. {refusal.detail} {fields}".strip()
+
+
+def _header(record: Record, wanted: str) -> str | None:
+    found = next((value for name, value in record.headers if name == wanted), None)
+    return None if found is None else found.decode(errors="replace")[:ID_LENGTH_MAX]

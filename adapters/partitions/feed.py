@@ -1,0 +1,106 @@
+"""What do the account records say now? One reader of `accounts.rules` per process, shared by all who need the rules.
+
+Records are published only when the end of the topic was reached: all records of one transaction appear at once, so that
+an adopted position never stands for half a transaction.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from adapters.partitions.routing import partition_of
+from engine.partition.ports import Log, LogError, Reader
+from engine.partition.ports import Record as LogRecord
+from engine.partition.runner import Names
+from engine.rules import Rules, decode_rule
+from schemas.records import Record
+from schemas.topics import ACCOUNTS_RULES
+
+READ_LIMIT = 1_000
+FOLLOW_SECONDS = 0.1
+"""How long one poll may hold the reader: a `refresh` waits no longer than this for its turn."""
+
+STALLS_MAX = 100
+"""Empty polls of `FOLLOW_SECONDS` before the end of the topic is called out of reach."""
+
+
+class RulesTopic:
+    """`accounts.rules` as read so far; keeps the promises of `engine.partition.ports.RulesFeed`."""
+
+    def __init__(self, log: Log, names: Names) -> None:
+        self.rules = Rules()
+        self._log = log
+        self._topic = names.of(ACCOUNTS_RULES.name)
+        self._entries: list[tuple[int, Record]] = []
+        self._unpublished: list[tuple[int, Record]] = []
+        self._reader: Reader | None = None
+        self._partitions: list[int] = []
+        self._published: dict[int, int] = {}
+        self._turn = asyncio.Lock()
+
+    @property
+    def entries(self) -> Sequence[tuple[int, Record]]:
+        """Every record version read so far, oldest first."""
+        return self._entries
+
+    def seen(self, company_id: int) -> tuple[int, int]:
+        """Return the accounts partition of a company and the sequence up to which its rules were read here."""
+        partition = partition_of(str(company_id).encode(), max(1, len(self._partitions)))
+        return partition, self.rules.positions.get(partition, 0)
+
+    async def refresh(self) -> None:
+        """Read to the end that the topic has now. Raises `LogError`."""
+        async with self._turn:
+            await self._to_the_end(await self._opened())
+
+    async def follow(self, stop: asyncio.Event) -> None:
+        """Keep reading until told to stop; errors of the log end one attempt, not the following."""
+        while not stop.is_set():
+            try:
+                async with self._turn:
+                    reader = await self._opened()
+                    if self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)):
+                        await self._to_the_end(reader)
+            except LogError:
+                await self._reopen()
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            await self._reader.close()
+            self._reader = None
+
+    async def _opened(self) -> Reader:
+        if self._reader is None:
+            self._partitions = list(range(await self._log.partition_count(self._topic)))
+            reader = await self._log.reader(self._topic, self._partitions)
+            for partition, offset in self._published.items():
+                await reader.seek(partition, offset)
+            self._unpublished.clear()
+            self._reader = reader
+        return self._reader
+
+    async def _reopen(self) -> None:
+        async with self._turn:
+            await self.close()
+
+    async def _to_the_end(self, reader: Reader) -> None:
+        ends = {partition: await reader.end(partition) for partition in self._partitions}
+        stalls = 0
+        while any(reader.position(partition) < end for partition, end in ends.items()):
+            found = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
+            stalls = 0 if found else stalls + 1
+            if stalls > STALLS_MAX:
+                raise LogError(f"{self._topic} cannot be read to its end")
+        self._publish(reader)
+
+    def _take(self, found: Sequence[LogRecord]) -> int:
+        self._unpublished += [(record.partition, decode_rule(record.value)) for record in found if record.value is not None]
+        return len(found)
+
+    def _publish(self, reader: Reader) -> None:
+        for partition, record in self._unpublished:
+            self.rules.apply(partition, record)
+        self._entries += self._unpublished
+        self._unpublished.clear()
+        self._published = {partition: reader.position(partition) for partition in self._partitions}

@@ -1,0 +1,148 @@
+"""Which partitions run in this process, and what happens when one fails? The assignment says which; failures heal.
+
+Assignment is only liveness: a partition is owned by the epoch of its producer. A fenced partition is taken again only where
+a commit with the group's present generation still succeeds; otherwise it waits to be assigned.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Protocol
+
+import structlog
+
+from engine.partition.ports import FencedError, LogError
+
+REVOKE_SECONDS = 2.0
+"""A revoked partition finishes its cycle within this, or is cancelled: its successor is waiting."""
+
+BACKOFF_FIRST_SECONDS = 0.2
+BACKOFF_MAX_SECONDS = 10.0
+FENCED_PAUSE_SECONDS = 1.0
+"""The most that a fenced owner waits, by chance, before it takes a partition again: two must not take turns."""
+
+logger = structlog.get_logger(__name__)
+
+
+class Assignment(Protocol):
+    """Tells which partitions this process is meant to run."""
+
+    def changes(self) -> AsyncIterator[frozenset[int]]:
+        """Yield the whole set each time it changes."""
+        ...
+
+    async def confirm(self, partition: int) -> bool:
+        """Tell whether the partition is still ours."""
+        ...
+
+    def report(self, partition: int, offset: int) -> None:
+        """Note the input offset for lag dashboards."""
+        ...
+
+
+class Worker(Protocol):
+    """The work on one partition: `open` before `cycle`; after any error of `cycle`, `open` again or `close`."""
+
+    async def open(self) -> None:
+        """Take the partition and go to where it was left. Raises `LogError`."""
+        ...
+
+    async def cycle(self) -> int:
+        """Do a bounded piece of work and return the next input offset. Raises `LogError`, `FencedError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let the partition go. Never raises."""
+        ...
+
+
+class PartitionHost:
+    """Runs every assigned partition in a task of its own until told to stop; `name` is what logs call it."""
+
+    def __init__(self, name: str, make_worker: Callable[[int], Worker], assignment: Assignment) -> None:
+        self._name = name
+        self._make_worker = make_worker
+        self._assignment = assignment
+        self.workers: dict[int, Worker] = {}
+        self.ready: set[int] = set()
+        self._tasks: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every assigned partition is restored and running."""
+        return set(self._tasks) <= self.ready
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Follow the assignment until told to stop; then finish every cycle and close."""
+        follower = asyncio.create_task(self._follow())
+        stopper = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({follower, stopper}, return_when=asyncio.FIRST_COMPLETED)
+            if follower.done():
+                follower.result()
+        finally:
+            for task in (follower, stopper):
+                task.cancel()
+            await asyncio.gather(follower, stopper, return_exceptions=True)
+            await self._change(frozenset())
+            await asyncio.gather(*(worker.close() for worker in self.workers.values()))
+
+    async def _follow(self) -> None:
+        async for partitions in self._assignment.changes():
+            await self._change(partitions)
+
+    async def _change(self, partitions: frozenset[int]) -> None:
+        """Stop what is not ours any more and start what is new; what stays runs on."""
+        leaving = [partition for partition in self._tasks if partition not in partitions]
+        await asyncio.gather(*(self._stop(partition) for partition in leaving))
+        for partition in sorted(partitions - set(self._tasks)):
+            stop = asyncio.Event()
+            task = asyncio.create_task(self._live(partition, stop), name=f"partition {partition}")
+            self._tasks[partition] = (task, stop)
+
+    async def _stop(self, partition: int) -> None:
+        task, stop = self._tasks.pop(partition)
+        stop.set()
+        _, pending = await asyncio.wait({task}, timeout=REVOKE_SECONDS)
+        for late in pending:
+            late.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self.ready.discard(partition)
+
+    async def _live(self, partition: int, stop: asyncio.Event) -> None:
+        """Own, cycle, and begin again after errors, until told to stop. Its memory stays warm in between."""
+        worker = self.workers.setdefault(partition, self._make_worker(partition))
+        pause = BACKOFF_FIRST_SECONDS
+        while not stop.is_set():
+            try:
+                await worker.open()
+                self.ready.add(partition)
+                pause = BACKOFF_FIRST_SECONDS
+                while not stop.is_set():
+                    self._assignment.report(partition, await worker.cycle())
+            except FencedError:
+                await logger.awarning("fenced", role=self._name, partition=partition)
+                self.ready.discard(partition)
+                await self._until_ours(partition, stop)
+            except LogError as error:
+                await logger.awarning(
+                    "partition waits", role=self._name, partition=partition, error=str(error), pause_seconds=pause
+                )
+                self.ready.discard(partition)
+                await _either(stop, pause)
+                pause = min(2 * pause, BACKOFF_MAX_SECONDS)
+        await worker.close()
+
+    async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
+        """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""
+        while not stop.is_set():
+            await _either(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
+            if await self._assignment.confirm(partition):
+                return
+
+
+async def _either(stop: asyncio.Event, seconds: float) -> None:
+    """Wait some seconds, or less when told to stop."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)

@@ -1,0 +1,105 @@
+"""Where is a partition's state kept between restarts? In a file per partition; every file may be deleted at any time.
+
+The changelog is the truth. A file that is torn, of another topic, or too old is passed over, and the changelog read instead.
+Layout: a header frame, then frames of packed values, then an end frame with the digest of all; each frame has its length.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from engine.partition.ports import Snapshot
+from schemas.instant import Instant
+
+FORMAT = 1
+LENGTH_BYTES = 4
+DIGEST_BYTES = 16
+
+logger = structlog.get_logger(__name__)
+
+
+class _Header(Struct, frozen=True):
+    format: int
+    topic_id: str
+    begun_at: Instant
+    offset: int
+
+
+class FileSnapshots:
+    """One folder of snapshots; keeps the promises of `engine.partition.ports.Snapshots`."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+
+    def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
+        """Return the slices of the snapshot if it is whole, of this topic, and young enough; else None."""
+        path = self._path(partition)
+        try:
+            frames = _frames(path.read_bytes())
+            header = msgspec.msgpack.decode(frames[0], type=_Header)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, IndexError) as error:
+            logger.warning("snapshot passed over", path=str(path), error=str(error))
+            return None
+        if header.format != FORMAT or header.topic_id != topic_id or header.begun_at < begun_after:
+            return None
+        return (
+            Snapshot(header.begun_at, header.offset, msgspec.msgpack.decode(frame, type=list[tuple[str, bytes]]))
+            for frame in frames[1:]
+        )
+
+    async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
+        """Write the slices beside the former snapshot and put the file in its place when it is whole.
+
+        A full disk costs the snapshot and nothing else: it is logged, and the next one is tried in time.
+        """
+        path = self._path(partition)
+        draft = path.with_suffix(".draft")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with draft.open("wb") as file:
+                state = hashlib.blake2b(digest_size=DIGEST_BYTES)
+                for index, one in enumerate(slices):
+                    if index == 0:
+                        _write(file, state, msgspec.msgpack.encode(_Header(FORMAT, topic_id, one.begun_at, one.offset)))
+                    _write(file, state, msgspec.msgpack.encode(one.items))
+                    await asyncio.sleep(0)
+                file.write(state.digest())
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError as error:
+            await logger.awarning("snapshot not written", path=str(path), error=str(error))
+            draft.unlink(missing_ok=True)
+
+    def _path(self, partition: int) -> Path:
+        return self._folder / f"{self._name}-{partition}.snapshot"
+
+
+def _write(file: BinaryIO, state: "hashlib.blake2b", frame: bytes) -> None:
+    framed = len(frame).to_bytes(LENGTH_BYTES, "big") + frame
+    state.update(framed)
+    file.write(framed)
+
+
+def _frames(data: bytes) -> list[bytes]:
+    """Split a file into its frames. Raises `ValueError` where it is torn or its digest is not that of its bytes."""
+    body, found = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != found:
+        raise ValueError("the digest does not match")
+    frames = []
+    at = 0
+    while at < len(body):
+        length = int.from_bytes(body[at : at + LENGTH_BYTES], "big")
+        frames.append(body[at + LENGTH_BYTES : at + LENGTH_BYTES + length])
+        at += LENGTH_BYTES + length
+    return frames
