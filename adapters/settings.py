@@ -1,6 +1,6 @@
 """How is a process told what to do? Flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, checked once.
 
-A secret may also be given as the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is not set.
+A secret may also be given as the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
 """
 
 import os
