@@ -16,6 +16,10 @@ GENESIS = ""
 """`prev` of the first decision of a partition."""
 
 
+REMOVED = msgspec.Raw(b"null")
+"""The value of a key that is not there any more."""
+
+
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of a decision."""
 
@@ -65,10 +69,10 @@ class Fact(Part, frozen=True, kw_only=True):
 
 
 class Change(Part, frozen=True, kw_only=True):
-    """The value of one key of state after the decision; None where it was removed."""
+    """The value of one key of state after the decision, as JSON; `null` where it was removed."""
 
     key: str
-    value: msgspec.Raw | None = None
+    value: msgspec.Raw = REMOVED
 
 
 class Emitted(Part, frozen=True, kw_only=True):

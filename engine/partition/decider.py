@@ -16,7 +16,7 @@ from engine.partition.ports import Outgoing, Record
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas import records
-from schemas.decisions import Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Sent
+from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Sent
 from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.instant import Instant
 from schemas.problems import PROBLEMS
@@ -180,7 +180,7 @@ class Decider:
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
             changes=tuple(
-                Change(key=key, value=None if entity is None else msgspec.Raw(to_json(entity))) for key, entity in changed
+                Change(key=key, value=REMOVED if entity is None else msgspec.Raw(to_json(entity))) for key, entity in changed
             ),
             commands=tuple(emitted for emitted, _ in orders),
             messages=tuple(
