@@ -17,6 +17,13 @@ def uuid_of(kind: str, internal_id: int) -> str:
     return _uuid(f"{kind}/{internal_id}")
 
 
+def contact_key(company_id: int, caller_id: str | None, email: str | None) -> str | None:
+    """Return the key of a person at a company: by E.164 number, else by e-mail address, else None."""
+    if caller_id is not None:
+        return f"{company_id}|{caller_id}"
+    return None if email is None else f"{company_id}|email:{email.lower()}"
+
+
 def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, attempt: int) -> str:
     """Return the id of one order: the same lead, run, step and attempt always give the same id.
 

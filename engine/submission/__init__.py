@@ -1,0 +1,1 @@
+"""How does what was sent become a request? One pure normaliser for HTTP bodies and `leads.inbox` alike."""

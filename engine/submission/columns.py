@@ -1,0 +1,66 @@
+"""Which submitted fields set a column of the lead, and which names no token may take?
+
+The settable ones stand at top level or inside `data`, the top level winning (contracts.md section 3).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.submission.fields import FieldError, parse_address, parse_id, parse_text, parse_zone
+from engine.submission.numbers import REGIONS
+from engine.submission.place import state_code
+
+ZIP_LENGTH_MAX = 32
+"""Longer than any postal code of the Universal Postal Union, blanks included."""
+
+
+def parse_country(value: Any) -> str:
+    """Return a country as two capital letters. Raises `FieldError`."""
+    code = parse_text(value).upper()
+    code = {"USA": "US", "UK": "GB"}.get(code, code)
+    if code not in REGIONS:
+        raise FieldError("must be a country as two letters, such as US")
+    return code
+
+
+def _state(value: Any) -> str:
+    text = parse_text(value)
+    return state_code(text) or text
+
+
+def _zip_code(value: Any) -> str:
+    return parse_text(value, most=ZIP_LENGTH_MAX)
+
+
+COLUMNS: dict[str, Callable[[Any], Any]] = {
+    "time_zone": parse_zone,
+    "country": parse_country,
+    "state_province": _state,
+    "zip_postal_code": _zip_code,
+    "full_name": parse_text,
+    "name": parse_text,
+    "sub_id": parse_text,
+    "traffic_source_id": parse_id,
+    "external_record_id": parse_text,
+    "remote_ip": parse_address,
+}
+"""Settable column -> its parser."""
+
+ALIASES: dict[str, str] = {"state": "state_province", "zip": "zip_postal_code"}
+"""Other names of columns."""
+
+_LEAD_COLUMNS = """
+id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path
+external_record_id context_menu_name name caller_id email full_name contact_field_type expires_in country state_province
+zip_postal_code time_zone sub_id offer_id schedule_id status human_status css_status has_next_action opt_out revenue
+payout offer_converted buyer_converted traffic_source_id buyer_id lead_import_id remote_ip attempted_call_id
+connected_call_id scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id
+dial_tier last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live
+schedule_trigger_type blocked
+"""
+
+LEAD_COLUMNS: frozenset[str] = frozenset(_LEAD_COLUMNS.split())
+"""Every column of a lead but `data` itself, as the interface lists them."""
+
+RESERVED: frozenset[str] = LEAD_COLUMNS | {"svc_number"}
+"""No token inside `data` has one of these names: who read it could not tell which is meant."""

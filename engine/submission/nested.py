@@ -1,0 +1,63 @@
+"""Where in a non-standard post are the contact's fields? `auto_format_nested_fields` finds them by their usual names."""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.submission.fields import DEPTH_MAX, is_blank
+
+VALUES_MAX = 2_000
+"""Values that are looked at: more than any contact has; the body itself is bounded by the edge."""
+
+_NAMES = """
+caller_id: callerid caller_number phone phone_number phone1 phone_home phone_mobile primary_phone home_phone mobile
+    mobile_phone mobile_number cell cell_phone cellphone telephone telephone_number tel
+email: email_address e_mail emailaddress primary_email mail
+full_name: fullname contact_name
+first_name: firstname fname given_name
+last_name: lastname lname surname family_name
+address: address1 address_1 street street_address
+city: town
+state_province: state province region
+zip_postal_code: zip zip_code zipcode postal_code postcode postalcode
+country: country_code
+time_zone: timezone
+remote_ip: ip ip_address ipaddress
+sub_id: subid
+"""
+
+_FIELDS: dict[str, str] = {}
+for _line in _NAMES.replace("\n    ", " ").strip().splitlines():
+    _field, _others = _line.split(":")
+    _FIELDS |= dict.fromkeys([_field, *_others.split()], _field)
+
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_TOP_LEVEL_ALIASES = {"state_province": "state", "zip_postal_code": "zip"}
+
+
+def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body with the contact fields that were found inside it; what stands at top level is never replaced."""
+    found = dict(raw)
+    for name, value in _leaves(raw):
+        field = _FIELDS.get(_BETWEEN_WORDS.sub("_", name).strip("_").lower())
+        if field is None or is_blank(value):
+            continue
+        if is_blank(found.get(field)) and is_blank(found.get(_TOP_LEVEL_ALIASES.get(field, field))):
+            found[field] = value
+    return found
+
+
+def _leaves(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of every plain value, the nearest to the top first."""
+    waiting: deque[tuple[str, Any, int]] = deque((str(name), value, 0) for name, value in raw.items() if name != "data")
+    for _ in range(VALUES_MAX):
+        if not waiting:
+            return
+        name, value, depth = waiting.popleft()
+        if isinstance(value, Mapping) and depth < DEPTH_MAX:
+            waiting.extend((str(part), inner, depth + 1) for part, inner in value.items())
+        elif isinstance(value, list) and depth < DEPTH_MAX:
+            waiting.extend((name, inner, depth + 1) for inner in value)
+        elif isinstance(value, str | int | float):
+            yield name, value

@@ -1,0 +1,229 @@
+"""What does a submitted lead ask for? The body of `POST /api/v1/leads` or a record of `leads.inbox`, as a `LeadSubmitted`.
+
+Whatever is wrong is told at once, with the field and the cure; nothing is ever half taken. The rules are those of
+contracts.md section 3 and of research/domain.md 2.17 and 3.3.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from engine.identity import contact_key
+from engine.partition.draft import RefusedError
+from engine.rules import Rules, Target
+from engine.submission.columns import ALIASES, COLUMNS
+from engine.submission.fields import (
+    FieldError,
+    is_blank,
+    parse_boolean,
+    parse_decimal,
+    parse_email,
+    parse_integer,
+    parse_text,
+)
+from engine.submission.nested import lifted
+from engine.submission.numbers import Number
+from engine.submission.reading import AHEAD_MAX, Reading
+from schemas.instant import SECOND, Instant
+from schemas.records import Company, Offer, Schedule
+from schemas.requests import LeadSubmitted
+
+HOURS_TO_EXPIRE_MAX = 87_600
+"""Ten years: more is a slip of the keyboard."""
+
+CONTACT_ATTEMPTS_MAX = 1_000
+"""No law and no patience allows more; it bounds the ledger of a number."""
+
+_FLAGS = (
+    "update_only",
+    "update_all_matching_leads",
+    "expire_existing",
+    "delete_existing",
+    "restart_schedule",
+    "unblock_contact",
+    "assign_svc_number",
+    "assign_sms_number",
+)
+_NAMED = frozenset(
+    {
+        *_FLAGS,
+        *COLUMNS,
+        *ALIASES,
+        "lead_token",
+        "caller_id",
+        "email",
+        "contact_field_type",
+        "schedule_callback_at",
+        "schedule_callback_in_seconds",
+        "apply_to",
+        "blocked",
+        "lead_priority",
+        "auto_format_nested_fields",
+        "next_action_at",
+        "hours_to_expire",
+        "max_contact_attempts",
+        "data",
+        "auth_token",  # a credential: never kept
+    }
+)
+
+_hours: Callable[[Any], int] = partial(parse_integer, least=1, most=HOURS_TO_EXPIRE_MAX)
+_attempts: Callable[[Any], int] = partial(parse_integer, least=1, most=CONTACT_ATTEMPTS_MAX)
+_seconds: Callable[[Any], int] = partial(parse_integer, least=0, most=AHEAD_MAX // SECOND)
+
+
+class Normalised(NamedTuple):
+    """The request, and what its sender may want to know although nothing is wrong."""
+
+    request: LeadSubmitted
+    warnings: tuple[str, ...]
+
+
+def normalise(
+    raw: Mapping[str, Any],
+    rules: Rules,
+    *,
+    received_at: Instant,
+    api_company_id: int | None = None,
+    may_update: bool = False,
+    create_or_update: bool = False,
+    idempotency_key: str | None = None,
+) -> Normalised:
+    """Return the request of one submission.
+
+    `api_company_id` is the company of the API key that came with it, None where there was none (so from `leads.inbox`);
+    `may_update` says that the key may update leads. Raises `RefusedError`: `malformed_body`, `unknown_lead_token`,
+    `unauthenticated`, `forbidden`, `schedule_inactive`, or `validation_failed` with every bad field.
+    """
+    if not isinstance(raw, Mapping):
+        raise RefusedError("malformed_body", "A lead is an object of fields.")
+    target = _target(raw.get("lead_token"), rules, api_company_id)
+    reading = Reading(raw, received_at)
+    if reading.flag("auto_format_nested_fields", parse_boolean):
+        reading.raw = lifted(raw)
+    request = _request(reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key)
+    reading.close()
+    if request.unblock_contact and not may_update:
+        raise RefusedError("forbidden", "unblock_contact needs keys that may update leads; nothing was stored.")
+    _warn(reading, request)
+    return Normalised(request, tuple(reading.warnings))
+
+
+def _target(token: Any, rules: Rules, api_company_id: int | None) -> Target:
+    if is_blank(token):
+        sentence = "must be the lead token of an offer or a schedule"
+        raise RefusedError("validation_failed", "Send the lead_token of an offer or a schedule.", {"lead_token": [sentence]})
+    target = rules.target(token.strip()) if isinstance(token, str) else None
+    # Another company's token is as unknown as one that nobody has.
+    if target is None or rules.body(Company, "company", target.company_id) is None:
+        raise _unknown_token()
+    if api_company_id is None:
+        if _body(rules, target).require_auth:
+            raise RefusedError("unauthenticated", "This lead token is only taken together with API keys.")
+    elif api_company_id != target.company_id:
+        raise _unknown_token()
+    return target
+
+
+def _unknown_token() -> RefusedError:
+    return RefusedError("unknown_lead_token", "No offer and no schedule has this lead_token; copy it from their settings.")
+
+
+def _body(rules: Rules, target: Target) -> Offer | Schedule:
+    kind: type[Offer | Schedule] = Offer if target.kind == "offer" else Schedule
+    body = rules.body(kind, target.kind, target.id)
+    if body is None:
+        raise _unknown_token()
+    if isinstance(body, Schedule) and not body.steps:
+        raise RefusedError("schedule_inactive", "The schedule has no steps yet; give it some, then send the lead again.")
+    return body
+
+
+def _request(
+    reading: Reading, rules: Rules, target: Target, *, create_or_update: bool, idempotency_key: str | None
+) -> LeadSubmitted:
+    body = _body(rules, target)
+    reading.take_data()
+    reading.take_columns()
+    reading.take_tokens(_NAMED)
+    reading.check_traffic_source(rules, target.company_id)
+    country = reading.columns.get("country") or _country(rules, target, body)
+    number = reading.number(country)
+    email = reading.optional("email", parse_email)
+    place = reading.place(country, number)
+    return LeadSubmitted(
+        company_id=target.company_id,
+        contact_key=_contact_key(reading, target.company_id, number, email),
+        offer_id=target.id if isinstance(body, Offer) else body.offer_id,
+        schedule_id=target.id if isinstance(body, Schedule) else None,
+        caller_id=None if number is None else number.e164,
+        email=email,
+        columns=_columns(reading),
+        data=reading.data,
+        zones=place.zones,
+        zone_source=place.source,
+        states=place.states,
+        create_or_update=create_or_update,
+        idempotency_key=idempotency_key,
+        received_at=reading.received_at,
+        **_given(reading),
+    )
+
+
+def _country(rules: Rules, target: Target, body: Offer | Schedule) -> str:
+    offer = body if isinstance(body, Offer) else rules.body(Offer, "offer", body.offer_id)
+    if offer is not None:
+        return offer.country
+    company = rules.body(Company, "company", target.company_id)
+    return "US" if company is None else company.country
+
+
+def _contact_key(reading: Reading, company_id: int, number: Number | None, email: str | None) -> str:
+    if number is None and email is None and not ({"caller_id", "email"} & reading.errors.keys()):
+        reading.fault("caller_id", "must be given, or an email")
+    return contact_key(company_id, None if number is None else number.e164, email) or ""
+
+
+def _columns(reading: Reading) -> dict[str, Any]:
+    field_type = reading.optional("contact_field_type", parse_text)
+    return reading.columns if field_type is None else reading.columns | {"contact_field_type": field_type}
+
+
+def _given(reading: Reading) -> dict[str, Any]:
+    """Return the fields that most submissions leave out."""
+    raw = reading.raw
+    found: dict[str, Any] = {flag: reading.flag(flag, parse_boolean) for flag in _FLAGS if flag in raw}
+    for field, parse in _OPTIONAL.items():
+        if field in raw:
+            found[field] = reading.optional(field, parse)
+    if "next_action_at" in raw:
+        found["next_action_at"] = reading.moment_ahead("next_action_at")
+    if "schedule_callback_at" in raw or "schedule_callback_in_seconds" in raw:
+        found["schedule_callback_at"] = reading.callback(_seconds)
+    return found
+
+
+def _apply_to(value: Any) -> str:
+    if value != "calls":
+        raise FieldError("must be calls, or left out")
+    return "calls"
+
+
+_OPTIONAL: dict[str, Callable[[Any], Any]] = {
+    "blocked": parse_boolean,
+    "lead_priority": parse_decimal,
+    "hours_to_expire": _hours,
+    "max_contact_attempts": _attempts,
+    "apply_to": _apply_to,
+}
+
+
+def _warn(reading: Reading, request: LeadSubmitted) -> None:
+    if request.caller_id is not None and not request.zones:
+        reading.warnings.append(
+            "No zone follows from time_zone, zip, state or number: calls wait for an hour that is allowed in every zone."
+        )
+    if request.expire_existing and request.delete_existing:
+        reading.warnings.append("delete_existing was followed; expire_existing has no effect beside it.")
+    if request.create_or_update and request.update_only:
+        reading.warnings.append("update_only was followed; no lead is created.")

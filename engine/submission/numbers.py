@@ -1,0 +1,126 @@
+"""Which telephone number was meant, and what does it say about where the person is?
+
+Validity, zones and formats are libphonenumber's (`METADATA_VERSION` goes into what is recorded). North American numbers
+that were read before in the same exchange skip it: everything that is asked here hangs on their first six digits.
+"""
+
+import re
+from functools import lru_cache
+
+import phonenumbers
+from msgspec import Struct
+from phonenumbers import NumberParseException, PhoneNumberType, timezone
+
+from engine.calendar.zones import is_zone
+from engine.submission.area_codes import AREA_CODE_STATES
+
+METADATA_VERSION: str = phonenumbers.__version__
+"""The release of the number plan that every answer here rests on."""
+
+NUMBER_LENGTH_MAX = 64
+"""E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""
+
+EXCHANGES_MAX = 65_536
+"""Exchanges (area code and the three digits behind it) that are remembered, at some 200 bytes; there are about 160,000."""
+
+NUMBERS_MAX = 16_384
+"""Other spellings and countries that are remembered, at some 400 bytes."""
+
+ZONES_MAX = 6
+"""A number that could be in more zones than these says nothing (toll-free ones have 42): research/domain.md 3.3."""
+
+REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
+"""The countries whose numbers are known, as two capital letters."""
+
+_NANP_REGIONS = frozenset(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
+_NANP = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?([2-9][0-9]{2})\)?[ .-]{0,2}([2-9][0-9]{2})[ .-]?([0-9]{4})\s*", re.ASCII)
+# Territories of the United States that have a region of their own in the number plan.
+_TERRITORIES = frozenset({"AS", "GU", "MP", "PR", "VI"})
+_PLACELESS = frozenset(
+    {
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.VOIP,
+        PhoneNumberType.PERSONAL_NUMBER,
+        PhoneNumberType.PAGER,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+    }
+)
+
+
+class Number(Struct, frozen=True):
+    """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say)."""
+
+    e164: str
+    country: str | None
+    zones: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+
+class _Exchange(Struct, frozen=True):
+    country: str | None
+    zones: tuple[str, ...]
+    states: tuple[str, ...]
+
+
+def read_number(text: str, country: str) -> Number | None:
+    """Return the number that was written, national numbers being of `country`; None where it is no valid number.
+
+    A leading blank is a plus sign that was not escaped; digits that are no number of the country may carry a country code.
+    """
+    if len(text) > NUMBER_LENGTH_MAX:
+        return None
+    match = _NANP.fullmatch(text) if country in _NANP_REGIONS or text.startswith("+1") else None
+    # The rest of the line decides validity nowhere in the two countries whose area codes are listed.
+    if match is not None and match[1] in AREA_CODE_STATES:
+        found = _exchange(match[1], match[2])
+        if found is None:
+            return None
+        return Number("+1" + match[1] + match[2] + match[3], found.country, found.zones, found.states)
+    return _read_any(text, country)
+
+
+@lru_cache(maxsize=EXCHANGES_MAX)
+def _exchange(area_code: str, exchange: str) -> _Exchange | None:
+    number = _read_any(f"+1{area_code}{exchange}0100", "US")
+    return None if number is None else _Exchange(number.country, number.zones, number.states)
+
+
+@lru_cache(maxsize=NUMBERS_MAX)
+def _read_any(text: str, country: str) -> Number | None:
+    if text.startswith(" ") and text[1:2].isdigit():
+        found = _described("+" + text[1:], None)
+        if found is not None:
+            return found
+    found = _described(text, country)
+    if found is None and text.strip().isdigit():
+        return _described("+" + text.strip(), None)
+    return found
+
+
+def _described(text: str, country: str | None) -> Number | None:
+    try:
+        number = phonenumbers.parse(text, country)
+    except NumberParseException:
+        return None
+    region = phonenumbers.region_code_for_number(number)
+    if region is None or not phonenumbers.is_valid_number_for_region(number, region):
+        return None
+    e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+    known = region if region in REGIONS else None
+    if phonenumbers.number_type(number) in _PLACELESS:
+        return Number(e164, known)
+    return Number(e164, known, _zones(number), _states(e164, region))
+
+
+def _zones(number: phonenumbers.PhoneNumber) -> tuple[str, ...]:
+    zones = tuple(zone for zone in timezone.time_zones_for_geographical_number(number) if is_zone(zone))
+    return zones if len(zones) <= ZONES_MAX else ()
+
+
+def _states(e164: str, region: str) -> tuple[str, ...]:
+    if region in _TERRITORIES:
+        return (region,)
+    return AREA_CODE_STATES.get(e164[2:5], ()) if e164.startswith("+1") else ()

@@ -1,0 +1,188 @@
+"""How are the fields of one body taken apart? Each is read once, and every fault is kept until all are known."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from engine.partition.draft import RefusedError
+from engine.rules import Rules
+from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.fields import FieldError, check_token, is_blank, parse_moment, sound_text
+from engine.submission.numbers import Number, read_number
+from engine.submission.place import Place, locate
+from schemas.instant import DAY, SECOND, Instant
+from schemas.records import TrafficSource
+
+T = TypeVar("T")
+
+TOKENS_MAX = 200
+"""Tokens of one lead (research/domain.md 2.5)."""
+
+TOKEN_NAME_LENGTH_MAX = 100
+"""Of a token's name: it is written into templates and filters by hand."""
+
+FIELDS_SHOWN_MAX = 50
+"""Fields named in one answer: a body of a thousand bad ones does not make an answer of a thousand sentences."""
+
+AHEAD_MAX = 366 * DAY
+"""How far ahead a contact may be planned (research/domain.md 2.17)."""
+
+
+class Reading:
+    """What was found in one body so far: columns, tokens, faults and warnings."""
+
+    def __init__(self, raw: Mapping[str, Any], received_at: Instant) -> None:
+        self.raw = raw
+        self.received_at = received_at
+        self.columns: dict[str, Any] = {}
+        self.data: dict[str, Any] = {}
+        self.errors: dict[str, list[str]] = {}
+        self.warnings: list[str] = []
+
+    def fault(self, field: str, sentence: str) -> None:
+        """Keep one fault."""
+        self.errors.setdefault(field, []).append(sentence)
+
+    def parsed(self, field: str, parse: Callable[[Any], T], value: Any) -> T | None:
+        """Return a value read by its parser, or None and a fault."""
+        try:
+            return parse(value)
+        except FieldError as error:
+            self.fault(field, str(error))
+            return None
+
+    def optional(self, field: str, parse: Callable[[Any], T]) -> T | None:
+        """Return a named field, or None where it was left out, blank, or faulty."""
+        value = self.raw.get(field)
+        return None if is_blank(value) else self.parsed(field, parse, value)
+
+    def flag(self, field: str, parse: Callable[[Any], bool]) -> bool:
+        """Return a named boolean; left out is false."""
+        return field in self.raw and self.optional(field, parse) is True
+
+    def column(self, name: str, value: Any, *, field: str) -> None:
+        """Take a value for a column of the lead; a blank one says nothing."""
+        if is_blank(value):
+            return
+        found = self.parsed(field, COLUMNS[name], value)
+        if found is not None:
+            self.columns[name] = found
+
+    def token(self, name: Any, value: Any, *, field: str) -> None:
+        """Take a token."""
+        if not isinstance(name, str) or not name.strip() or len(name) > TOKEN_NAME_LENGTH_MAX:
+            self.fault(field, f"has a token whose name is not text of 1 to {TOKEN_NAME_LENGTH_MAX} characters")
+            return
+        try:
+            sound_text(name)
+            self.data[name] = check_token(value)
+        except FieldError as error:
+            self.fault(field, str(error))
+
+    def take_data(self) -> None:
+        """Take `data` apart: columns, then tokens. The top level is read later, and wins."""
+        data = self.raw.get("data")
+        if is_blank(data):
+            return
+        if isinstance(data, str):
+            data = self.parsed("data", _json_object, data)
+        if not isinstance(data, Mapping):
+            self.fault("data", "must be an object of tokens")
+            return
+        for name, value in data.items():
+            self._take_data(name, value)
+
+    def _take_data(self, name: Any, value: Any) -> None:
+        column = ALIASES.get(name, name) if isinstance(name, str) else ""
+        if column in COLUMNS:
+            if name == column or column not in self.columns:  # an alias says less than the name
+                self.column(column, value, field=f"data.{name}")
+        elif column in RESERVED:
+            self.fault(f"data.{name}"[:TOKEN_NAME_LENGTH_MAX], "is the name of a column and cannot be a token")
+        else:
+            self.token(name, value, field=f"data.{name}"[:TOKEN_NAME_LENGTH_MAX])
+
+    def take_columns(self) -> None:
+        """Take the columns of the top level."""
+        for alias, name in ALIASES.items():
+            if alias in self.raw and is_blank(self.raw.get(name)):
+                self.column(name, self.raw[alias], field=alias)
+        for name in COLUMNS:
+            if name in self.raw:
+                self.column(name, self.raw[name], field=name)
+
+    def take_tokens(self, known: frozenset[str]) -> None:
+        """Take every field of the top level that is not known as a token."""
+        for name, value in self.raw.items():
+            if name not in known:
+                self.token(name, value, field=name[:TOKEN_NAME_LENGTH_MAX] if isinstance(name, str) else "")
+        if len(self.data) > TOKENS_MAX:
+            self.fault("data", f"must have at most {TOKENS_MAX} tokens, those of the top level included")
+
+    def number(self, country: str) -> Number | None:
+        """Read `caller_id`, national numbers being of `country`."""
+        value = self.raw.get("caller_id")
+        if is_blank(value) or isinstance(value, bool) or not isinstance(value, str | int):
+            if not is_blank(value):
+                self.fault("caller_id", "must be text")
+            return None
+        number = read_number(str(value), country)
+        if number is None:
+            self.fault("caller_id", f"is not a valid telephone number of {country}; write it as +13055550123")
+        return number
+
+    def place(self, country: str, number: Number | None) -> Place:
+        """Return the zones and states that the columns and the number speak for."""
+        columns = self.columns
+        return locate(
+            country=country,
+            stated_zone=columns.get("time_zone"),
+            zip_code=columns.get("zip_postal_code"),
+            state=columns.get("state_province"),
+            number=number,
+        )
+
+    def moment_ahead(self, field: str) -> Instant | None:
+        """Return a moment that is at most a year ahead; a past one is due now."""
+        moment = self.optional(field, parse_moment)
+        if moment is not None and moment > self.received_at + AHEAD_MAX:
+            self.fault(field, "must be at most 366 days ahead")
+        return moment
+
+    def callback(self, seconds: Callable[[Any], int]) -> Instant | None:
+        """Return the moment of `schedule_callback_at` or `_in_seconds`; both at once is a fault."""
+        moment = self.moment_ahead("schedule_callback_at")
+        delay = self.optional("schedule_callback_in_seconds", seconds)
+        if not is_blank(self.raw.get("schedule_callback_at")) and not is_blank(self.raw.get("schedule_callback_in_seconds")):
+            self.fault("schedule_callback_in_seconds", "must be left out where schedule_callback_at is given")
+        return moment if delay is None else self.received_at + delay * SECOND
+
+    def check_traffic_source(self, rules: Rules, company_id: int) -> None:
+        """Check that the traffic source is one of the company's own."""
+        source_id = self.columns.get("traffic_source_id")
+        if source_id is None:
+            return
+        record = rules.record("traffic_source", source_id)
+        if (
+            record is None
+            or record.company_id != company_id
+            or rules.body(TrafficSource, "traffic_source", source_id) is None
+        ):
+            self.fault("traffic_source_id", f"names no traffic source: {source_id}")
+
+    def close(self) -> None:
+        """Raise `RefusedError` with every fault, if there is one."""
+        if not self.errors:
+            return
+        shown = dict(list(self.errors.items())[:FIELDS_SHOWN_MAX])
+        fields = ", ".join(field or "a field without a name" for field in list(shown)[:5])
+        more = "" if len(self.errors) <= 5 else f" and {len(self.errors) - 5} more"  # noqa: PLR2004
+        raise RefusedError("validation_failed", f"Mend {fields}{more} and send it again; nothing was stored.", shown)
+
+
+def _json_object(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise FieldError("must be an object, or the JSON of one") from None

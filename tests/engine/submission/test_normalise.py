@@ -1,0 +1,258 @@
+"""Does a submission become the request that its sender meant, with every fault told at once and nothing half taken?"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.partition.draft import RefusedError
+from engine.rules import Rules
+from engine.submission.normalise import normalise
+from schemas.problems import PROBLEMS
+from schemas.requests import LeadSubmitted
+from schemas.wire import from_json, to_json
+from tests.engine.submission.conftest import OFFER_ID, RECEIVED_AT, SCHEDULE_ID, SOURCE_ID, STRANGER_ID, Submit, folded
+
+
+def refusal(submit: Submit, raw: dict[str, Any], **options: Any) -> RefusedError:
+    with pytest.raises(RefusedError) as caught:
+        submit(raw, **options)
+    assert caught.value.code in PROBLEMS
+    return caught.value
+
+
+def test_a_schedule_token_names_the_schedule_and_its_offer(submit: Submit) -> None:
+    request, warnings = submit()
+    assert request == LeadSubmitted(
+        company_id=1,
+        contact_key="1|+13055550123",
+        offer_id=OFFER_ID,
+        schedule_id=SCHEDULE_ID,
+        caller_id="+13055550123",
+        zones=("America/New_York",),
+        zone_source="number",
+        states=("FL",),
+        received_at=RECEIVED_AT,
+    )
+    assert warnings == ()
+
+
+def test_an_offer_token_names_the_offer_alone(submit: Submit) -> None:
+    request, _ = submit({"lead_token": " offer-token "})
+    assert (request.offer_id, request.schedule_id) == (OFFER_ID, None)
+
+
+def test_a_lead_without_a_number_is_keyed_by_its_address(submit: Submit) -> None:
+    request, _ = submit({"caller_id": "", "email": "Ada@Example.com"})
+    assert (request.contact_key, request.caller_id, request.email) == ("1|email:ada@example.com", None, "Ada@Example.com")
+
+
+@pytest.mark.parametrize("token", ["nobody", "schedule-token2", 7, ["schedule-token"], "x" * 5000])
+def test_an_unknown_token_is_not_found(submit: Submit, token: Any) -> None:
+    assert refusal(submit, {"lead_token": token}).code == "unknown_lead_token"
+
+
+def test_another_companys_token_is_as_unknown_as_nobodys(submit: Submit) -> None:
+    theirs, nobodys = refusal(submit, {}, api_company_id=2), refusal(submit, {"lead_token": "nobody"}, api_company_id=2)
+    assert (theirs.code, theirs.detail, theirs.errors) == (nobodys.code, nobodys.detail, nobodys.errors)
+
+
+@pytest.mark.parametrize("token", [None, "", "  "])
+def test_a_missing_token_is_said(submit: Submit, token: Any) -> None:
+    error = refusal(submit, {"lead_token": token})
+    assert error.code == "validation_failed"
+    assert list(error.errors) == ["lead_token"]
+
+
+def test_a_guarded_token_needs_keys(submit: Submit) -> None:
+    raw = {"lead_token": "guarded-token", "caller_id": "020 7183 8750"}
+    assert refusal(submit, raw).code == "unauthenticated"
+    assert submit(raw, api_company_id=1).request.caller_id == "+442071838750"
+
+
+def test_a_schedule_without_steps_takes_no_lead(submit: Submit) -> None:
+    assert refusal(submit, {"lead_token": "empty-token"}).code == "schedule_inactive"
+
+
+def test_unblocking_needs_keys_that_may_update(submit: Submit) -> None:
+    assert refusal(submit, {"unblock_contact": "yes"}).code == "forbidden"
+    assert submit({"unblock_contact": "yes"}, api_company_id=1, may_update=True).request.unblock_contact
+
+
+def test_all_faults_are_told_at_once(submit: Submit) -> None:
+    error = refusal(
+        submit,
+        {
+            "caller_id": "12",
+            "email": "nobody",
+            "blocked": "perhaps",
+            "hours_to_expire": "0",
+            "max_contact_attempts": 1.5,
+            "lead_priority": "high",
+            "next_action_at": "tomorrow",
+            "apply_to": "self",
+            "time_zone": "Mars",
+            "traffic_source_id": 99,
+            "remote_ip": "1.2.3",
+            "data": {"status": "queue", "note": "x" * 5000},
+        },
+    )
+    assert error.code == "validation_failed"
+    assert set(error.errors) == {
+        "caller_id",
+        "email",
+        "blocked",
+        "hours_to_expire",
+        "max_contact_attempts",
+        "lead_priority",
+        "next_action_at",
+        "apply_to",
+        "time_zone",
+        "traffic_source_id",
+        "remote_ip",
+        "data.status",
+        "data.note",
+    }
+    assert all(sentence for sentences in error.errors.values() for sentence in sentences)
+
+
+def test_neither_number_nor_address_is_refused(submit: Submit) -> None:
+    assert refusal(submit, {"caller_id": None}).errors == {"caller_id": ["must be given, or an email"]}
+
+
+def test_extra_fields_are_tokens_and_the_top_level_wins(submit: Submit) -> None:
+    request, _ = submit({"roof": "tile", "full_name": "Ada", "data": {"roof": "slate", "bill": 120, "full_name": "Bob"}})
+    assert request.data == {"roof": "tile", "bill": 120}
+    assert request.columns == {"full_name": "Ada"}
+
+
+def test_columns_are_taken_from_both_places_and_under_both_names(submit: Submit) -> None:
+    request, _ = submit({"state": "florida", "data": {"zip": 33101, "country": "us", "sub_id": 7}})
+    assert request.columns == {"state_province": "FL", "zip_postal_code": "33101", "country": "US", "sub_id": "7"}
+    assert request.zone_source == "zip"
+
+
+def test_a_column_wins_over_its_alias(submit: Submit) -> None:
+    request, _ = submit({"state": "TX", "state_province": "FL", "data": {"zip_postal_code": "33101", "zip": "10001"}})
+    assert request.columns == {"state_province": "FL", "zip_postal_code": "33101"}
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "uuid", "status", "caller_id", "email", "opt_out", "svc_number", "type", "next_action_at"]
+)
+def test_the_name_of_any_other_column_is_no_token(submit: Submit, name: str) -> None:
+    assert list(refusal(submit, {"data": {name: "x"}}).errors) == [f"data.{name}"]
+
+
+def test_a_secret_is_never_a_token(submit: Submit) -> None:
+    assert submit({"auth_token": "secret"}).request.data == {}
+
+
+def test_blank_fields_are_as_good_as_left_out(submit: Submit) -> None:
+    fields = ["blocked", "email", "next_action_at", "hours_to_expire", "time_zone", "lead_priority", "data", "apply_to"]
+    blank = dict.fromkeys(fields, "")
+    assert submit(blank).request == submit().request
+
+
+def test_an_empty_or_null_token_is_kept(submit: Submit) -> None:
+    assert submit({"a": "", "data": {"b": None}}).request.data == {"b": None, "a": ""}
+
+
+def test_data_may_be_the_text_of_an_object(submit: Submit) -> None:
+    assert submit({"data": '{"roof": "tile"}'}).request.data == {"roof": "tile"}
+    assert list(refusal(submit, {"data": "[1]"}).errors) == ["data"]
+    assert list(refusal(submit, {"data": "{"}).errors) == ["data"]
+
+
+def test_at_most_200_tokens(submit: Submit) -> None:
+    tokens = {f"t{number}": number for number in range(200)}
+    assert len(submit({"data": tokens}).request.data) == 200
+    assert list(refusal(submit, {"data": tokens, "one_more": 1}).errors) == ["data"]
+
+
+def test_a_callback_has_one_time(submit: Submit) -> None:
+    moment = "2026-03-09 12:00:00 -0500"
+    assert submit({"schedule_callback_in_seconds": "90"}).request.schedule_callback_at == RECEIVED_AT + 90_000
+    assert submit({"schedule_callback_at": moment}).request.schedule_callback_at == 1_773_075_600_000
+    both = refusal(submit, {"schedule_callback_at": moment, "schedule_callback_in_seconds": "90"})
+    assert list(both.errors) == ["schedule_callback_in_seconds"]
+
+
+@pytest.mark.parametrize("seconds", ["-1", "1.5", str(366 * 24 * 3600 + 1)])
+def test_a_callback_is_neither_past_nor_a_year_away(submit: Submit, seconds: str) -> None:
+    assert list(refusal(submit, {"schedule_callback_in_seconds": seconds}).errors) == ["schedule_callback_in_seconds"]
+
+
+def test_the_next_action_is_at_most_366_days_ahead(submit: Submit) -> None:
+    assert submit({"next_action_at": "2020-01-01 00:00:00 +0000"}).request.next_action_at == 1_577_836_800_000
+    assert submit({"next_action_at": "2027-03-08 00:00:00 +0000"}).request.next_action_at is not None
+    assert list(refusal(submit, {"next_action_at": "2027-03-10 00:00:00 +0000"}).errors) == ["next_action_at"]
+
+
+def test_a_traffic_source_is_ones_own(submit: Submit) -> None:
+    assert submit({"traffic_source_id": str(SOURCE_ID)}).request.columns == {"traffic_source_id": SOURCE_ID}
+    assert list(refusal(submit, {"traffic_source_id": STRANGER_ID}).errors) == ["traffic_source_id"]
+
+
+def test_a_number_that_says_no_zone_is_warned_of(submit: Submit) -> None:
+    request, warnings = submit({"caller_id": "+18005551212"})
+    assert (request.zones, request.zone_source) == ((), "default")
+    assert len(warnings) == 1
+
+
+def test_delete_wins_over_expire(submit: Submit) -> None:
+    assert "delete_existing" in submit({"delete_existing": "1", "expire_existing": "1"}).warnings[0]
+
+
+def test_flags_are_taken(submit: Submit) -> None:
+    flags = ["update_only", "update_all_matching_leads", "restart_schedule", "assign_svc_number", "assign_sms_number"]
+    request, _ = submit(dict.fromkeys(flags, "on"), create_or_update=True, idempotency_key="k")
+    assert all(getattr(request, flag) for flag in flags)
+    assert (request.create_or_update, request.idempotency_key) == (True, "k")
+
+
+def test_nested_contact_fields_are_found_where_asked_for(submit: Submit) -> None:
+    raw = {"caller_id": "", "contact": {"Phone": "305-555-0123", "firstName": "Ada", "Address": [{"zipCode": "33101"}]}}
+    assert list(refusal(submit, raw).errors) == ["caller_id"]
+    request, _ = submit(raw | {"auto_format_nested_fields": "true"})
+    assert request.caller_id == "+13055550123"
+    assert request.columns == {"zip_postal_code": "33101"}
+    assert request.data["first_name"] == "Ada"
+
+
+@pytest.mark.parametrize("raw", [None, [], "x", 7])
+def test_a_body_that_is_no_object_is_refused(rules: Rules, raw: Any) -> None:
+    with pytest.raises(RefusedError, match="object of fields"):
+        normalise(raw, rules, received_at=RECEIVED_AT)
+
+
+def test_a_thousand_faults_make_no_answer_of_a_thousand_sentences(submit: Submit) -> None:
+    assert len(refusal(submit, {f"t{number}": "\x00" for number in range(1000)}).errors) == 50
+
+
+RULES = folded()
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+_known = """
+caller_id email data state zip time_zone next_action_at blocked hours_to_expire country lead_priority traffic_source_id
+schedule_callback_in_seconds auto_format_nested_fields apply_to
+"""
+_names = st.sampled_from(_known.split()) | st.text(max_size=10)
+
+
+@given(raw=st.dictionaries(_names, _values, max_size=8))
+def test_whatever_is_sent_is_taken_or_refused_and_what_is_taken_can_be_written(raw: dict[str, Any]) -> None:
+    body = {"caller_id": "+13055550123"} | raw | {"lead_token": "offer-token"}
+    refused = None
+    try:
+        request, _ = normalise(body, RULES, received_at=RECEIVED_AT)
+    except RefusedError as error:
+        refused = error
+    if refused is None:
+        assert from_json(to_json(request), LeadSubmitted) == request
+    else:
+        assert (refused.code, bool(refused.errors)) == ("validation_failed", True)

@@ -1,0 +1,88 @@
+"""Is a number read as libphonenumber reads it, whichever way it went through the memory of exchanges?"""
+
+import phonenumbers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from phonenumbers import timezone
+from phonenumbers.geodata import GEOCODE_DATA
+
+from engine.submission.area_codes import AREA_CODE_STATES
+from engine.submission.numbers import read_number
+from engine.submission.place import STATES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+13055550123",
+        "13055550123",
+        "(305) 555-0123",
+        "305.555.0123",
+        "305 555 0123",
+        "+1 305 555 0123",
+        " 13055550123",
+        "  +13055550123 ",
+        "+1 (305) 555-0123 ext. 9",
+        "tel:+1-305-555-0123",
+    ],
+)
+def test_one_number_has_many_spellings(text: str) -> None:
+    number = read_number(text, "US")
+    assert number is not None
+    assert (number.e164, number.zones, number.states) == ("+13055550123", ("America/New_York",), ("FL",))
+
+
+@pytest.mark.parametrize(
+    ("text", "country", "e164"),
+    [
+        ("020 7183 8750", "GB", "+442071838750"),
+        ("442071838750", "US", "+442071838750"),
+        (" 442071838750", "US", "+442071838750"),
+        ("0091 44 2345 6789", "GB", "+914423456789"),
+        ("305 555 0123", "CA", "+13055550123"),
+    ],
+)
+def test_the_country_says_how_national_numbers_are_meant(text: str, country: str, e164: str) -> None:
+    number = read_number(text, country)
+    assert number is not None
+    assert number.e164 == e164
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "123", "555-0123", "+1 105 555 0123", "+1 305 155 0123", "+1305555012", "+130555501234", "abc", "+", "1" * 65],
+)
+def test_what_is_no_number_is_none(text: str) -> None:
+    assert read_number(text, "US") is None
+
+
+@pytest.mark.parametrize("text", ["+18005551212", "+80012345678", "+15005550006"])
+def test_a_number_without_a_place_says_nothing_about_zones(text: str) -> None:
+    number = read_number(text, "US")
+    assert number is not None
+    assert (number.zones, number.states) == ((), ())
+
+
+@given(
+    area=st.sampled_from(sorted(AREA_CODE_STATES)),
+    exchange=st.integers(200, 999),
+    line=st.integers(0, 9999),
+)
+def test_the_memory_of_exchanges_changes_no_answer(area: str, exchange: int, line: int) -> None:
+    text = f"+1{area}{exchange}{line:04}"
+    number = read_number(text, "US")
+    oracle = phonenumbers.parse(text, None)
+    assert (number is not None) == phonenumbers.is_valid_number(oracle)
+    if number is not None:
+        assert number.e164 == text
+        assert number.country == phonenumbers.region_code_for_number(oracle)
+        assert number.zones == timezone.time_zones_for_geographical_number(oracle)
+
+
+def test_area_codes_are_those_of_the_number_plan() -> None:
+    described = {code: GEOCODE_DATA[f"1{code}"]["en"] for code in map(str, range(200, 1000)) if f"1{code}" in GEOCODE_DATA}
+    assert AREA_CODE_STATES.keys() == described.keys()
+    for code, states in AREA_CODE_STATES.items():
+        words = described[code].replace("D.C.", "DC").replace("Colombia", "Columbia")
+        assert all(STATES[state].split()[-1] in words or state in words for state in states), (code, states, words)
