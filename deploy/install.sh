@@ -11,24 +11,25 @@ stamp=$venv/.installed-from
 
 python_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || true; }
 
-# The folder is part of the stamp because scripts in an environment name their interpreter by its full path.
-sources() { pwd; python_of "$venv/bin/python"; cksum deploy/requirements-dev.lock pyproject.toml; }
+sources() { python_of "$venv/bin/python"; cksum deploy/requirements-dev.lock pyproject.toml; }
+
+# Scripts in an environment name their interpreter by its full path, so one that was moved here does not run.
+is_at_home() { head -1 "$venv/bin/pip" 2>/dev/null | grep -qF "$(pwd)/$venv/bin/"; }
 
 is_current() {
-    [ -x "$venv/bin/python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sources)" ] || return 1
+    is_at_home && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sources)" ] || return 1
     [ -z "$wanted_python" ] || [ "$(python_of "$wanted_python")" = "$(python_of "$venv/bin/python")" ]
 }
 
 create() {
     local python
     python=$(fitting_python "$wanted_python")
-    if [ "$(python_of "$venv/bin/python")" != "$(python_of "$python")" ] || [ "$(head -1 "$stamp" 2>/dev/null)" != "$(pwd)" ]; then
+    if ! is_at_home || { [ -n "$wanted_python" ] && [ "$(python_of "$venv/bin/python")" != "$(python_of "$python")" ]; }; then
         "$python" -m venv --clear "$venv" || {
             echo "$python cannot make a virtual environment; install its venv module (Debian: python3-venv) or choose another with PYTHON=." >&2
             exit 1
         }
     fi
-    rm -f "$stamp"
     echo "Installing the pinned packages into $venv with Python $(python_of "$venv/bin/python"); this takes about a minute."
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .

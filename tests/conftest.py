@@ -108,7 +108,7 @@ def _served(name: str) -> str:
 def _start(name: str, folder: Path) -> None:
     script = Path(__file__).with_name("servers.py")
     with (folder / f"{name}.log").open("ab") as log:
-        subprocess.run(  # noqa: S603 - our own script
+        subprocess.run(
             [sys.executable, str(script), name, str(folder), os.environ[RUN_VARIABLE]],
             cwd=script.parent.parent,
             env={**os.environ, "PYTHONPATH": str(script.parent.parent)},

@@ -4,7 +4,8 @@ Only the wheel's `initdb` and `postgres` are run, never its Python code, which o
 a system user. PostgreSQL refuses to run as root; for root it runs as an unprivileged user that owns the cluster's folder
 and nothing else. Two facts let that work below a closed folder such as /root, whose mode is never touched:
 
-- the cluster is the server's working folder, entered while still root, and named `/proc/self/cwd` from there on;
+- the cluster is the server's working folder, entered while still root, and named `/proc/self/cwd` from there on (not
+  before PostgreSQL 16, which changes folders to find itself; it needs a data folder that others may enter);
 - programs that this user cannot reach are copied, for as long as they run, into a folder of their own that it can.
 """
 
@@ -28,6 +29,8 @@ import msgspec
 from adapters.local.process import LOCALHOST, Account, LocalServerError, ServerProcess, free_port, run_to_end
 
 MAJOR_MIN = 15  # the oldest PostgreSQL that the read schema is written for
+STANDING_MAJOR_MIN = 16  # older ones change their working folder to find themselves
+BUILTIN_LOCALE_MAJOR_MIN = 17
 INITDB_SECONDS = 120.0  # takes 1 s; syncing to a slow disk takes longer
 START_SECONDS = 60.0  # takes 0.2 s; recovery after a crash reads the log
 STOP_SECONDS = 20.0  # a fast shutdown writes one checkpoint
@@ -131,12 +134,13 @@ class ManagedPostgres:
             **({} if self._durable else EPHEMERAL_SETTINGS),
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        return [str(programs.bin / "postgres"), "-D", str(_from_inside(self._cluster)), *options]
+        return [str(programs.bin / "postgres"), "-D", str(_name_of(self._cluster, programs.major)), *options]
 
     async def _initialise(self, programs: Programs, account: Account | None) -> None:
         """Make a cluster; it appears complete or not at all, because a broken one is cleared away before."""
         self._fresh_cluster(account)
-        command = [str(programs.bin / "initdb"), "--pgdata", str(_from_inside(self._cluster)), "--username", SUPERUSER]
+        cluster = str(_name_of(self._cluster, programs.major))
+        command = [str(programs.bin / "initdb"), "--pgdata", cluster, "--username", SUPERUSER]
         command += ["--auth=scram-sha-256", "--encoding=UTF8", *_locale_options(programs.major)]
         command += [] if self._durable else ["--no-sync"]
         with tempfile.TemporaryFile() as password:
@@ -156,6 +160,7 @@ class ManagedPostgres:
         shutil.rmtree(self._cluster, ignore_errors=True)
         self._cluster.mkdir(mode=0o700)
         if account:
+            self._folder.chmod(0o711)  # ours; what it holds is closed one by one
             os.chown(self._cluster, account.uid, account.gid)
 
     def _kept_password(self) -> str:
@@ -309,13 +314,15 @@ def _copy_programs(programs: Programs, folder: Path) -> Programs:
     return Programs(major=programs.major, bin=target / "bin", from_wheel=True)
 
 
-def _from_inside(cluster: Path) -> Path:
+def _name_of(cluster: Path, major: int) -> Path:
     """Return the cluster's name for a server that stands in it: root's folders may be closed to the user it runs as."""
-    return Path("/proc/self/cwd") if os.geteuid() == 0 and Path("/proc/self/cwd").exists() else cluster
+    standing = Path("/proc/self/cwd")
+    inside = os.geteuid() == 0 and major >= STANDING_MAJOR_MIN and standing.exists()
+    return standing if inside else cluster
 
 
 def _locale_options(major: int) -> list[str]:
     """Order text by code point, the same on every machine, and know every script's letters."""
-    if major >= 17:  # noqa: PLR2004 - the version that brought the built-in provider
+    if major >= BUILTIN_LOCALE_MAJOR_MIN:
         return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return ["--locale=C.UTF-8"]

@@ -102,6 +102,7 @@ class ServerProcess:
         leftovers: Sequence[Path] = (),
     ) -> None:
         """Start the server; `leftovers` are folders outside ours that die with it, also when nobody is there to do it."""
+        self.log.touch(mode=0o600)  # a log may quote what people typed
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - a list of arguments that we made, no shell
                 leashed(command, self._stop_signal, account),
@@ -223,8 +224,10 @@ def birth(pid: int) -> str | None:
     except OSError:
         return None
     fields = status.rpartition(")")[2].split()  # the name in parentheses may hold spaces
-    state, started = fields[0], fields[19]
-    return None if state in "ZX" else f"{boot}/{started}"
+    state, threads, started = fields[0], int(fields[17]), fields[19]
+    # Ended and only not yet waited for; while other threads of it run, it still holds its files and ports.
+    ended = state in "ZX" and threads <= 1
+    return None if ended else f"{boot}/{started}"
 
 
 def free_port(wish: int | None = None) -> int:

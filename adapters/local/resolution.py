@@ -119,7 +119,7 @@ async def _container_broker(stack: contextlib.AsyncExitStack) -> Broker:
     def start() -> Any:
         try:
             docker = importlib.import_module("docker")
-            kafka = importlib.import_module("testcontainers.kafka")
+            kafka = importlib.import_module("testcontainers.community.kafka")
         except ImportError:
             raise UnavailableError("testcontainers is not installed") from None
         try:

@@ -1,0 +1,111 @@
+"""Does the managed broker keep its records, give way to nobody, and end when it should? Driven for real."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from adapters.local.jars import find_jars, find_java
+from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
+from adapters.local.process import FolderInUseError, LocalServerError, birth
+
+GREETING = TopicPartition("greetings", 0)
+
+
+@pytest.fixture
+async def kafka(data_dir: Path) -> AsyncIterator[ManagedKafka]:
+    async with managed_kafka(data_dir) as running:
+        yield running
+
+
+async def greet(bootstrap: str, text: bytes) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    await admin.create_topics([NewTopic(GREETING.topic, num_partitions=1, replication_factor=1)])
+    await admin.close()
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id="greeter")
+    await producer.start()
+    async with producer.transaction():
+        await (await producer.send(GREETING.topic, text))
+    await producer.stop()
+
+
+async def greetings(bootstrap: str) -> list[bytes]:
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
+    await consumer.start()
+    consumer.assign([GREETING])
+    await consumer.seek_to_beginning()
+    batches = await consumer.getmany(timeout_ms=5_000)
+    await consumer.stop()
+    return [record.value for record in batches.get(GREETING, [])]
+
+
+async def test_a_restart_on_the_same_folder_has_the_records_the_cluster_and_the_address(data_dir: Path) -> None:
+    async with managed_kafka(data_dir) as first:
+        await greet(first.bootstrap, b"hello")
+    cluster = (data_dir / "kafka" / "logs" / "meta.properties").read_text()
+
+    async with managed_kafka(data_dir) as second:
+        assert await greetings(second.bootstrap) == [b"hello"]
+        assert second.bootstrap == first.bootstrap
+    assert (data_dir / "kafka" / "logs" / "meta.properties").read_text() == cluster
+
+
+async def test_a_killed_broker_keeps_what_it_acknowledged(data_dir: Path) -> None:
+    async with managed_kafka(data_dir) as first:
+        await greet(first.bootstrap, b"hello")
+        pid = first.process.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await gone(pid)
+        with pytest.raises(LocalServerError, match="Apache Kafka ended"):
+            first.process.check()
+
+    async with managed_kafka(data_dir) as second:
+        assert await greetings(second.bootstrap) == [b"hello"]
+
+
+async def test_a_second_owner_of_the_folder_is_refused_and_the_first_runs_on(kafka: ManagedKafka, data_dir: Path) -> None:
+    with pytest.raises(FolderInUseError, match="--data-dir"):
+        async with managed_kafka(data_dir):
+            pass
+
+    kafka.process.check()
+
+
+async def test_topics_are_made_on_purpose_only(kafka: ManagedKafka) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    await admin.start()
+
+    described = await admin.describe_topics(["mistyped"])
+
+    await admin.close()
+    assert described[0]["error_code"] == 3  # unknown topic
+    assert described[0]["partitions"] == []
+
+
+async def test_a_broker_that_cannot_start_shows_the_end_of_its_log(data_dir: Path) -> None:
+    kafka = ManagedKafka(data_dir / "kafka", java=find_java(), jars=find_jars(), heap_mib=1)
+
+    with pytest.raises(LocalServerError, match="heap"):
+        await kafka.start()
+
+    assert kafka.process.pid is None
+
+
+def test_a_cluster_id_never_reads_as_an_option() -> None:
+    ids = [new_cluster_id() for _ in range(1_000)]
+
+    assert {len(one) for one in ids} == {22}
+    assert not any(one.startswith("-") for one in ids)
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(15):
+        while birth(pid) is not None:
+            await asyncio.sleep(0.05)
