@@ -1,7 +1,8 @@
 """What is decided on one input? The same code for the running partition, the auditor and the simulator.
 
 An input is a record of the requests topic, a timer that is due, or newer rules. Each gives exactly one decision,
-whatever it holds: an input that cannot be read is refused, one on which deciding raises is recorded as failed; both are dead-lettered.
+whatever it holds: one that cannot be read is refused, one on which deciding raises is recorded as failed; both are kept
+among the dead letters.
 """
 
 from collections.abc import Callable, Iterable, Mapping

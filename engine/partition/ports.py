@@ -165,7 +165,7 @@ class Clock(Protocol):
         ...
 
     def agrees(self, appended_at: Instant | None) -> bool:
-        """Tell whether this clock can be trusted: wall time, monotonic time and a broker's append time are near each other."""
+        """Tell whether this clock can be trusted: wall, monotonic and append time are near each other."""
         ...
 
     async def sleep(self, seconds: float) -> None:

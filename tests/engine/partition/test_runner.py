@@ -1,7 +1,7 @@
 """Does a partition decide every input once, whatever breaks? A small aggregate on the embedded log."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -94,7 +94,7 @@ class KeptOutbox:
         self.entries: dict[int, OutboxEntry] = {}
         self.acknowledged: list[int] = []
 
-    def offer(self, entries: "list[OutboxEntry]") -> None:
+    def offer(self, entries: Sequence[OutboxEntry]) -> None:
         self.entries.update((entry.number, entry) for entry in entries)
 
     def delivered(self) -> list[int]:
