@@ -1,4 +1,4 @@
-"""What does a gateway need from the world? A memory of what it claimed, and one provider per channel.
+"""What does a gateway need from the world? A memory of what it claimed, rules, and one provider per channel.
 
 A provider's promise: it returns what came of an order, or None where it took the order and the outcome will come by
 another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if surely nobody was reached.
@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from engine.rules import Rules
 from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.instant import Instant
 
@@ -18,7 +19,7 @@ ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 """What a claim found.
 
 `fresh`       nobody had claimed the command: it is ours, and committed.
-`taken_over`  an earlier claim ran out of its lease without a record: it is ours now; the earlier one may have acted.
+`taken_over`  an earlier claim was left without a record: it is ours now; the earlier claimant may have acted.
 `held`        another claimant's lease is running: look again later.
 `recorded`    the outcome is recorded (`Claim.outcome`) and may not have been posted yet.
 `posted`      all is done.
@@ -47,9 +48,21 @@ class Deliveries(Protocol):
         ...
 
     async def claim(
-        self, command_id: str, *, company_id: int, kind: Kind, claimant: str, claimed_at: Instant, lease_seconds: float
+        self,
+        command_id: str,
+        *,
+        company_id: int,
+        kind: Kind,
+        claimant: str,
+        claim_id: str,
+        claimed_at: Instant,
+        lease_seconds: float,
     ) -> Claim:
-        """Claim a command in one committed statement; two claimants never both get `fresh`, or both `taken_over`."""
+        """Claim a command in one committed statement; of two attempts never both get it, unless a lease ran out between.
+
+        `claim_id` names this attempt: asked again because the answer was lost, it gets the same answer. A claim that an
+        earlier attempt of the same claimant left without a record is `taken_over` at once.
+        """
         ...
 
     async def renew(self, claimant: str, *, lease_seconds: float) -> None:
@@ -57,7 +70,14 @@ class Deliveries(Protocol):
         ...
 
     async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
-        """Record what came of a command; False, with nothing changed, where the claim is not this claimant's any more."""
+        """Record what came of a command; False, with nothing changed, where the claim is not this claimant's any more.
+
+        `outcome` is the JSON of an `OutcomeRecorded`, or empty where there is nothing to post. May be repeated.
+        """
+        ...
+
+    async def release(self, command_id: str, *, claimant: str) -> None:
+        """Take back a fresh claim, as if it had never been: the provider was surely not asked."""
         ...
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
@@ -70,6 +90,19 @@ class Deliveries(Protocol):
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
         """Save that every command before `offset` is done; an offset below the saved one changes nothing."""
+        ...
+
+
+class RulesBook(Protocol):
+    """The account records, as far as this process has read them (`adapters.partitions.feed.RulesTopic`)."""
+
+    @property
+    def rules(self) -> Rules:
+        """Return the fold of `accounts.rules`."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read `accounts.rules` to its present end. Raises `LogError`."""
         ...
 
 

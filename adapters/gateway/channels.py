@@ -1,0 +1,88 @@
+"""What differs between channels? How many orders at once, and whether one may be carried out again after a crash."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from msgspec import Struct
+
+from adapters.gateway.ports import (
+    EmailProvider,
+    Kind,
+    NotPlacedError,
+    Report,
+    Result,
+    SmsProvider,
+    VoiceProvider,
+    WebhookSender,
+)
+from schemas.commands import Command, Fence, PlaceCall, PostWebhook, SendEmail, SendSms
+
+C = TypeVar("C", bound=Command)
+
+Act = Callable[[Command, Report], Awaitable[Result | None]]
+
+ORDERS: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
+
+CONCURRENT_MAX: dict[Kind, int] = {
+    "call": 500,  # a call lasts minutes and costs us nothing but a few kilobytes meanwhile
+    "sms": 100,
+    "email": 20,  # each one is an SMTP connection: mail servers refuse hundreds from one address
+    "webhook": 100,
+}
+
+
+class Channel(Struct, frozen=True, kw_only=True):
+    """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again."""
+
+    kind: Kind
+    provider: str
+    act: Act
+    concurrent_max: int
+    never_twice: bool
+
+    @property
+    def order(self) -> object:
+        """Return the type to decode a record of the channel's topic as."""
+        return ORDERS[self.kind] | Fence
+
+
+def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MAX["call"]) -> Channel:
+    """Return the channel of calls: a phone that rings twice is worse than one that does not ring."""
+
+    async def act(order: Command, report: Report) -> Result | None:
+        return await provider.place(_as(PlaceCall, order), report)
+
+    return Channel(kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True)
+
+
+def sms_channel(provider: SmsProvider, *, concurrent_max: int = CONCURRENT_MAX["sms"]) -> Channel:
+    """Return the channel of texts."""
+
+    async def act(order: Command, _: Report) -> Result | None:
+        return await provider.send(_as(SendSms, order))
+
+    return Channel(kind="sms", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True)
+
+
+def email_channel(provider: EmailProvider, *, concurrent_max: int = CONCURRENT_MAX["email"]) -> Channel:
+    """Return the channel of e-mails: one sent again has the same Message-ID, by which mail servers know it."""
+
+    async def act(order: Command, _: Report) -> Result | None:
+        return await provider.send(_as(SendEmail, order))
+
+    return Channel(kind="email", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=False)
+
+
+def webhook_channel(sender: WebhookSender, *, concurrent_max: int = CONCURRENT_MAX["webhook"]) -> Channel:
+    """Return the channel of webhooks: one posted again has the same `webhook-id`."""
+
+    async def act(order: Command, _: Report) -> Result | None:
+        return await sender.post(_as(PostWebhook, order))
+
+    return Channel(kind="webhook", provider=sender.name, act=act, concurrent_max=concurrent_max, never_twice=False)
+
+
+def _as(kind: type[C], order: Command) -> C:
+    if not isinstance(order, kind):
+        raise NotPlacedError(f"{type(order).__name__} is not an order for this channel")
+    return order

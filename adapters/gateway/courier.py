@@ -1,0 +1,217 @@
+"""How is one order carried out at most once? Claim, look for fences, check the time, act, record, post: in this order.
+
+A crash leaves a claim without a record. Whoever meets it after its lease does not know whether the provider was asked:
+a call or text is then reported `unknown` and not repeated, an e-mail or webhook is sent again with the same id.
+"""
+
+import asyncio
+import contextlib
+import uuid
+
+import structlog
+from msgspec import Struct
+
+from adapters.gateway.channels import Channel
+from adapters.gateway.lane import Lane, LaneLostError
+from adapters.gateway.ports import Claim, Deliveries, NotPlacedError, Progress, Result, StoreError
+from adapters.gateway.reports import Reports
+from adapters.gateway.troubles import Troubles
+from adapters.observability.metrics import Metrics
+from engine.partition.ports import Clock, LogError, Record
+from schemas.commands import Command
+from schemas.instant import SECOND, Instant
+from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
+from schemas.requests import OutcomeRecorded
+from schemas.wire import from_json, to_json
+
+LEASE_SECONDS = 30.0
+"""A claim whose claimant is silent for this long is taken over; renewed three times within it."""
+
+PROVIDER_SECONDS_MIN = 60.0
+"""On the wall: in a demonstration domain time runs faster, a mail server does not."""
+
+DATABASE = "database"
+NOTHING_TO_POST = b""
+"""Recorded where the provider took the order and its outcome comes by another way."""
+
+_log = structlog.get_logger()
+
+
+class Taken:
+    """An order that was taken in from a lane."""
+
+    __slots__ = ("lane", "order", "record")
+
+    def __init__(self, lane: Lane, record: Record, order: Command) -> None:
+        self.lane = lane
+        self.record = record
+        self.order = order
+
+
+class Approach(Struct, frozen=True, kw_only=True):
+    """A claim, and why its order goes no further, if it does not."""
+
+    claim: Claim
+    refusal: Result | None = None
+
+
+class Courier:
+    """Carries out the orders of one channel, many at a time; `claimant` is a name that no other process ever has."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        claimant: str,
+        deliveries: Deliveries,
+        reports: Reports,
+        troubles: Troubles,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._channel = channel
+        self._claimant = claimant
+        self._deliveries = deliveries
+        self._reports = reports
+        self._troubles = troubles
+        self._clock = clock
+        self._metrics = metrics
+        self._incarnation: Instant | None = None
+
+    async def approach(self, taken: Taken) -> Approach | None:
+        """Claim an order and look whether it may still go; None where another gateway holds it.
+
+        Waits as long as the log or the database is away. Raises `LaneLostError`, with the claim taken back.
+        """
+        claim = await self._claim(taken.order)
+        if claim.state == "held":
+            return None
+        if claim.state in {"recorded", "posted"}:
+            return Approach(claim=claim)
+        try:
+            return Approach(claim=claim, refusal=await self._refusal(taken, claim))
+        except (LaneLostError, asyncio.CancelledError):
+            with contextlib.suppress(StoreError):
+                await asyncio.shield(self._deliveries.release(taken.order.command_id, claimant=self._claimant))
+            raise
+
+    async def finish(self, taken: Taken, approach: Approach) -> None:
+        """Do what is left to do: act, record, post."""
+        claim = approach.claim
+        if claim.state == "posted":
+            return
+        if claim.state == "recorded":
+            await self._post(taken, claim.outcome or NOTHING_TO_POST)
+            return
+        result = approach.refusal or await self._act(taken)
+        await self._settle(taken, result)
+
+    async def _claim(self, order: Command) -> Claim:
+        claim_id = str(uuid.uuid4())
+        return await self._troubles.overcome(
+            DATABASE,
+            lambda: self._deliveries.claim(
+                order.command_id,
+                company_id=order.company_id,
+                kind=self._channel.kind,
+                claimant=self._claimant,
+                claim_id=claim_id,
+                claimed_at=self._clock.now(),
+                lease_seconds=LEASE_SECONDS,
+            ),
+        )
+
+    async def renew(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Keep what this process has claimed; with 0, give it up. Raises `StoreError`."""
+        await self._deliveries.renew(self._claimant, lease_seconds=lease_seconds)
+
+    async def _refusal(self, taken: Taken, claim: Claim) -> Result | None:
+        """Return why a claimed order must not be given to the provider, or None where it may."""
+        order = taken.order
+        if self._channel.never_twice and claim.state == "taken_over":
+            return Result(outcome="unknown", detail="a gateway ended between asking the provider and recording the answer")
+        if self._channel.never_twice and order.decided_at < await self._born_at():
+            return Result(outcome="unknown", detail="ordered before the record of deliveries was lost and begun anew")
+        await taken.lane.read_to_the_end()
+        now = self._clock.now()
+        if taken.lane.fences.bar(order, taken.record.offset):
+            return Result(outcome="rejected_at_gate", rang=False, detail="a fence stands behind the order")
+        if order.not_after is not None and now > order.not_after:
+            return Result(outcome="expired", rang=False, detail="not_after has passed")
+        self._metrics.gate_lateness.labels(self._channel.kind).observe((now - order.not_before) / SECOND)
+        return None
+
+    async def _act(self, taken: Taken) -> Result | None:
+        async def report(progress: Progress) -> None:
+            await self._tell(taken, progress)
+
+        try:
+            async with asyncio.timeout(self._provider_seconds()):
+                result = await self._channel.act(taken.order, report)
+        except NotPlacedError as error:
+            return Result(outcome="not_placed", rang=False, detail=str(error))
+        except TimeoutError:
+            return Result(outcome="unknown", detail="the provider said nothing in time")
+        except Exception as error:  # noqa: BLE001 - whatever a provider raises, its order needs an end
+            _log.exception("provider.failed", kind=self._channel.kind, command_id=taken.order.command_id)
+            return Result(outcome="unknown" if self._channel.never_twice else "failed", detail=type(error).__name__)
+        if result is not None and result.outcome not in OUTCOMES[self._channel.kind]:
+            return Result(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
+        return result
+
+    async def _settle(self, taken: Taken, result: Result | None) -> None:
+        """Record, then post: what is recorded and not posted is posted by whoever meets it next."""
+        now = self._clock.now()
+        outcome = NOTHING_TO_POST
+        if result is not None:
+            outcome = to_json(self._reports.outcome(taken.order, result, occurred_at=now))
+        is_ours = await self._troubles.overcome(
+            DATABASE,
+            lambda: self._deliveries.record(
+                taken.order.command_id, claimant=self._claimant, outcome=outcome, recorded_at=now
+            ),
+        )
+        self._observe(taken, result)
+        if is_ours:
+            await self._post(taken, outcome)
+        elif outcome:
+            # Somebody took the claim over and said `unknown`; what we know is still worth telling (an opt-out!).
+            await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
+
+    async def _post(self, taken: Taken, outcome: bytes) -> None:
+        if outcome:
+            await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
+        await self._troubles.overcome(
+            DATABASE, lambda: self._deliveries.mark_posted(taken.order.command_id, posted_at=self._clock.now())
+        )
+
+    async def _tell(self, taken: Taken, progress: Progress) -> None:
+        try:
+            await self._reports.tell_progress(taken.record, taken.order, progress, occurred_at=self._clock.now())
+        except LogError as error:
+            _log.warning("progress.lost", command_id=taken.order.command_id, state=progress.state, reason=str(error))
+
+    async def _born_at(self) -> Instant:
+        if self._incarnation is None:
+            self._incarnation = await self._troubles.overcome(DATABASE, self._deliveries.incarnation)
+        return self._incarnation
+
+    def _provider_seconds(self) -> float:
+        """Return how long a provider may take, on the wall: the contact does not wait for an outcome for longer."""
+        ends_at = self._clock.now() + OUTCOME_TIMEOUT[self._channel.kind]
+        return max(PROVIDER_SECONDS_MIN, self._clock.seconds_until(ends_at))
+
+    def _observe(self, taken: Taken, result: Result | None) -> None:
+        outcome = "handed_over" if result is None else result.outcome
+        self._metrics.outcomes.labels(self._channel.kind, outcome).inc()
+        _log.info(
+            "command.dropped" if outcome in GATE_OUTCOMES else "command.carried_out",
+            kind=self._channel.kind,
+            outcome=outcome,
+            command_id=taken.order.command_id,
+            company_id=taken.order.company_id,
+            lead_id=taken.order.lead_id,
+            partition=taken.record.partition,
+            offset=taken.record.offset,
+            detail=None if result is None else result.detail,
+        )

@@ -1,0 +1,293 @@
+"""How does one channel work through its commands? One reader for all partitions, one queue per contact, bounded slots.
+
+Orders of one contact are carried out one after the other, in the order of the log; contacts do not wait for each other.
+Progress is saved per partition as the offset before which everything is done: what stands behind it is read again after
+a restart, and the claims say what is left to do. Two gateways may work on one partition for a while: claims decide.
+"""
+
+import asyncio
+import contextlib
+import uuid
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+
+import msgspec
+import structlog
+
+from adapters.gateway.channels import Channel
+from adapters.gateway.courier import DATABASE, LEASE_SECONDS, Approach, Courier, Taken
+from adapters.gateway.lane import Lane, LaneLostError
+from adapters.gateway.ports import Deliveries, StoreError
+from adapters.gateway.reports import LOG, Reports
+from adapters.gateway.troubles import Troubles
+from adapters.gateway.waits import sleep_until
+from adapters.observability.metrics import Metrics
+from engine.partition.decider import dead_letter
+from engine.partition.ports import Appender, Clock, Log, LogError, Outgoing, Reader, Record
+from engine.partition.runner import Names
+from schemas.commands import Command, Fence
+from schemas.topics import COMMAND_TOPICS
+
+POLL_RECORDS_MAX = 500
+HELD_MAX = 10_000
+"""Orders taken in and not done, over all partitions of the channel: a few kilobytes each."""
+
+POLL_SECONDS_IDLE = 0.1
+POLL_SECONDS_AWAITED = 0.01
+"""While a delivery waits for the end of its partition, which may be a control record that no poll returns."""
+
+SAVE_SECONDS = 1.0
+HELD_LOOK_SECONDS = 5.0
+"""How often an order is looked at again that another gateway has claimed."""
+
+DRAIN_SECONDS = 5.0
+"""How long deliveries under way may take to end when the gateway is stopped; calls under way end as `unknown`."""
+
+RENEWALS_PER_LEASE = 3
+_log = structlog.get_logger()
+
+
+class Gateway:
+    """One channel in one process. Tell it its partitions by `assign`, at any time; `run` works until it is cancelled."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        log: Log,
+        deliveries: Deliveries,
+        clock: Clock,
+        metrics: Metrics | None = None,
+        names: Names = Names(),  # noqa: B008 - frozen
+        held_max: int = HELD_MAX,
+    ) -> None:
+        self.channel = channel
+        self.troubles = Troubles()
+        self._log = log
+        self._deliveries = deliveries
+        self._clock = clock
+        self._metrics = metrics or Metrics()
+        self._names = names
+        self._held_max = held_max
+        self._topic = names.of(COMMAND_TOPICS[channel.kind].name)
+        self._topic_id = ""
+        self._claimant = f"{channel.kind}/{uuid.uuid4()}"
+        self._decoder = msgspec.json.Decoder(channel.order)
+        self._slots = asyncio.Semaphore(channel.concurrent_max)
+        self._wanted: frozenset[int] = frozenset()
+        self._changed = asyncio.Event()
+        self._lanes: dict[int, Lane] = {}
+        self._saved: dict[int, int] = {}
+        self._contacts: dict[str, deque[Taken]] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._held = 0
+        self._approaching = 0
+
+    def assign(self, partitions: Iterable[int]) -> None:
+        """Work on these partitions from now on; orders under way of others are finished, the rest is left."""
+        self._wanted = frozenset(partitions)
+        self._changed.set()
+
+    def problems(self) -> dict[str, str]:
+        """Return what keeps this gateway from working, by source; empty means ready."""
+        return self.troubles.present()
+
+    async def run(self) -> None:
+        """Work until cancelled; a log or database that is away is waited for."""
+        appender = await self.troubles.overcome(LOG, self._log.appender)
+        reports = Reports(self.channel, appender, self.troubles, self._names)
+        courier = Courier(
+            self.channel,
+            claimant=self._claimant,
+            deliveries=self._deliveries,
+            reports=reports,
+            troubles=self.troubles,
+            clock=self._clock,
+            metrics=self._metrics,
+        )
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._keep_house(courier))
+                tasks.create_task(self._read(courier, appender))
+        finally:
+            await asyncio.shield(self._end(courier, appender))
+
+    async def _read(self, courier: Courier, appender: Appender) -> None:
+        while True:
+            self._changed.clear()
+            if not self._wanted:
+                await self._changed.wait()
+                continue
+            reader = await self.troubles.overcome(LOG, self._open)
+            try:
+                while not self._changed.is_set():
+                    await self._turn(reader, courier, appender)
+            except LogError as error:
+                _log.warning("reader.lost", topic=self._topic, reason=str(error))
+                await self._clock.sleep(POLL_SECONDS_IDLE)
+            finally:
+                await reader.close()
+
+    async def _open(self) -> Reader:
+        """Return a reader that stands where each wanted lane has to go on. Every error here is the world's."""
+        try:
+            await self._adopt_lanes()
+            return await self._opened()
+        except LogError as error:
+            raise LogError(str(error)) from error
+
+    async def _opened(self) -> Reader:
+        reader = await self._log.reader(self._topic, sorted(self._lanes), start=None)
+        try:
+            for lane in self._lanes.values():
+                await reader.seek(lane.partition, lane.next)
+        except BaseException:
+            await reader.close()
+            raise
+        return reader
+
+    async def _adopt_lanes(self) -> None:
+        topic_id = await self._log.topic_id(self._topic)
+        is_another = topic_id != self._topic_id  # deleted and created again: offsets mean nothing any more
+        for partition in list(self._lanes) if is_another else set(self._lanes) - self._wanted:
+            self._lanes.pop(partition).revoke()
+            self._saved.pop(partition, None)
+        for partition in self._wanted - set(self._lanes):
+            start = await self.troubles.overcome(
+                DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition)
+            )
+            self._lanes[partition] = Lane(partition, start or 0)
+        self._topic_id = topic_id
+
+    async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
+        await self._sample_ends(reader)
+        is_awaited = any(lane.is_waited_for for lane in self._lanes.values())
+        wait_seconds = POLL_SECONDS_AWAITED if is_awaited or self._approaching else POLL_SECONDS_IDLE
+        for record in await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds):
+            await self._take(record, courier, appender)
+        for lane in self._lanes.values():
+            lane.reached(reader.position(lane.partition))
+            await self._go_back(lane, reader)
+
+    async def _sample_ends(self, reader: Reader) -> None:
+        for lane in self._lanes.values():
+            if askers := lane.askers():
+                try:
+                    lane.wait(await reader.end(lane.partition), askers)
+                except LogError:
+                    lane.ask_again(askers)
+                    raise
+
+    async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
+        lane = self._lanes[record.partition]
+        try:
+            order: Command | Fence = self._decoder.decode(record.value or b"")
+        except msgspec.MsgspecError as error:
+            if record.offset >= lane.next and not lane.cut:
+                await self._bury(record, str(error), appender)
+            return
+        if isinstance(order, Fence):
+            lane.fences.add(order, record.offset)
+        elif record.offset >= lane.next and not lane.cut:
+            lane.cut = self._held >= self._held_max
+            if not lane.cut:
+                lane.take_in(record.offset)
+                self._enqueue(Taken(lane, record, order), courier)
+
+    async def _go_back(self, lane: Lane, reader: Reader) -> None:
+        """Go back to what was cut off once there is room, and do not read again what is only looked through."""
+        if lane.cut and self._held <= self._held_max // 2:
+            lane.cut = False
+            await reader.seek(lane.partition, lane.next)
+        elif lane.cut and reader.position(lane.partition) < lane.seen:
+            await reader.seek(lane.partition, lane.seen)
+
+    async def _bury(self, record: Record, reason: str, appender: Appender) -> None:
+        letter = dead_letter(record, "malformed_body", reason)
+        letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)
+        count = await self.troubles.overcome(LOG, lambda: self._log.partition_count(letter.topic))
+        await self.troubles.overcome(LOG, lambda: appender.append(record.partition % count, [letter]))
+        self._metrics.dead_letters.labels(self._topic).inc()
+        _log.error("command.unreadable", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason)
+
+    def _enqueue(self, taken: Taken, courier: Courier) -> None:
+        self._held += 1
+        self._metrics.commands.labels(self.channel.kind).inc()
+        queue = self._contacts.get(taken.order.contact_key)
+        if queue is not None:
+            queue.append(taken)
+            return
+        self._contacts[taken.order.contact_key] = deque([taken])
+        task = asyncio.create_task(self._serve(taken.order.contact_key, courier))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, contact_key: str, courier: Courier) -> None:
+        """Carry out the orders of one contact, one after the other, until there is none."""
+        queue = self._contacts[contact_key]
+        while queue:
+            taken = queue[0]
+            try:
+                is_done = await self._deliver(taken, courier)
+            except Exception:  # noqa: BLE001 - a fault of ours: the contact's own timeout says `unknown` for it
+                _log.exception("delivery.failed", kind=self.channel.kind, command_id=taken.order.command_id)
+                is_done = True
+            queue.popleft()
+            self._held -= 1
+            if is_done:
+                taken.lane.done(taken.record.offset)
+        del self._contacts[contact_key]
+
+    async def _deliver(self, taken: Taken, courier: Courier) -> bool:
+        """Carry out one order; False where it is left to the next owner of its partition."""
+        await sleep_until(self._clock, taken.order.not_before)
+        while not taken.lane.revoked:
+            async with self._slots:
+                try:
+                    approach = await self._approach(taken, courier)
+                except LaneLostError:
+                    return False
+                if approach is not None:
+                    await courier.finish(taken, approach)
+                    return True
+            await self._clock.sleep(HELD_LOOK_SECONDS)
+        return False
+
+    async def _approach(self, taken: Taken, courier: Courier) -> Approach | None:
+        self._approaching += 1
+        try:
+            return await courier.approach(taken)
+        finally:
+            self._approaching -= 1
+
+    async def _keep_house(self, courier: Courier) -> None:
+        """Save progress, and keep the leases of what is under way."""
+        renewed_at = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(SAVE_SECONDS)
+            with contextlib.suppress(StoreError):  # the deliveries say so, and try again
+                await self._save()
+                if self._clock.monotonic() - renewed_at >= LEASE_SECONDS / RENEWALS_PER_LEASE:
+                    await courier.renew()
+                    renewed_at = self._clock.monotonic()
+
+    async def _save(self) -> None:
+        for partition, lane in list(self._lanes.items()):
+            floor = lane.floor
+            if self._saved.get(partition) != floor:
+                await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
+                self._saved[partition] = floor
+
+    async def _end(self, courier: Courier, appender: Appender) -> None:
+        """Let deliveries under way end for a moment, then leave the rest to whoever comes next."""
+        for lane in self._lanes.values():
+            lane.revoke()
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=DRAIN_SECONDS)
+        for task in list(self._serving):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        with contextlib.suppress(StoreError, LogError):
+            await courier.renew(lease_seconds=0)
+        await appender.close()

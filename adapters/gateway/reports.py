@@ -1,0 +1,91 @@
+"""How does the contact learn what came of an order? By requests whose ids are derived, so that a repeat is refused.
+
+The partition is that of the order: all topics that are keyed by contact are aligned.
+"""
+
+from adapters.gateway.channels import Channel
+from adapters.gateway.ports import Progress, Result
+from adapters.gateway.troubles import Troubles
+from engine.partition.ports import Appender, Outgoing, Record
+from engine.partition.runner import Names
+from schemas.commands import Command, PlaceCall
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
+from schemas.requests import REQUEST_TYPES, CallProgressed, OutcomeRecorded
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import to_json
+
+DETAIL_LENGTH_MAX = 500
+"""A provider's own words are kept for people, not for programs."""
+
+PROGRESS_ATTEMPTS = 5
+"""That a call rings is of use while it rings; the outcome is what must arrive."""
+
+LOG = "log"
+
+
+class Reports:
+    """Posts what happened on one channel to `contacts.requests`."""
+
+    def __init__(self, channel: Channel, appender: Appender, troubles: Troubles, names: Names) -> None:
+        self._channel = channel
+        self._appender = appender
+        self._troubles = troubles
+        self._topic = names.of(CONTACTS_REQUESTS.name)
+        self._source = f"/gateway/{channel.kind}"
+
+    def outcome(self, order: Command, result: Result, *, occurred_at: Instant) -> OutcomeRecorded:
+        """Return the request that tells what came of an order."""
+        return OutcomeRecorded(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            kind=self._channel.kind,
+            outcome=result.outcome,
+            occurred_at=occurred_at,
+            rang=result.rang,
+            provider=self._channel.provider,
+            provider_ref=result.provider_ref,
+            answered_by=result.answered_by,
+            buyer_id=order.buyer_id if isinstance(order, PlaceCall) else None,
+            ringing_at=result.ringing_at,
+            answered_at=result.answered_at,
+            talk_seconds=result.talk_seconds,
+            detail=None if result.detail is None else result.detail[:DETAIL_LENGTH_MAX],
+        )
+
+    async def post(self, record: Record, outcome: OutcomeRecorded) -> None:
+        """Post an outcome; returns when the log has it, however long that takes."""
+        request = self._request(record, outcome, outcome.outcome, outcome.occurred_at)
+        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+
+    async def tell_progress(self, record: Record, order: Command, progress: Progress, *, occurred_at: Instant) -> None:
+        """Post that a call moved on. Raises `LogError` where the log is away for long."""
+        message = CallProgressed(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            state=progress.state,
+            occurred_at=occurred_at,
+            provider=self._channel.provider,
+            provider_ref=progress.provider_ref,
+        )
+        request = self._request(record, message, progress.state, occurred_at)
+        append = self._appender.append
+        await self._troubles.overcome(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
+
+    def _request(self, record: Record, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:
+        envelope = Envelope(
+            id=f"{message.command_id}/{what}",
+            type=REQUEST_TYPES[type(message)],
+            source=self._source,
+            time=at,
+            traceparent=_traceparent(record),
+        )
+        return Outgoing(self._topic, message.contact_key.encode(), to_json(message), to_headers(envelope))
+
+
+def _traceparent(record: Record) -> str | None:
+    return next((value.decode("ascii", "replace") for name, value in record.headers if name == "traceparent"), None)
