@@ -1,0 +1,35 @@
+"""Where can the embedded log be made to fail? At the named points between its steps, so that crashes can be tried there."""
+
+from enum import StrEnum
+from typing import Protocol
+
+
+class FaultPoint(StrEnum):
+    """A place between two steps of writing, in the order in which they are passed."""
+
+    BEFORE_APPEND = "before append"
+    """Nothing is written yet."""
+    BEFORE_COMMIT = "before commit"
+    """A transaction's records are written and open: nobody reads past them until they are committed or aborted."""
+    AFTER_APPEND = "after append"
+    """Records appended outside a transaction are durable and visible; the caller does not know it yet."""
+    AFTER_COMMIT = "after commit"
+    """A transaction is durable and visible; the caller does not know it yet."""
+
+
+class Faults(Protocol):
+    """Decides at each point whether the writer fails there."""
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        """Return to go on, or raise anything. What raises at `BEFORE_COMMIT` leaves the transaction open.
+
+        `LogError` is a failure that the log tells; another exception stands for the end of the writer.
+        """
+        ...
+
+
+class NoFaults:
+    """Nothing fails."""
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        """Go on."""

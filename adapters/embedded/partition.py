@@ -1,0 +1,105 @@
+"""What is one partition in memory? Visible records by offset, and the offsets that open writes have taken.
+
+A write takes its offsets first and becomes visible later, as on a broker. Committed readers read up to the last stable
+offset, the first offset of the oldest open write; commit and abort of a transaction take one offset each (control record).
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from operator import attrgetter
+
+from engine.partition.ports import Outgoing, Record
+from schemas.instant import Instant
+
+_BY_OFFSET = attrgetter("offset")
+
+
+class Partition:
+    """Offsets from `start` to `end`; gaps are control records, aborted records and deleted ones."""
+
+    __slots__ = ("_open", "end", "number", "records", "start", "topic")
+
+    def __init__(self, topic: str, number: int) -> None:
+        self.topic = topic
+        self.number = number
+        self.records: list[Record] = []
+        self.start = 0
+        self.end = 0
+        self._open: dict[Write, int] = {}
+
+    @property
+    def stable_end(self) -> int:
+        """The last stable offset: what a committed reader may reach now."""
+        return min(self._open.values(), default=self.end)
+
+    def read(self, position: int, limit: int) -> tuple[list[Record], int]:
+        """Return visible records from `position` on and where to read next."""
+        stable_end = self.stable_end
+        first = bisect_left(self.records, position, key=_BY_OFFSET)
+        behind = bisect_left(self.records, stable_end, lo=first, key=_BY_OFFSET)
+        found = self.records[first : min(behind, first + limit)]
+        if len(found) < behind - first:
+            return found, found[-1].offset + 1 if found else position
+        return found, max(position, stable_end)
+
+    def take(self, write: "Write", count: int) -> int:
+        """Give `count` offsets to a write that is now open; return the first."""
+        first = self.end
+        self._open.setdefault(write, first)
+        self.end += count
+        return first
+
+    def show(self, records: Sequence[Record]) -> None:
+        """Make records visible; they may lie before records of writes that were finished earlier."""
+        if not self.records or not records or records[0].offset > self.records[-1].offset:
+            self.records.extend(records)
+            return
+        for record in records:
+            insort(self.records, record, key=_BY_OFFSET)
+
+    def settle(self, write: "Write") -> None:
+        """Forget an open write: it is finished, one way or the other."""
+        self._open.pop(write, None)
+
+    def delete_before(self, offset: int) -> None:
+        """Drop everything before `offset`."""
+        self.start = max(self.start, min(offset, self.end))
+        del self.records[: bisect_left(self.records, self.start, key=_BY_OFFSET)]
+
+
+class Write:
+    """Records that become visible together, or never."""
+
+    def __init__(self, appended_at: Instant) -> None:
+        self.appended_at = appended_at
+        self.drafts: dict[Partition, list[Record]] = {}
+
+    def add(self, partition: Partition, records: Sequence[Outgoing]) -> list[int]:
+        """Take offsets for records of one topic and return them."""
+        first = partition.take(self, len(records))
+        offsets = list(range(first, first + len(records)))
+        self.drafts.setdefault(partition, []).extend(
+            Record(
+                topic=partition.topic,
+                partition=partition.number,
+                offset=offset,
+                key=record.key,
+                value=record.value,
+                headers=record.headers,
+                appended_at=self.appended_at,
+            )
+            for offset, record in zip(offsets, records, strict=True)
+        )
+        return offsets
+
+    def mark_end(self) -> None:
+        """Take the offset of the control record in every partition, as commit and abort do."""
+        for partition in self.drafts:
+            partition.take(self, 1)
+
+    def settle(self, *, visible: bool) -> None:
+        """End the write: show its records or forget them."""
+        for partition, records in self.drafts.items():
+            if visible:
+                partition.show(records)
+            partition.settle(self)

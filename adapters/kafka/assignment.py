@@ -1,0 +1,222 @@
+"""Which partitions should this process work on now? What a consumer group says; it decides who works, never who is right.
+
+Right is who holds the newest ownership (`Log.own`). So a rebalance needs no ceremony: an owner goes on until the group
+gave its partition to another member, and is fenced if that one was faster.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from aiokafka import AIOKafkaConsumer, TopicPartition, errors
+from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+from adapters.kafka.connection import Connection, refusal
+from engine.partition.ports import LogError
+
+SESSION_SECONDS = 10.0
+"""How long a dead member keeps its partitions: the longest pause of work that a crash causes."""
+
+REPORT_SECONDS = 5.0
+"""How often positions are committed, for lag dashboards only."""
+
+HEARTBEATS_PER_SESSION = 3
+POLL_SECONDS = 1.0
+CONFIRM_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+    """Notes what the group says. aiokafka logs and swallows what a listener raises, so an error is kept and told later."""
+
+    def __init__(self, assignment: "GroupAssignment") -> None:
+        self._assignment = assignment
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        self._assignment.note_rebalance(revoked)
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self._assignment.note_assigned(assigned)
+
+
+class GroupAssignment:
+    """One member of a consumer group over one topic. It reads nothing and commits only positions that are reported."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        group: str,
+        topic: str,
+        *,
+        session_seconds: float = SESSION_SECONDS,
+        report_seconds: float = REPORT_SECONDS,
+    ) -> None:
+        self._connection = connection
+        self._group = group
+        self._topic = topic
+        self._session_seconds = session_seconds
+        self._report_seconds = report_seconds
+        self._consumer: AIOKafkaConsumer | None = None
+        self._assigned: frozenset[int] | None = None
+        self._is_rebalancing = True
+        self._failed: LogError | None = None
+        self._changed = asyncio.Event()
+        self._reported: dict[int, int] = {}
+        self._committed: dict[int, int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Join the group; returns once the brokers are reached, before anything is assigned. Raises `LogError`."""
+        consumer = self._new_consumer()
+        try:
+            async with asyncio.timeout(self._session_seconds):
+                await consumer.start()
+                consumer.subscribe([self._topic], listener=_Listener(self))
+        except BaseException as error:
+            await asyncio.shield(_stop(consumer))
+            if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
+                raise refusal(error, f"joining {self._group}") from error
+            raise
+        self._consumer = consumer
+        self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._keep_reporting())]
+
+    async def changes(self) -> AsyncIterator[frozenset[int]]:
+        """Yield the set of partitions after each rebalance, the newest only; raises `LogError` once the group is lost.
+
+        No empty set is told while a rebalance is under way; the same set is told again after one, because who was
+        fenced meanwhile waits for it. For one consumer of changes.
+        """
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if self._failed is not None:
+                raise self._failed
+            if self._assigned is not None:
+                yield self._assigned
+
+    async def confirm(self, partition: int) -> bool:
+        """Return whether the group still says that this partition is ours, by a commit with the present generation.
+
+        For an owner that was fenced: True means that it may own again, False that it waits for `changes`.
+        """
+        if self._consumer is None or not self._is_ours(partition):
+            return False
+        place = TopicPartition(self._topic, partition)
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                offset = self._reported.get(partition)
+                if offset is None:
+                    offset = await self._consumer.committed(place) or 0
+                await self._consumer.commit({place: offset})
+        except (errors.KafkaError, TimeoutError, OSError):
+            return False
+        return self._is_ours(partition)
+
+    def report(self, partition: int, offset: int) -> None:
+        """Say how far the input of a partition is decided (the next offset); committed every few seconds."""
+        self._reported[partition] = offset
+
+    async def committed(self, partition: int) -> int | None:
+        """Return the last offset that the group committed, or None. Raises `LogError`."""
+        if self._consumer is None:
+            raise LogError(f"{self._group} has not been joined")
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                found = await self._consumer.committed(TopicPartition(self._topic, partition))
+        except (errors.KafkaError, TimeoutError, OSError) as error:
+            raise refusal(error, f"asking {self._group} for its offsets") from error
+        return None if found is None else int(found)
+
+    async def close(self) -> None:
+        """Commit what was reported and leave the group, so that others take over at once. Never raises."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await self._commit_reported(consumer)
+            await asyncio.shield(_stop(consumer))
+
+    def note_rebalance(self, revoked: set[TopicPartition]) -> None:
+        """Remember that the group is deciding anew; what is owned stays owned."""
+        self._is_rebalancing = True
+        for place in revoked:
+            self._committed.pop(place.partition, None)
+
+    def note_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Take over what the group decided, and keep the consumer from fetching any of it."""
+        if self._consumer is None:
+            return  # closing: the group gives them to others in a moment
+        try:
+            self._consumer.pause(*assigned)
+        except errors.KafkaError as error:
+            self._fail(error)
+            return
+        self._assigned = frozenset(place.partition for place in assigned)
+        self._is_rebalancing = False
+        self._reported = {p: offset for p, offset in self._reported.items() if p in self._assigned}
+        self._changed.set()
+
+    def _new_consumer(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            # A join waits for the other members, up to a session: the request must outlive that.
+            **self._connection.options(request_timeout_seconds=2 * self._session_seconds),
+            group_id=self._group,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            session_timeout_ms=int(self._session_seconds * 1000),
+            heartbeat_interval_ms=int(self._session_seconds * 1000 / HEARTBEATS_PER_SESSION),
+            # Exactly one: the library joins once for every assignor in the list. Not the sticky one: it keeps its
+            # memory in its class, shared by all groups of a process.
+            partition_assignment_strategy=(RangePartitionAssignor,),
+        )
+
+    def _is_ours(self, partition: int) -> bool:
+        return not self._is_rebalancing and self._assigned is not None and partition in self._assigned
+
+    async def _stay(self) -> None:
+        """Keep a poll pending: it shows the group that we are alive, and it is where the library tells its errors."""
+        while self._consumer is not None:
+            try:
+                await self._consumer.getmany(timeout_ms=POLL_SECONDS * 1000)
+            except (errors.KafkaError, OSError) as error:
+                self._fail(error)
+                return
+
+    async def _keep_reporting(self) -> None:
+        while self._consumer is not None:
+            await asyncio.sleep(self._report_seconds)
+            await self._commit_reported(self._consumer)
+
+    async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
+        news = {
+            partition: offset
+            for partition, offset in self._reported.items()
+            if self._is_ours(partition) and self._committed.get(partition) != offset
+        }
+        if not news:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await consumer.commit({TopicPartition(self._topic, p): offset for p, offset in news.items()})
+        except (errors.KafkaError, TimeoutError, OSError) as error:
+            # Only dashboards read these; the next report carries newer ones.
+            _log.info("positions of %s were not committed: %r", self._group, error)
+        else:
+            self._committed.update(news)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failed = refusal(error, f"staying in {self._group}")
+        self._is_rebalancing = True
+        self._changed.set()
+
+
+async def _stop(consumer: AIOKafkaConsumer) -> None:
+    with contextlib.suppress(errors.KafkaError, TimeoutError, OSError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await consumer.stop()

@@ -1,0 +1,199 @@
+"""What is there to know of a topic? Its id, how many partitions it has, and the largest batch it takes.
+
+aiokafka speaks Metadata up to version 5, which has no topic ids and creates missing topics when it asks for them where the
+broker allows that. The request here is version 10 (brokers since 2.8): it carries the id and never creates anything.
+"""
+
+import asyncio
+import uuid
+from io import BytesIO
+from typing import Any, ClassVar
+
+from aiokafka import errors
+from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.abstract import AbstractType
+from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Schema, TaggedFields
+from msgspec import Struct
+
+from adapters.kafka.connection import DEADLINE_SECONDS, Connection, refusal
+from engine.partition.ports import LogError
+
+ATTEMPTS_MAX = 3
+"""Questions are put to brokers at random; one that just stopped must not answer for the cluster."""
+
+_TOPIC_RESOURCE = 2
+_NO_TOPIC_ID = bytes(16)
+
+
+class _Uuid(AbstractType[bytes]):  # type: ignore[misc]  # aiokafka has no types
+    @classmethod
+    def encode(cls, value: bytes) -> bytes:
+        return value
+
+    @classmethod
+    def decode(cls, data: BytesIO) -> bytes:
+        return data.read(16)
+
+
+class _MetadataResponse(Response):  # type: ignore[misc]
+    API_KEY = 3
+    API_VERSION = 10
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "brokers",
+            CompactArray(
+                ("node_id", Int32),
+                ("host", CompactString()),
+                ("port", Int32),
+                ("rack", CompactString()),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("cluster_id", CompactString()),
+        ("controller_id", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("error_code", Int16),
+                ("name", CompactString()),
+                ("topic_id", _Uuid),
+                ("is_internal", Boolean),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("error_code", Int16),
+                        ("partition", Int32),
+                        ("leader", Int32),
+                        ("leader_epoch", Int32),
+                        ("replicas", CompactArray(Int32)),
+                        ("isr", CompactArray(Int32)),
+                        ("offline_replicas", CompactArray(Int32)),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("authorized_operations", Int32),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("cluster_authorized_operations", Int32),
+        ("tags", TaggedFields),
+    )
+
+
+class _MetadataRequestV10(RequestStruct):  # type: ignore[misc]
+    FLEXIBLE_VERSION = True
+    API_KEY = 3
+    API_VERSION = 10
+    RESPONSE_TYPE = _MetadataResponse
+    SCHEMA = Schema(
+        ("topics", CompactArray(("topic_id", _Uuid), ("name", CompactString()), ("tags", TaggedFields))),
+        ("allow_auto_topic_creation", Boolean),
+        ("include_cluster_authorized_operations", Boolean),
+        ("include_topic_authorized_operations", Boolean),
+        ("tags", TaggedFields),
+    )
+
+
+class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
+    API_KEY: ClassVar[int] = 3
+
+    def __init__(self, topics: list[str]) -> None:
+        self._topics = topics
+
+    def build(self, request_struct_class: type[_MetadataRequestV10]) -> _MetadataRequestV10:
+        topics: list[tuple[bytes, str, dict[int, bytes]]] = [(_NO_TOPIC_ID, name, {}) for name in self._topics]
+        return request_struct_class(topics, False, False, False, {})
+
+
+class TopicFacts(Struct, frozen=True):
+    """What the broker says now: `topic_id` stays for life, `batch_bytes_max` is `max.message.bytes`."""
+
+    name: str
+    topic_id: str
+    partition_count: int
+
+
+class Catalog:
+    """Asks the cluster about topics over a connection of its own; never creates or changes one."""
+
+    def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._connection = connection
+        self._deadline_seconds = deadline_seconds
+        self._client: AIOKafkaClient | None = None
+        self._starting = asyncio.Lock()
+        self._batch_bytes_max: dict[str, int] = {}
+
+    async def find(self, names: list[str]) -> dict[str, TopicFacts]:
+        """Return the facts of those topics that exist. Raises `LogError`."""
+        response = await self._ask(_MetadataRequest(names), "asking for topics")
+        found: dict[str, TopicFacts] = {}
+        for error_code, name, topic_id, _internal, partitions, _operations, _tags in response.topics:
+            if error_code == errors.UnknownTopicOrPartitionError.errno:
+                continue
+            if error_code:
+                raise refusal(errors.for_code(error_code)(), f"asking for topic {name}")
+            found[name] = TopicFacts(name, str(uuid.UUID(bytes=topic_id)), len(partitions))
+        return found
+
+    async def facts(self, name: str) -> TopicFacts:
+        """Return the facts of one topic. Raises `LogError` (not retryable) where it does not exist."""
+        found = await self.find([name])
+        if name not in found:
+            raise LogError(f"topic {name} does not exist", retryable=False)
+        return found[name]
+
+    async def broker_count(self) -> int:
+        """Return how many brokers the cluster shows."""
+        return len((await self._ask(_MetadataRequest([]), "asking for brokers")).brokers)
+
+    async def configs(self, name: str) -> dict[str, str]:
+        """Return the settings in force for a topic, defaults included. Raises `LogError`."""
+        response = await self._ask(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, None)]), f"asking how {name} is set")
+        error_code, message, _type, _name, entries = response.resources[0]
+        if error_code:
+            raise refusal(errors.for_code(error_code)(message), f"asking how {name} is set")
+        return {entry[0]: entry[1] for entry in entries}
+
+    async def batch_bytes_max(self, name: str) -> int:
+        """Return `max.message.bytes`, remembered after the first time: also the proof that the topic is there."""
+        if name not in self._batch_bytes_max:
+            await self.facts(name)
+            self._batch_bytes_max[name] = int((await self.configs(name))["max.message.bytes"])
+        return self._batch_bytes_max[name]
+
+    def forget(self) -> None:
+        """Ask again for what was remembered: a topic may have been set differently or created again."""
+        self._batch_bytes_max.clear()
+
+    async def close(self) -> None:
+        """Close the connection. Never raises."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _ask(self, request: Any, doing: str) -> Any:
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                async with asyncio.timeout(self._deadline_seconds):
+                    client = await self._connected()
+                    return await client.send(client.get_random_node(), request)
+            except (errors.KafkaError, TimeoutError, OSError) as error:
+                refused = refusal(error, doing)
+                if attempt == ATTEMPTS_MAX or not refused.retryable:
+                    raise refused from error
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _connected(self) -> AIOKafkaClient:
+        async with self._starting:
+            if self._client is None:
+                client = AIOKafkaClient(**self._connection.options(request_timeout_seconds=self._deadline_seconds))
+                try:
+                    await client.bootstrap()
+                except BaseException:
+                    await client.close()
+                    raise
+                self._client = client
+            return self._client

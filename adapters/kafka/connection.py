@@ -1,0 +1,69 @@
+"""How is a broker reached, and what is done when it does not answer? One value for every client, one reading of errors."""
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiokafka import errors
+
+from engine.partition.ports import FencedError, LogError
+
+DEADLINE_SECONDS = 5.0
+"""Bound of every wait for the broker: a third of the transaction timeout, so that we give up before the broker does."""
+
+PERMANENT = (
+    errors.ClusterAuthorizationFailedError,
+    errors.GroupAuthorizationFailedError,
+    errors.IllegalStateError,
+    errors.InvalidTopicError,
+    errors.MessageSizeTooLargeError,
+    errors.RecordTooLargeError,
+    errors.SaslAuthenticationFailed,
+    errors.TopicAuthorizationFailedError,
+    errors.TransactionalIdAuthorizationFailed,
+    errors.UnsupportedSaslMechanismError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """How to prove who we are. `protocol` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, as Kafka names them."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = "PLAIN"
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where the brokers are (`host:port,host:port`), under which name we come, and how we prove it."""
+
+    bootstrap: str
+    client_id: str = "leadclock"
+    security: Security = Security()
+
+    def options(self, *, request_timeout_seconds: float = DEADLINE_SECONDS) -> dict[str, Any]:
+        """Return the arguments that every aiokafka client takes."""
+        return {
+            "bootstrap_servers": self.bootstrap.split(","),
+            "client_id": self.client_id,
+            "request_timeout_ms": int(request_timeout_seconds * 1000),
+            "security_protocol": self.security.protocol,
+            "sasl_mechanism": self.security.mechanism,
+            "sasl_plain_username": self.security.username,
+            "sasl_plain_password": self.security.password,
+            "ssl_context": self.security.tls,
+        }
+
+
+def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = None) -> LogError:
+    """Return what the port says about a failure of the library; `fenced` names the partition that was owned."""
+    if isinstance(error, LogError):
+        return error
+    if fenced is not None and isinstance(error, (errors.ProducerFenced, errors.InvalidProducerEpoch)):
+        return FencedError(*fenced)
+    if isinstance(error, TimeoutError):
+        return LogError(f"{doing}: no answer in time")
+    return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))

@@ -1,0 +1,73 @@
+"""How does Kafka keep the promises of the `Log` port? One object that knows the brokers and hands out the rest."""
+
+from collections.abc import Sequence
+
+from adapters.kafka.appender import KafkaAppender
+from adapters.kafka.catalog import Catalog
+from adapters.kafka.connection import DEADLINE_SECONDS, Connection, Security
+from adapters.kafka.ownership import take_ownership
+from adapters.kafka.reader import open_reader
+from engine.partition.ports import Appender, LogError, Ownership, Reader
+
+APP = "leadclock"
+"""First part of every transactional id; two installations on one cluster need different ones."""
+
+
+class KafkaLog:
+    """The `Log` port on Kafka 2.8 and later. Topic names are full names, prefix included.
+
+    `deadline_seconds` bounds every wait for the brokers; `compression` is that of what we write (None, `lz4`, …).
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = APP,
+        app: str = APP,
+        security: Security | None = None,
+        compression: str | None = "lz4",
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._connection = Connection(bootstrap, client_id, security or Security())
+        self._app = app
+        self._compression = compression
+        self._deadline_seconds = deadline_seconds
+        self._catalog = Catalog(self._connection, deadline_seconds=deadline_seconds)
+
+    async def own(self, input_topic: str, partition: int) -> Ownership:
+        """Fence every earlier owner of this partition and return the new ownership. Raises `LogError`."""
+        return await take_ownership(
+            self._connection,
+            self._catalog,
+            app=self._app,
+            topic=input_topic,
+            partition=partition,
+            compression=self._compression,
+            deadline_seconds=self._deadline_seconds,
+        )
+
+    async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
+        """Return a committed reader; `start` is the offset in every partition, None the end. Raises `LogError`."""
+        count = (await self._catalog.facts(topic)).partition_count
+        if not partitions or not all(0 <= partition < count for partition in partitions):
+            raise LogError(f"{topic} has {count} partitions, not {list(partitions)}", retryable=False)
+        return await open_reader(self._connection, topic, partitions, start=start, deadline_seconds=self._deadline_seconds)
+
+    async def appender(self) -> Appender:
+        """Return a new idempotent appender; it connects at its first append."""
+        return KafkaAppender(
+            self._connection, self._catalog, compression=self._compression, deadline_seconds=self._deadline_seconds
+        )
+
+    async def partition_count(self, topic: str) -> int:
+        """Return the number of partitions. Raises `LogError` where the topic does not exist."""
+        return (await self._catalog.facts(topic)).partition_count
+
+    async def topic_id(self, topic: str) -> str:
+        """Return the broker's own topic id, a UUID. Raises `LogError` where the topic does not exist."""
+        return (await self._catalog.facts(topic)).topic_id
+
+    async def close(self) -> None:
+        """Close the connection for questions; ownerships, readers and appenders are closed by those who hold them."""
+        await self._catalog.close()

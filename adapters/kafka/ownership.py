@@ -1,0 +1,119 @@
+"""How is a partition owned on Kafka? By one transactional producer, whose epoch fences every earlier one.
+
+The transactional id is `app.topic.partition` of the input, so that a new owner, in any process, takes over exactly that
+partition. The input's position is a record of the transaction (the changelog holds it): no offsets are sent to the group.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from aiokafka import AIOKafkaProducer, errors
+
+from adapters.kafka.catalog import Catalog
+from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.producers import discard, new_producer, packed, send
+from engine.partition.ports import LogError, Outgoing
+
+Round = list[tuple[str, list[Outgoing]]]
+"""At most one batch per topic: what goes to the broker in one request."""
+
+
+class KafkaOwnership:
+    """One transactional producer. After the first error it is dead for good; a new one must be taken."""
+
+    def __init__(
+        self, producer: AIOKafkaProducer, catalog: Catalog, topic: str, partition: int, deadline_seconds: float
+    ) -> None:
+        self._producer = producer
+        self._catalog = catalog
+        self._topic = topic
+        self._partition = partition
+        self._deadline_seconds = deadline_seconds
+        self._void: LogError | None = None
+        self._closed = False
+
+    async def commit(self, records: Sequence[Outgoing]) -> None:
+        """Write all records in one transaction, at most `deadline_seconds` long; see the port.
+
+        A transaction that the broker ended after its timeout looks the same as a newer owner: `FencedError`.
+        """
+        if self._void is not None:
+            raise self._void
+        if not records:
+            return
+        doing = f"committing to partition {self._partition} as owner of {self._topic}"
+        self._void = LogError(f"{doing}: an earlier commit was interrupted or is still under way")
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                await self._transact(await self._rounds(records))
+        except (errors.KafkaError, LogError, TimeoutError, OSError, AssertionError) as error:
+            # AssertionError is how the library's state machine refuses a step after a failure that it hid.
+            self._void = refusal(error, doing, fenced=(self._topic, self._partition))
+            await self.close()
+            raise self._void from error
+        self._void = None
+
+    async def close(self) -> None:
+        """Abort what is open and put the producer away. Never raises."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._void is None:
+            self._void = LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
+        await asyncio.shield(discard(self._producer))
+
+    async def _transact(self, rounds: Sequence[Round]) -> None:
+        await self._producer.begin_transaction()
+        under_way = []
+        for batches in rounds:
+            for topic, records in batches:
+                under_way.append(await send(self._producer, topic, self._partition, records))
+        # Before the commit: the library would commit without the batch that was refused.
+        for outcome in await asyncio.gather(*under_way, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        await self._producer.commit_transaction()
+
+    async def _rounds(self, records: Sequence[Outgoing]) -> list[Round]:
+        """Pack everything before anything is sent: a record that is too large refuses the whole commit."""
+        by_topic: dict[str, list[Outgoing]] = {}
+        for record in records:
+            by_topic.setdefault(record.topic, []).append(record)
+        rounds: list[Round] = []
+        for topic, group in by_topic.items():
+            for place, batch in enumerate(packed(group, await self._catalog.batch_bytes_max(topic))):
+                if place == len(rounds):
+                    rounds.append([])
+                rounds[place].append((topic, batch))
+        return rounds
+
+
+async def take_ownership(
+    connection: Connection,
+    catalog: Catalog,
+    *,
+    app: str,
+    topic: str,
+    partition: int,
+    compression: str | None,
+    deadline_seconds: float,
+) -> KafkaOwnership:
+    """Start a producer under the partition's id: this aborts and fences every earlier owner. Raises `LogError`."""
+    doing = f"taking {topic}[{partition}]"
+    if not 0 <= partition < (await catalog.facts(topic)).partition_count:
+        raise LogError(f"{doing}: there is no such partition", retryable=False)
+    producer = new_producer(
+        connection,
+        transactional_id=f"{app}.{topic}.{partition}",
+        compression=compression,
+        deadline_seconds=deadline_seconds,
+    )
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            await producer.start()
+    except BaseException as error:
+        await asyncio.shield(discard(producer))
+        if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
+            raise refusal(error, doing) from error
+        raise
+    return KafkaOwnership(producer, catalog, topic, partition, deadline_seconds)

@@ -1,0 +1,122 @@
+"""How is an aiokafka producer made, filled, and put away for good?
+
+Three facts of aiokafka 0.14 shape this file (tests/adapters/test_aiokafka_traps.py shows them on a real broker): a batch
+that is refused does not stop the commit of its transaction, a producer that failed once can never be used again, and
+`stop()` waits without end for batches that the broker does not take.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.structs import RecordMetadata
+
+from adapters.kafka.connection import Connection
+from engine.partition.ports import LogError, Outgoing
+
+TRANSACTION_TIMEOUT_MS = 15_000
+"""After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
+
+BATCH_BYTES_MAX = 512 * 1024
+"""One request per partition is under way at a time, so small batches (16 KiB by default) halve the throughput."""
+
+DISCARD_SECONDS = 2.0
+"""How long a failed producer may take for each step of going away."""
+
+SENDER_CANCELS_MAX = 8
+"""Each cancel frees the sender of one request that it waits for: one per broker and one of the transaction."""
+
+_BATCH_HEADER_BYTES = 61
+"""Of record format 2; what `estimate_size_in_bytes` adds to every record."""
+
+
+def new_producer(
+    connection: Connection, *, transactional_id: str | None, compression: str | None, deadline_seconds: float
+) -> AIOKafkaProducer:
+    """Return a producer that is not started yet: idempotent, acknowledged by all replicas, batches built by us."""
+    return AIOKafkaProducer(
+        **connection.options(request_timeout_seconds=deadline_seconds),
+        transactional_id=transactional_id,
+        transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        enable_idempotence=True,
+        acks="all",
+        max_batch_size=BATCH_BYTES_MAX,
+        linger_ms=0,
+        compression_type=compression,
+    )
+
+
+def packed(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgoing]]:
+    """Cut records of one topic into batches, in order. Raises `LogError` (not retryable) if one record is too large.
+
+    Sizes are upper bounds before compression: a record that would only fit when compressed is refused, so that the
+    answer does not depend on its neighbours.
+    """
+    batches: list[list[Outgoing]] = []
+    limit = min(BATCH_BYTES_MAX, batch_bytes_max)
+    room_bytes = 0
+    for record in records:
+        size = DefaultRecordBatchBuilder.estimate_size_in_bytes(record.key, record.value, list(record.headers))
+        if size > batch_bytes_max:
+            raise LogError(f"a record of {size} bytes is over the {batch_bytes_max} of {record.topic}", retryable=False)
+        added_bytes = size - _BATCH_HEADER_BYTES
+        if not batches or added_bytes > room_bytes:
+            batches.append([])
+            room_bytes = limit - _BATCH_HEADER_BYTES
+        batches[-1].append(record)
+        room_bytes -= added_bytes
+    return batches
+
+
+async def send(
+    producer: AIOKafkaProducer, topic: str, partition: int, records: Sequence[Outgoing]
+) -> asyncio.Future[RecordMetadata]:
+    """Queue one packed batch; the future resolves when the broker has it. Every future must be looked at."""
+    batch = producer.create_batch()
+    for record in records:
+        added = batch.append(key=record.key, value=record.value, timestamp=None, headers=list(record.headers))
+        if added is None:
+            raise AssertionError("a packed batch fits its builder")
+    sent: asyncio.Future[RecordMetadata] = await producer.send_batch(batch, topic, partition=partition)
+    return sent
+
+
+async def discard(producer: AIOKafkaProducer) -> None:
+    """Put a producer away, whatever state it is in: nothing of it sends anything afterwards. Never raises.
+
+    An open transaction is aborted where the producer still can; where not, the next owner's start aborts it.
+    """
+    transactions = producer._txn_manager  # noqa: SLF001  # there is no public way to ask for its state
+    if transactions.transactional_id is not None and transactions.is_in_transaction():
+        await _within(DISCARD_SECONDS, producer.abort_transaction())
+    await _within(DISCARD_SECONDS, producer.stop())
+    await _stop_sender(producer)
+    await _within(DISCARD_SECONDS, producer.client.close())
+    _look_at(transactions.wait_for_transaction_end())
+    for waiting in producer._message_accumulator._batches.values():  # noqa: SLF001  # as above
+        for batch in waiting:
+            _look_at(batch._drain_waiter)  # noqa: SLF001
+
+
+async def _stop_sender(producer: AIOKafkaProducer) -> None:
+    """End the task that would go on sending (and connect again) after a `stop()` that ran out of time."""
+    sender = producer._sender.sender_task  # noqa: SLF001  # `stop()` leaves it running when it is cancelled
+    for _ in range(SENDER_CANCELS_MAX):
+        if sender is None or sender.done():
+            return
+        sender.cancel()
+        await asyncio.wait([sender], timeout=DISCARD_SECONDS / SENDER_CANCELS_MAX)
+
+
+async def _within(seconds: float, step: Awaitable[object]) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(seconds):
+            await step
+
+
+def _look_at(future: asyncio.Future[object] | None) -> None:
+    """Mark what a broken producer left behind as seen; asyncio reports errors of futures that nobody looks at."""
+    if future is not None and future.done() and not future.cancelled():
+        future.exception()

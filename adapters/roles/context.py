@@ -1,0 +1,167 @@
+"""What do all roles share? The log, the clock, the names of topics, the rules, and the versions that decide."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+import phonenumbers
+
+from adapters.clock import Origin, SystemClock
+from adapters.embedded.assignment import StaticAssignment
+from adapters.embedded.log import EmbeddedLog
+from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.connection import Connection, Security
+from adapters.kafka.log import KafkaLog
+from adapters.kafka.topics import Drift, TopicSpec, prepare_topics
+from adapters.partitions.feed import RulesTopic
+from adapters.settings import Settings, SettingsError
+from engine.calendar.zones import TZDATA_VERSION
+from engine.partition.ports import Log
+from engine.partition.runner import Names
+from schemas.instant import DAY
+from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
+
+DEADLETTER_BYTES_MAX = 2_097_152
+"""A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
+
+
+class RoleAssignment(Protocol):
+    """A `GroupAssignment`, or all partitions where there is no group."""
+
+    async def start(self) -> None:
+        """Join."""
+        ...
+
+    def changes(self) -> AsyncIterator[frozenset[int]]:
+        """Yield the partitions that are ours, each time they change."""
+        ...
+
+    async def confirm(self, partition: int) -> bool:
+        """Tell whether a partition is still ours."""
+        ...
+
+    def report(self, partition: int, offset: int) -> None:
+        """Note how far a partition is done."""
+        ...
+
+    async def committed(self, partition: int) -> int | None:
+        """Return how far a partition was done when it was last noted, or None."""
+        ...
+
+    async def close(self) -> None:
+        """Leave."""
+        ...
+
+
+class Context:
+    """One process's view of a deployment."""
+
+    def __init__(self, settings: Settings, log: Log, connection: Connection | None) -> None:
+        self.settings = settings
+        self.log = log
+        self.names = Names(settings.topic_prefix)
+        self.clock = SystemClock(_origin(settings))
+        self.rules = RulesTopic(log, self.names)
+        self.versions = versions()
+        self._connection = connection
+
+    async def assignment(self, role: str, topic: Topic) -> RoleAssignment:
+        """Join the group of a role over a topic."""
+        name = self.names.of(topic.name)
+        if self._connection is None:
+            folder = self.snapshot_folder
+            file = None if folder is None else folder / f"{role}.offsets.json"
+            return StaticAssignment(await self.log.partition_count(name), file)
+        group = f"{self.settings.app}.{self.settings.topic_prefix}{role}"
+        return GroupAssignment(self._connection, group, name, session_seconds=self.settings.kafka_session_seconds)
+
+    @property
+    def snapshot_folder(self) -> Path | None:
+        """Where snapshots are kept, or None."""
+        return None if self.settings.state_dir is None else Path(self.settings.state_dir)
+
+
+def _origin(settings: Settings) -> Origin:
+    if settings.clock_speed == 1.0 and not settings.clock_wall_at:
+        return Origin()
+    return Origin(settings.clock_wall_at, settings.clock_domain_at, settings.clock_speed)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that a decision may depend on; recorded where they change."""
+    return {"leadclock": version("leadclock"), "tzdata": TZDATA_VERSION, "phonenumbers": phonenumbers.__version__}
+
+
+@asynccontextmanager
+async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> AsyncIterator[Context]:
+    """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end."""
+    connection = None if log is not None else _connection(settings)
+    opened: Log = log if log is not None else _kafka(settings)
+    context = Context(settings, opened, connection)
+    stop = asyncio.Event()
+    follower = asyncio.create_task(context.rules.follow(stop), name="rules")
+    try:
+        yield context
+    finally:
+        stop.set()
+        await asyncio.gather(follower, return_exceptions=True)
+        await context.rules.close()
+        if log is None:
+            await opened.close()
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    return ssl.create_default_context(cafile=settings.kafka_ca_file) if "SSL" in settings.kafka_security else None
+
+
+def _security(settings: Settings) -> Security:
+    return Security(
+        protocol=settings.kafka_security,
+        mechanism=settings.kafka_mechanism,
+        username=settings.kafka_username,
+        password=settings.kafka_password,
+        tls=_tls(settings),
+    )
+
+
+def _connection(settings: Settings) -> Connection:
+    if not settings.kafka_bootstrap:
+        raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
+    return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
+
+
+def _kafka(settings: Settings) -> KafkaLog:
+    return KafkaLog(settings.kafka_bootstrap, client_id=settings.app, app=settings.app, security=_security(settings))
+
+
+def specs(settings: Settings) -> list[TopicSpec]:
+    """Return every topic as this version needs it."""
+    names = Names(settings.topic_prefix)
+    return [TopicSpec(names.of(topic.name), settings.partitions, _configs(topic)) for topic in TOPICS]
+
+
+def _configs(topic: Topic) -> dict[str, str]:
+    configs = {"cleanup.policy": topic.cleanup, "message.timestamp.type": "LogAppendTime"}
+    if topic.retention_ms is not None:
+        configs["retention.ms"] = str(topic.retention_ms)
+    if topic.cleanup == "compact":
+        configs["delete.retention.ms"] = str(TOMBSTONE_RETENTION_MS)
+        configs["min.cleanable.dirty.ratio"] = "0.1"
+        configs["max.compaction.lag.ms"] = str(DAY)
+    if topic.name == "deadletter":
+        configs["max.message.bytes"] = str(DEADLETTER_BYTES_MAX)
+    return configs
+
+
+async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
+    """Create the topics that are missing; return their names and how the others differ. Raises `LogError`."""
+    if isinstance(context.log, EmbeddedLog):
+        for spec in specs(context.settings):
+            limit = int(spec.configs.get("max.message.bytes", "0"))
+            await context.log.create_topic(spec.name, spec.partitions, **({"record_bytes_max": limit} if limit else {}))
+        return (), ()
+    return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)

@@ -1,0 +1,61 @@
+"""How does a role share its partitions with others of its kind? It joins a group, runs what it is given, and joins again."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from adapters.partitions.host import PartitionHost, Worker
+from adapters.roles.context import Context, RoleAssignment
+from engine.partition.ports import Appender, LogError
+from schemas.topics import Topic
+
+RETRY_SECONDS = 2.0
+
+MakeWorker = Callable[[int, Appender, RoleAssignment], Worker]
+
+logger = structlog.get_logger(__name__)
+
+
+class GroupRole:
+    """One kind of work on the partitions of one topic; safe to run any number of times side by side."""
+
+    def __init__(self, name: str, topic: Topic, context: Context, make_worker: MakeWorker) -> None:
+        self.name = name
+        self._topic = topic
+        self._context = context
+        self._make_worker = make_worker
+        self._host: PartitionHost | None = None
+        self._trouble: str | None = "starting"
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Join the group and work; join again whenever the log or the group is lost."""
+        while not stop.is_set():
+            try:
+                await self._join(stop)
+            except LogError as error:
+                self._trouble = str(error)
+                await logger.awarning("waits for the log", role=self.name, error=str(error))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+
+    def troubles(self) -> dict[str, str]:
+        """Tell what keeps partitions from running."""
+        if self._trouble is not None:
+            return {"log": self._trouble}
+        return {} if self._host is not None and self._host.is_ready else {"partitions": "some are being restored"}
+
+    async def _join(self, stop: asyncio.Event) -> None:
+        await self._context.rules.refresh()
+        appender = await self._context.log.appender()
+        assignment = await self._context.assignment(self.name, self._topic)
+        try:
+            await assignment.start()
+            make = lambda partition: self._make_worker(partition, appender, assignment)  # noqa: E731 - binds both
+            self._host = PartitionHost(self.name, make, assignment)
+            self._trouble = None
+            await self._host.run(stop)
+        finally:
+            await assignment.close()
+            await appender.close()

@@ -1,0 +1,30 @@
+"""The `intake` role: pass on what producers put into `leads.inbox`."""
+
+from adapters.intake.intake import IntakePartition
+from adapters.observability.metrics import Metrics
+from adapters.roles.context import Context, RoleAssignment
+from adapters.roles.group import GroupRole
+from engine.partition.ports import Appender
+from schemas.topics import LEADS_INBOX
+
+
+def intake(context: Context, metrics: Metrics) -> GroupRole:
+    """Return the role that works through the inbox."""
+
+    def observe(_passed_on: int, dead: int) -> None:
+        if dead:
+            metrics.dead_letters.labels(LEADS_INBOX.name).inc(dead)
+
+    def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:
+        return IntakePartition(
+            partition,
+            log=context.log,
+            names=context.names,
+            rules=context.rules,
+            appender=appender,
+            clock=context.clock,
+            committed=assignment.committed,
+            observe=observe,
+        )
+
+    return GroupRole("intake", LEADS_INBOX, context, make_worker)
