@@ -16,26 +16,31 @@ sources() { python_of "$venv/bin/python"; cksum deploy/requirements-dev.lock pyp
 # Scripts in an environment name their interpreter by its full path, so one that was moved here does not run.
 is_at_home() { head -1 "$venv/bin/pip" 2>/dev/null | grep -qF "$(pwd)/$venv/bin/"; }
 
-is_current() {
-    is_at_home && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sources)" ] || return 1
+is_of_the_wanted_python() {
     [ -z "$wanted_python" ] || [ "$(python_of "$wanted_python")" = "$(python_of "$venv/bin/python")" ]
 }
 
-create() {
+is_current() {
+    is_at_home && is_of_the_wanted_python && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sources)" ]
+}
+
+make_environment() {
     local python
     python=$(fitting_python "$wanted_python")
-    if ! is_at_home || { [ -n "$wanted_python" ] && [ "$(python_of "$venv/bin/python")" != "$(python_of "$python")" ]; }; then
-        "$python" -m venv --clear "$venv" || {
-            echo "$python cannot make a virtual environment; install its venv module (Debian: python3-venv) or choose another with PYTHON=." >&2
-            exit 1
-        }
-    fi
+    "$python" -m venv --clear "$venv" || {
+        echo "$python cannot make a virtual environment; install its venv module (Debian: python3-venv) or choose another with PYTHON=." >&2
+        exit 1
+    }
+}
+
+install() {
+    is_at_home && is_of_the_wanted_python || make_environment
     echo "Installing the pinned packages into $venv with Python $(python_of "$venv/bin/python"); this takes about a minute."
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
     sources >"$stamp"
 }
 
-is_current || create
+is_current || install
 # Never fails: without a broker of its own leadclock still runs, and this says so in one sentence.
 "$venv/bin/python" -m adapters.local.jars
