@@ -1,0 +1,99 @@
+-- What does a lead look like now? `partition` and `sequence` name the decision that wrote the row.
+--
+-- No foreign keys: the rows of a call, a contact and a schedule come from other partitions, earlier or later.
+CREATE TABLE {read}.leads (
+    company_id                bigint            NOT NULL,
+    id                        bigint            NOT NULL,
+    uuid                      uuid              NOT NULL,
+    contact_key               text              NOT NULL,
+    version                   bigint            NOT NULL,
+    partition                 integer           NOT NULL,
+    sequence                  bigint            NOT NULL,
+    created_at                timestamptz       NOT NULL,
+    updated_at                timestamptz       NOT NULL,
+    deleted_at                timestamptz,
+    status                    text              NOT NULL,
+    status_wait               text,
+    end_status                text,
+    is_live                   boolean           NOT NULL,
+    offer_id                  bigint,
+    schedule_id               bigint,
+    schedule_version          bigint,
+    caller_id                 text,
+    email                     text,
+    name                      text,
+    full_name                 text,
+    external_record_id        text,
+    contact_field_type        text,
+    country                   text,
+    state_province            text,
+    zip_postal_code           text,
+    time_zone                 text,
+    sub_id                    text,
+    remote_ip                 text,
+    traffic_source_id         bigint,
+    columns                   jsonb             NOT NULL,
+    data                      jsonb             NOT NULL,
+    zones                     text[]            NOT NULL,
+    zone_source               text              NOT NULL,
+    zone_deciding             text,
+    states                    text[]            NOT NULL,
+    lead_priority             double precision  NOT NULL,
+    urgency_class             integer           NOT NULL,
+    enrolment                 bigint            NOT NULL,
+    step                      text,
+    ending                    boolean           NOT NULL,
+    step_attempts             bigint            NOT NULL,
+    attempts                  bigint            NOT NULL,
+    attempts_max              bigint,
+    flight                    jsonb,
+    next_action_at            timestamptz,
+    planned_at                timestamptz,
+    requested_next_action_at  timestamptz,
+    expires_at                timestamptz,
+    callback_at               timestamptz,
+    wake_at                   timestamptz,
+    reasons                   text[]            NOT NULL,
+    opt_out                   boolean           NOT NULL,
+    blocked                   boolean           NOT NULL,
+    buyer_converted           boolean           NOT NULL,
+    offer_converted           boolean           NOT NULL,
+    connected                 boolean           NOT NULL,
+    revenue                   double precision  NOT NULL,
+    payout                    double precision  NOT NULL,
+    buyer_id                  bigint,
+    svc_number                text,
+    sms_number                text,
+    outbound_calls_count      bigint            NOT NULL,
+    sms_count                 bigint            NOT NULL,
+    emails_count              bigint            NOT NULL,
+    attempted_call_id         bigint,
+    connected_call_id         bigint,
+    first_queued_at           timestamptz,
+    first_action_at           timestamptz,
+    last_action_at            timestamptz,
+    last_call_at              timestamptz,
+    schedule_ended_at         timestamptz,
+    schedule_trigger_type     text,
+    failed_channels           text[]            NOT NULL,
+    PRIMARY KEY (company_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05);  -- every change of a lead leaves a dead row behind
+
+-- Newest first, alone or behind the filter that cuts deepest; the others are checked on the rows found.
+CREATE INDEX leads_uuid ON {read}.leads (uuid);
+CREATE INDEX leads_created ON {read}.leads (company_id, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX leads_status ON {read}.leads (company_id, status, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX leads_schedule ON {read}.leads (company_id, schedule_id, created_at, id)
+    WHERE deleted_at IS NULL AND schedule_id IS NOT NULL;
+CREATE INDEX leads_offer ON {read}.leads (company_id, offer_id, created_at, id)
+    WHERE deleted_at IS NULL AND offer_id IS NOT NULL;
+CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at)
+    WHERE deleted_at IS NULL AND next_action_at IS NOT NULL;
+CREATE INDEX leads_contact ON {read}.leads (contact_key) WHERE deleted_at IS NULL;
+CREATE INDEX leads_caller ON {read}.leads (company_id, caller_id) WHERE deleted_at IS NULL AND caller_id IS NOT NULL;
+CREATE INDEX leads_email ON {read}.leads (company_id, email) WHERE deleted_at IS NULL AND email IS NOT NULL;
+CREATE INDEX leads_external ON {read}.leads (company_id, external_record_id)
+    WHERE deleted_at IS NULL AND external_record_id IS NOT NULL;
+CREATE INDEX leads_buyer ON {read}.leads (company_id, buyer_id) WHERE deleted_at IS NULL AND buyer_id IS NOT NULL;
+CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id)
+    WHERE deleted_at IS NULL AND traffic_source_id IS NOT NULL;

@@ -1,0 +1,49 @@
+"""How is a connection made? One pool per process and purpose, with jsonb as Python values and uuids as text."""
+
+from typing import Any
+
+import asyncpg
+import msgspec
+
+CONNECT_SECONDS = 10.0
+COMMAND_SECONDS = 30.0
+"""No statement of ours takes longer on a healthy server; a hung connection is noticed by this."""
+
+POOL_SIZE = 8
+"""Two cores of a small server are busy with four; the rest waits for locks and commits."""
+
+RESULTS_CHANNEL = "leadclock_results"
+"""Where the projector says that results were written (NOTIFY); the word carries nothing, listeners look for themselves."""
+
+Pool = Any
+"""`asyncpg.Pool`; its generic parameter is of no use to anybody here."""
+
+
+async def open_pool(
+    dsn: str, *, size: int = POOL_SIZE, command_seconds: float = COMMAND_SECONDS, minimum: int = 0, name: str = "leadclock"
+) -> Pool:
+    """Open a pool. Connections are made when they are needed, so the server may be away at first.
+
+    Raises `OSError` or `asyncpg.PostgresError` where `minimum` connections cannot be made.
+    """
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=minimum,
+        max_size=size,
+        timeout=CONNECT_SECONDS,
+        command_timeout=command_seconds,
+        init=prepare,
+        server_settings={"application_name": name, "jit": "off"},  # plans are short; compiling them costs more
+    )
+
+
+async def prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Set the codecs of a connection: jsonb is decoded, a uuid is its text."""
+    await connection.set_type_codec(
+        "jsonb", schema="pg_catalog", encoder=_encoded, decoder=msgspec.json.decode, format="text"
+    )
+    await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+
+
+def _encoded(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,283 @@
+-- How are decisions written as rows? Whole columns of a batch at a time: one statement per table, partition and batch.
+--
+-- Decisions of one partition are in order, so its later ones win; between partitions the higher version wins, because it
+-- rises through every move. So the rows of a moved lead may come from two partitions in any order, and come again.
+-- Instants arrive as milliseconds, jsonb as text, lists joined by commas.
+
+-- take_position --
+-- A new owner: from here on every earlier one moves nothing.
+INSERT INTO {read}.positions AS p (topic, partition, topic_id) VALUES ($1, $2, $3)
+ON CONFLICT (topic, partition) DO UPDATE SET epoch = p.epoch + 1
+RETURNING topic_id, epoch, next_offset, sequence
+
+-- move_position --
+-- 0 rows: another owner, or the transaction that did it had come through after all.
+UPDATE {read}.positions
+SET next_offset = $5, sequence = $6, decided_at = coalesce(to_timestamp($7::float8 / 1000), decided_at)
+WHERE topic = $1 AND partition = $2 AND epoch = $3 AND next_offset = $4
+
+-- position --
+SELECT topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions WHERE topic = $1 AND partition = $2
+
+-- positions --
+SELECT topic, partition, topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions ORDER BY topic, partition
+
+-- rewind_position --
+-- Read again from an earlier offset: what is written already stays as it is.
+UPDATE {read}.positions SET next_offset = $3 WHERE topic = $1 AND partition = $2 AND next_offset > $3
+
+-- remove_leads --
+-- Kept, so that an answer can say that it was deleted; only as this partition knew it, so that a lead that moved on stays.
+UPDATE {read}.leads AS t
+SET deleted_at = to_timestamp(u.at::float8 / 1000), sequence = u.sequence
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, at)
+WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence < u.sequence
+
+-- remove_calls --
+UPDATE {read}.calls AS t
+SET deleted_at = to_timestamp(u.at::float8 / 1000), sequence = u.sequence
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, at)
+WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence < u.sequence
+
+-- remove_contacts --
+DELETE FROM {read}.contacts AS t
+USING unnest($2::text[], $3::bigint[], $4::bigint[]) AS u (contact_key, sequence, at)
+WHERE t.contact_key = u.contact_key AND t.partition = $1 AND t.sequence < u.sequence
+
+-- remove_records --
+DELETE FROM {read}.records AS t
+USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+    AS u (company_id, type, id, sequence, at)
+WHERE t.company_id = u.company_id AND t.type = u.type AND t.id = u.id AND t.partition = $1 AND t.sequence < u.sequence
+
+-- remove_slots --
+DELETE FROM {read}.slots AS t
+USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS u (company_id, resource, sequence, at)
+WHERE t.company_id = u.company_id AND t.resource = u.resource AND t.partition = $1 AND t.sequence < u.sequence
+
+-- upsert_leads --
+INSERT INTO {read}.leads AS t (
+    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, status, status_wait,
+    end_status, is_live, offer_id, schedule_id, schedule_version, caller_id, email, name, full_name,
+    external_record_id, contact_field_type, country, state_province, zip_postal_code, time_zone, sub_id, remote_ip,
+    traffic_source_id, columns, data, zones, zone_source, zone_deciding, states, lead_priority, urgency_class,
+    enrolment, step, ending, step_attempts, attempts, attempts_max, flight, next_action_at, planned_at,
+    requested_next_action_at, expires_at, callback_at, wake_at, reasons, opt_out, blocked, buyer_converted,
+    offer_converted, connected, revenue, payout, buyer_id, svc_number, sms_number, outbound_calls_count, sms_count,
+    emails_count, attempted_call_id, connected_call_id, first_queued_at, first_action_at, last_action_at,
+    last_call_at, schedule_ended_at, schedule_trigger_type, failed_channels
+)
+SELECT
+    u.company_id, u.id, u.uuid::uuid, u.contact_key, u.version, u.partition, u.sequence,
+    to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000), u.status, u.status_wait,
+    u.end_status, u.is_live, u.offer_id, u.schedule_id, u.schedule_version, u.caller_id, u.email, u.name, u.full_name,
+    u.external_record_id, u.contact_field_type, u.country, u.state_province, u.zip_postal_code, u.time_zone, u.sub_id,
+    u.remote_ip, u.traffic_source_id, u.columns::jsonb, u.data::jsonb, string_to_array(u.zones, ','), u.zone_source,
+    u.zone_deciding, string_to_array(u.states, ','), u.lead_priority, u.urgency_class, u.enrolment, u.step, u.ending,
+    u.step_attempts, u.attempts, u.attempts_max, u.flight::jsonb, to_timestamp(u.next_action_at::float8 / 1000),
+    to_timestamp(u.planned_at::float8 / 1000), to_timestamp(u.requested_next_action_at::float8 / 1000),
+    to_timestamp(u.expires_at::float8 / 1000), to_timestamp(u.callback_at::float8 / 1000),
+    to_timestamp(u.wake_at::float8 / 1000), string_to_array(u.reasons, ','), u.opt_out, u.blocked, u.buyer_converted,
+    u.offer_converted, u.connected, u.revenue, u.payout, u.buyer_id, u.svc_number, u.sms_number,
+    u.outbound_calls_count, u.sms_count, u.emails_count, u.attempted_call_id, u.connected_call_id,
+    to_timestamp(u.first_queued_at::float8 / 1000), to_timestamp(u.first_action_at::float8 / 1000),
+    to_timestamp(u.last_action_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
+    to_timestamp(u.schedule_ended_at::float8 / 1000), u.schedule_trigger_type, string_to_array(u.failed_channels, ',')
+FROM unnest(
+    $1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[],
+    $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[],
+    $25::text[], $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::text[], $32::text[],
+    $33::text[], $34::text[], $35::text[], $36::double precision[], $37::integer[], $38::bigint[], $39::text[],
+    $40::boolean[], $41::bigint[], $42::bigint[], $43::bigint[], $44::text[], $45::bigint[], $46::bigint[],
+    $47::bigint[], $48::bigint[], $49::bigint[], $50::bigint[], $51::text[], $52::boolean[], $53::boolean[],
+    $54::boolean[], $55::boolean[], $56::boolean[], $57::double precision[], $58::double precision[], $59::bigint[],
+    $60::text[], $61::text[], $62::bigint[], $63::bigint[], $64::bigint[], $65::bigint[], $66::bigint[],
+    $67::bigint[], $68::bigint[], $69::bigint[], $70::bigint[], $71::bigint[], $72::text[], $73::text[]
+) AS u (
+    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, status, status_wait,
+    end_status, is_live, offer_id, schedule_id, schedule_version, caller_id, email, name, full_name,
+    external_record_id, contact_field_type, country, state_province, zip_postal_code, time_zone, sub_id, remote_ip,
+    traffic_source_id, columns, data, zones, zone_source, zone_deciding, states, lead_priority, urgency_class,
+    enrolment, step, ending, step_attempts, attempts, attempts_max, flight, next_action_at, planned_at,
+    requested_next_action_at, expires_at, callback_at, wake_at, reasons, opt_out, blocked, buyer_converted,
+    offer_converted, connected, revenue, payout, buyer_id, svc_number, sms_number, outbound_calls_count, sms_count,
+    emails_count, attempted_call_id, connected_call_id, first_queued_at, first_action_at, last_action_at,
+    last_call_at, schedule_ended_at, schedule_trigger_type, failed_channels
+)
+ON CONFLICT (company_id, id) DO UPDATE SET
+    uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
+    partition = excluded.partition, sequence = excluded.sequence, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, status = excluded.status, status_wait = excluded.status_wait,
+    end_status = excluded.end_status, is_live = excluded.is_live, offer_id = excluded.offer_id,
+    schedule_id = excluded.schedule_id, schedule_version = excluded.schedule_version, caller_id = excluded.caller_id,
+    email = excluded.email, name = excluded.name, full_name = excluded.full_name,
+    external_record_id = excluded.external_record_id, contact_field_type = excluded.contact_field_type,
+    country = excluded.country, state_province = excluded.state_province, zip_postal_code = excluded.zip_postal_code,
+    time_zone = excluded.time_zone, sub_id = excluded.sub_id, remote_ip = excluded.remote_ip,
+    traffic_source_id = excluded.traffic_source_id, columns = excluded.columns, data = excluded.data,
+    zones = excluded.zones, zone_source = excluded.zone_source, zone_deciding = excluded.zone_deciding,
+    states = excluded.states, lead_priority = excluded.lead_priority, urgency_class = excluded.urgency_class,
+    enrolment = excluded.enrolment, step = excluded.step, ending = excluded.ending,
+    step_attempts = excluded.step_attempts, attempts = excluded.attempts, attempts_max = excluded.attempts_max,
+    flight = excluded.flight, next_action_at = excluded.next_action_at, planned_at = excluded.planned_at,
+    requested_next_action_at = excluded.requested_next_action_at, expires_at = excluded.expires_at,
+    callback_at = excluded.callback_at, wake_at = excluded.wake_at, reasons = excluded.reasons,
+    opt_out = excluded.opt_out, blocked = excluded.blocked, buyer_converted = excluded.buyer_converted,
+    offer_converted = excluded.offer_converted, connected = excluded.connected, revenue = excluded.revenue,
+    payout = excluded.payout, buyer_id = excluded.buyer_id, svc_number = excluded.svc_number,
+    sms_number = excluded.sms_number, outbound_calls_count = excluded.outbound_calls_count,
+    sms_count = excluded.sms_count, emails_count = excluded.emails_count,
+    attempted_call_id = excluded.attempted_call_id, connected_call_id = excluded.connected_call_id,
+    first_queued_at = excluded.first_queued_at, first_action_at = excluded.first_action_at,
+    last_action_at = excluded.last_action_at, last_call_at = excluded.last_call_at,
+    schedule_ended_at = excluded.schedule_ended_at, schedule_trigger_type = excluded.schedule_trigger_type,
+    failed_channels = excluded.failed_channels, deleted_at = NULL
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- upsert_calls --
+INSERT INTO {read}.calls AS t (
+    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, lead_id, offer_id,
+    schedule_id, schedule_action_id, command_id, direction, origin, status, outcome, answered_by, number_called,
+    from_number, buyer_id, buyer_group_id, attempt_number, provider, provider_ref, initiated_at, ringing_at,
+    answered_at, ended_at, talk_seconds, detail, revenue, payout, buyer_converted, offer_converted
+)
+SELECT
+    u.company_id, u.id, u.uuid::uuid, u.contact_key, u.version, u.partition, u.sequence,
+    to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000), u.lead_id, u.offer_id,
+    u.schedule_id, u.schedule_action_id, u.command_id, u.direction, u.origin, u.status, u.outcome, u.answered_by,
+    u.number_called, u.from_number, u.buyer_id, u.buyer_group_id, u.attempt_number, u.provider, u.provider_ref,
+    to_timestamp(u.initiated_at::float8 / 1000), to_timestamp(u.ringing_at::float8 / 1000),
+    to_timestamp(u.answered_at::float8 / 1000), to_timestamp(u.ended_at::float8 / 1000), u.talk_seconds, u.detail,
+    u.revenue, u.payout, u.buyer_converted, u.offer_converted
+FROM unnest(
+    $1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[],
+    $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[],
+    $25::text[], $26::text[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], $31::bigint[], $32::text[],
+    $33::double precision[], $34::double precision[], $35::boolean[], $36::boolean[]
+) AS u (
+    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, lead_id, offer_id,
+    schedule_id, schedule_action_id, command_id, direction, origin, status, outcome, answered_by, number_called,
+    from_number, buyer_id, buyer_group_id, attempt_number, provider, provider_ref, initiated_at, ringing_at,
+    answered_at, ended_at, talk_seconds, detail, revenue, payout, buyer_converted, offer_converted
+)
+ON CONFLICT (company_id, id) DO UPDATE SET
+    uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
+    partition = excluded.partition, sequence = excluded.sequence, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, lead_id = excluded.lead_id, offer_id = excluded.offer_id,
+    schedule_id = excluded.schedule_id, schedule_action_id = excluded.schedule_action_id,
+    command_id = excluded.command_id, direction = excluded.direction, origin = excluded.origin,
+    status = excluded.status, outcome = excluded.outcome, answered_by = excluded.answered_by,
+    number_called = excluded.number_called, from_number = excluded.from_number, buyer_id = excluded.buyer_id,
+    buyer_group_id = excluded.buyer_group_id, attempt_number = excluded.attempt_number, provider = excluded.provider,
+    provider_ref = excluded.provider_ref, initiated_at = excluded.initiated_at, ringing_at = excluded.ringing_at,
+    answered_at = excluded.answered_at, ended_at = excluded.ended_at, talk_seconds = excluded.talk_seconds,
+    detail = excluded.detail, revenue = excluded.revenue, payout = excluded.payout,
+    buyer_converted = excluded.buyer_converted, offer_converted = excluded.offer_converted, deleted_at = NULL
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- upsert_contacts --
+INSERT INTO {read}.contacts AS t (
+    contact_key, company_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at, attempts_count,
+    last_attempt_at, last_call_at, disabled_until, moved
+)
+SELECT
+    u.contact_key, u.company_id, u.version, u.partition, u.sequence, u.lead_ids::jsonb,
+    to_timestamp(u.opted_out_at::float8 / 1000), to_timestamp(u.blocked_at::float8 / 1000), u.attempts_count,
+    to_timestamp(u.last_attempt_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
+    u.disabled_until::jsonb, u.moved::jsonb
+FROM unnest(
+    $1::text[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[]
+) AS u (
+    contact_key, company_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at, attempts_count,
+    last_attempt_at, last_call_at, disabled_until, moved
+)
+ON CONFLICT (contact_key) DO UPDATE SET
+    company_id = excluded.company_id, version = excluded.version, partition = excluded.partition,
+    sequence = excluded.sequence, lead_ids = excluded.lead_ids, opted_out_at = excluded.opted_out_at,
+    blocked_at = excluded.blocked_at, attempts_count = excluded.attempts_count,
+    last_attempt_at = excluded.last_attempt_at, last_call_at = excluded.last_call_at,
+    disabled_until = excluded.disabled_until, moved = excluded.moved
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- upsert_records --
+INSERT INTO {read}.records AS t (
+    company_id, type, id, uuid, version, partition, sequence, created_at, updated_at, user_updated_at, deleted_at,
+    name, body
+)
+SELECT
+    u.company_id, u.type, u.id, u.uuid::uuid, u.version, u.partition, u.sequence,
+    to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000),
+    to_timestamp(u.user_updated_at::float8 / 1000), to_timestamp(u.deleted_at::float8 / 1000), u.name, u.body::jsonb
+FROM unnest(
+    $1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[]
+) AS u (
+    company_id, type, id, uuid, version, partition, sequence, created_at, updated_at, user_updated_at, deleted_at,
+    name, body
+)
+ON CONFLICT (company_id, type, id) DO UPDATE SET
+    uuid = excluded.uuid, version = excluded.version, partition = excluded.partition, sequence = excluded.sequence,
+    created_at = excluded.created_at, updated_at = excluded.updated_at, user_updated_at = excluded.user_updated_at,
+    deleted_at = excluded.deleted_at, name = excluded.name, body = excluded.body
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- upsert_slots --
+INSERT INTO {read}.slots AS t (
+    company_id, resource, version, partition, sequence, in_use, waiting_count
+)
+SELECT
+    u.company_id, u.resource, u.version, u.partition, u.sequence, u.in_use, u.waiting_count
+FROM unnest(
+    $1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[]
+) AS u (
+    company_id, resource, version, partition, sequence, in_use, waiting_count
+)
+ON CONFLICT (company_id, resource) DO UPDATE SET
+    version = excluded.version, partition = excluded.partition, sequence = excluded.sequence,
+    in_use = excluded.in_use, waiting_count = excluded.waiting_count
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- insert_history --
+INSERT INTO {read}.history (
+    topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, call_id, data
+)
+SELECT
+    u.topic, u.partition, u.sequence, u.ordinal, to_timestamp(u.at::float8 / 1000), u.type, u.company_id,
+    u.contact_key, u.lead_id, u.call_id, u.data::jsonb
+FROM unnest(
+    $1::text[], $2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[], $8::text[],
+    $9::bigint[], $10::bigint[], $11::text[]
+) AS u (
+    topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, call_id, data
+)
+ON CONFLICT (topic, partition, sequence, ordinal) DO NOTHING
+
+-- insert_results --
+INSERT INTO {read}.request_results (
+    request_id, company_id, verdict, answer, decided_at
+)
+SELECT
+    u.request_id, u.company_id, u.verdict, u.answer::jsonb, to_timestamp(u.decided_at::float8 / 1000)
+FROM unnest(
+    $1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[]
+) AS u (
+    request_id, company_id, verdict, answer, decided_at
+)
+ON CONFLICT (request_id) DO NOTHING
+
+-- insert_faults --
+INSERT INTO {read}.faults (
+    topic, partition, "offset", sequence, error
+)
+SELECT
+    u.topic, u.partition, u."offset", u.sequence, u.error
+FROM unnest(
+    $1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[]
+) AS u (
+    topic, partition, "offset", sequence, error
+)
+ON CONFLICT (topic, partition, "offset") DO NOTHING
+

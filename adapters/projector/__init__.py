@@ -1,0 +1,1 @@
+"""How do decisions become rows? Read committed decisions, keep the last row of each id, write them with the position."""

@@ -1,0 +1,249 @@
+"""What does a run of decisions of one partition write? The last row of each id, the facts, the results, and the position.
+
+Collapsing keeps the database's work at one row per id and batch, however often a lead changed within it. A batch that is
+split anywhere, or applied again, leaves the same tables (tests/adapters/projector/test_projection_laws.py).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from adapters.projector.rows import SHAPES, Row, without_nul
+from engine.partition.ports import Record
+from schemas.decisions import REMOVED
+from schemas.instant import Instant
+
+ERROR_LENGTH_MAX = 500
+"""Of the reason kept with a decision that cannot be shown."""
+
+
+NO_ANSWER = REMOVED
+"""What msgspec leaves in a `Raw` field where the JSON has nothing; it reads `Raw | None` as null only."""
+
+
+class ReadCause(Struct, frozen=True):
+    """What of a cause is shown."""
+
+    kind: str
+    id: str | None = None
+    key: str | None = None
+
+
+class ReadFact(Struct, frozen=True):
+    """A fact whose data stays JSON."""
+
+    type: str
+    lead_id: int | None = None
+    call_id: int | None = None
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ReadChange(Struct, frozen=True):
+    """One key and its value after the decision, as JSON; `null` where it was removed."""
+
+    key: str
+    value: msgspec.Raw = REMOVED
+
+
+class ReadMessage(Struct, frozen=True):
+    """A message to another partition."""
+
+    type: str
+    body: msgspec.Raw
+
+
+class ReadDecision(Struct, frozen=True):
+    """The parts of `schemas.decisions.Decision` that are shown; the rest is skipped, not decoded."""
+
+    sequence: int
+    decided_at: Instant
+    cause: ReadCause
+    verdict: Literal["done", "refused", "repeated", "failed"] = "done"
+    answer: msgspec.Raw = NO_ANSWER
+    facts: tuple[ReadFact, ...] = ()
+    changes: tuple[ReadChange, ...] = ()
+    messages: tuple[ReadMessage, ...] = ()
+
+
+class _MovedLead(Struct, frozen=True):
+    id: int
+
+
+class _LeadMoved(Struct, frozen=True):
+    lead: _MovedLead
+
+
+DECISIONS = msgspec.json.Decoder(ReadDecision)
+MOVED = msgspec.json.Decoder(_LeadMoved)
+
+
+class Removal(Struct, frozen=True):
+    """A row that is to be marked or deleted: by which decision, and when."""
+
+    key: tuple[int | str, ...]
+    sequence: int
+    at: Instant
+
+
+class Mark(Struct, frozen=True):
+    """Who writes which stretch of a partition: from `offset`, where the position must stand, to before `offset_after`."""
+
+    topic: str
+    partition: int
+    epoch: int
+    offset: int
+    offset_after: int
+
+
+class Batch(Struct):
+    """Everything that one transaction writes; `rows` and `removals` by table name, then by primary key.
+
+    `gaps` counts decisions that did not follow the one before: the topic does not hold, or could not say, what lies between.
+    """
+
+    mark: Mark
+    sequence: int
+    decided_at: Instant | None = None
+    rows: dict[str, dict[tuple[int | str, ...], Row]] = {}
+    removals: dict[str, dict[tuple[int | str, ...], Removal]] = {}
+    history: list[Row] = []
+    results: dict[str, Row] = {}
+    faults: list[Row] = []
+    gaps: int = 0
+
+    @property
+    def rows_count(self) -> int:
+        """How many rows it writes at most."""
+        return (
+            sum(len(rows) for rows in self.rows.values())
+            + sum(len(removals) for removals in self.removals.values())
+            + len(self.history)
+            + len(self.results)
+            + len(self.faults)
+        )
+
+
+def batch_of(records: Sequence[Record], mark: Mark, sequence: int, *, topic: str) -> Batch:
+    """Collapse committed decisions, in order, into a batch.
+
+    `sequence` is that of the last decision before; `topic` is the name under which facts are kept, without any prefix. A
+    decision that cannot be read becomes a fault: the partition goes on without it, and says so.
+    """
+    batch = Batch(mark=mark, sequence=sequence)
+    for record in records:
+        try:
+            part = _Part(record, topic)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, KeyError) as error:
+            batch.faults.append(fault(record, None, error, topic))
+        else:
+            part.add_to(batch)
+    return batch
+
+
+def fault(record: Record, sequence: int | None, error: Exception, topic: str) -> Row:
+    """Return the row that says why a decision is not shown."""
+    reason = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX].replace("\0", "\ufffd")
+    return (topic, record.partition, record.offset, sequence, reason)
+
+
+class _Part:
+    """What one decision adds to a batch; built whole before anything is added, so that none is added by half."""
+
+    def __init__(self, record: Record, topic: str) -> None:
+        decision = DECISIONS.decode(without_nul(record.value or b""))
+        self.decision = decision
+        self.rows: list[tuple[str, tuple[int | str, ...], Row]] = []
+        self.removed: list[tuple[str, Removal]] = []
+        company_id, contact_key = _whom(decision)
+        moved = _moved(decision)
+        for change in decision.changes:
+            shape = SHAPES.get(change.key.partition("/")[0])
+            if shape is None:
+                continue
+            table = shape.table
+            if change.value != REMOVED:
+                row = shape.row(shape.decoder.decode(change.value), record.partition, decision.sequence)
+                self.rows.append((table.name, row[: table.key], row))
+            elif change.key not in moved:
+                key = _removed_key(change.key, company_id)
+                self.removed.append((table.name, Removal(key, decision.sequence, decision.decided_at)))
+        self.history = [
+            (
+                *(topic, record.partition, decision.sequence, ordinal, decision.decided_at, fact.type),
+                *(company_id, contact_key, fact.lead_id, fact.call_id, bytes(fact.data).decode()),
+            )
+            for ordinal, fact in enumerate(decision.facts)
+        ]
+        self.result = _result(decision, company_id)
+
+    def add_to(self, batch: Batch) -> None:
+        batch.gaps += self.decision.sequence > batch.sequence + 1
+        batch.sequence = max(batch.sequence, self.decision.sequence)
+        batch.decided_at = self.decision.decided_at
+        for table, key, row in self.rows:
+            batch.rows.setdefault(table, {})[key] = row
+            batch.removals.get(table, {}).pop(key, None)
+        for table, removal in self.removed:
+            batch.removals.setdefault(table, {})[removal.key] = removal
+        batch.history += self.history
+        if self.result is not None:
+            batch.results.setdefault(str(self.result[0]), self.result)
+
+
+def _whom(decision: ReadDecision) -> tuple[int | None, str | None]:
+    """Return the company and contact that a decision is about, as far as its keys tell."""
+    key = decision.cause.key or ""
+    for candidate in (key, *(change.key for change in decision.changes)):
+        kind, _, rest = candidate.partition("/")
+        contact_key = candidate if not rest else rest if kind == "head" else ""
+        company, bar, _ = contact_key.partition("|")
+        if company.isascii() and company.isdigit():
+            return int(company), contact_key if bar else None
+    for change in decision.changes:
+        if change.value != REMOVED and change.key.partition("/")[0] in SHAPES:
+            owner = OWNERS.decode(change.value)
+            return owner.company_id, owner.contact_key
+    return None, None
+
+
+class _Owner(Struct, frozen=True):
+    company_id: int
+    contact_key: str | None = None
+
+
+OWNERS = msgspec.json.Decoder(_Owner)
+
+
+def _moved(decision: ReadDecision) -> frozenset[str]:
+    """Return the keys of leads that are on their way to another partition: their rows stay until they arrive there."""
+    if not decision.messages:
+        return frozenset()
+    return frozenset(
+        f"lead/{MOVED.decode(message.body).lead.id}" for message in decision.messages if message.type == "lead.moved"
+    )
+
+
+def _removed_key(key: str, company_id: int | None) -> tuple[int | str, ...]:
+    """Return the primary key of a removed entity's row. Raises `ValueError` where the decision does not tell the company."""
+    kind, _, rest = key.partition("/")
+    if kind == "head":
+        return (rest,)
+    if kind == "slots":
+        company, _, resource = rest.partition("/")
+        return (int(company), resource)
+    if company_id is None:
+        raise ValueError(f"{key} was removed by a decision that names no company")
+    if kind == "record":
+        record_type, _, number = rest.partition("/")
+        return (company_id, record_type, int(number))
+    return (company_id, int(rest))
+
+
+def _result(decision: ReadDecision, company_id: int | None) -> Row | None:
+    """Return the row that a waiting request looks for; a repeat says nothing new, the first answer stands."""
+    cause = decision.cause
+    if cause.kind != "request" or cause.id is None or decision.answer == NO_ANSWER or decision.verdict == "repeated":
+        return None
+    return (cause.id, company_id, decision.verdict, bytes(decision.answer).decode(), decision.decided_at)

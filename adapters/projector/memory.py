@@ -1,0 +1,110 @@
+"""What if there is no database? The same promises in dictionaries, for the simulator and the laws of projection."""
+
+from adapters.projector.batch import Batch, Mark
+from adapters.projector.rows import CALLS, LEADS, TABLES, Row, Table
+from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, Standing, TopicChangedError
+from schemas.instant import Instant
+
+
+class MemoryStore:
+    """Tables as dictionaries by primary key; nothing ever waits, so every method is one atomic step."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[tuple[int | str, ...], Row]] = {table.name: {} for table in TABLES}
+        self.deleted_at: dict[str, dict[tuple[int | str, ...], Instant]] = {table.name: {} for table in (LEADS, CALLS)}
+        self.history: dict[tuple[str, int, int, int], Row] = {}
+        self.results: dict[str, Row] = {}
+        self.faults: dict[tuple[str, int, int], Row] = {}
+        self.announcements = 0
+        self._standings: dict[tuple[str, int], Standing] = {}
+
+    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+        """Become the owner of a partition."""
+        known = self._standings.get((topic, partition))
+        if known is not None and known.topic_id != topic_id:
+            raise TopicChangedError(f"{topic} was created again since it was projected")
+        owned = Owned(1, 0, 0) if known is None else Owned(known.epoch + 1, known.next_offset, known.sequence)
+        self._stand(Mark(topic, partition, owned.epoch, 0, owned.next_offset), topic_id, owned.sequence, known)
+        return owned
+
+    async def write(self, batch: Batch) -> None:
+        """Write rows and position, all or nothing."""
+        mark = batch.mark
+        known = self._standings.get((mark.topic, mark.partition))
+        if known is None or known.epoch != mark.epoch:
+            raise OwnershipLostError(f"another owner took {mark.topic}[{mark.partition}]")
+        if known.next_offset == mark.offset_after:
+            return
+        if known.next_offset != mark.offset:
+            raise PositionMovedError(f"{mark.topic}[{mark.partition}] was moved to {known.next_offset}")
+        for table in TABLES:
+            for row in batch.rows.get(table.name, {}).values():
+                self._put(table, row)
+            for removal in batch.removals.get(table.name, {}).values():
+                self._remove(table, removal.key, mark.partition, removal.sequence, removal.at)
+        for row in batch.history:
+            self.history.setdefault(row[:4], row)
+        for request_id, row in batch.results.items():
+            self.results.setdefault(request_id, row)
+        for row in batch.faults:
+            self.faults.setdefault(row[:3], row)
+        self._stand(mark, known.topic_id, batch.sequence, known, batch.decided_at)
+
+    async def announce(self) -> None:
+        """Count, for nobody waits here."""
+        self.announcements += 1
+
+    async def standings(self) -> list[Standing]:
+        """Return every position, by topic and partition."""
+        return [self._standings[key] for key in sorted(self._standings)]
+
+    async def close(self) -> None:
+        """Keep everything: the store outlives its projector."""
+
+    async def rewind(self, topic: str, partition: int, offset: int) -> None:
+        """Let a partition be read again from an earlier offset."""
+        known = self._standings[topic, partition]
+        mark = Mark(topic, partition, known.epoch, 0, min(offset, known.next_offset))
+        self._stand(mark, known.topic_id, known.sequence, known)
+
+    def _stand(
+        self, mark: Mark, topic_id: str, sequence: int, known: Standing | None, decided_at: Instant | None = None
+    ) -> None:
+        if decided_at is None and known is not None:
+            decided_at = known.decided_at
+        self._standings[mark.topic, mark.partition] = Standing(
+            topic=mark.topic,
+            partition=mark.partition,
+            topic_id=topic_id,
+            epoch=mark.epoch,
+            next_offset=mark.offset_after,
+            sequence=sequence,
+            decided_at=decided_at,
+        )
+
+    def _put(self, table: Table, row: Row) -> None:
+        key = row[: table.key]
+        old = self.tables[table.name].get(key)
+        if old is not None and not _follows(table, row, old):
+            return
+        self.tables[table.name][key] = row
+        if table.marks:
+            self.deleted_at[table.name].pop(key, None)
+
+    def _remove(self, table: Table, key: tuple[int | str, ...], partition: int, sequence: int, at: Instant) -> None:
+        at_version = table.version_at
+        row = self.tables[table.name].get(key)
+        if row is None or row[at_version + 1] != partition or row[at_version + 2] >= sequence:
+            return
+        if table.marks:
+            self.tables[table.name][key] = (*row[: at_version + 2], sequence, *row[at_version + 3 :])
+            self.deleted_at[table.name][key] = at
+        else:
+            del self.tables[table.name][key]
+
+
+def _follows(table: Table, row: Row, old: Row) -> bool:
+    """Tell whether a row replaces another: a later decision of its partition, or a higher version from another one."""
+    at = table.version_at
+    version, partition, sequence = row[at : at + 3]
+    return bool(sequence > old[at + 2] if partition == old[at + 1] else version > old[at])

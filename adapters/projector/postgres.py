@@ -1,0 +1,176 @@
+"""How does a batch reach PostgreSQL? One transaction: the position first, then whole columns by `unnest`, table by table.
+
+The position is moved before the rows are sent, so that a former owner finds out with its first statement.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import asyncpg
+
+from adapters.postgres.pool import RESULTS_CHANNEL, Pool
+from adapters.postgres.sql import Schemas, queries
+from adapters.projector.batch import Batch
+from adapters.projector.rows import TABLES, Row
+from adapters.projector.store import (
+    Owned,
+    OwnershipLostError,
+    PositionMovedError,
+    RowsRefusedError,
+    Standing,
+    StoreError,
+    TopicChangedError,
+)
+from schemas.instant import from_datetime
+
+ANNOUNCE_GAP_SECONDS = 0.01
+"""Between two NOTIFYs of a process: each takes a lock that every other committing one waits for."""
+
+AWAY_SECONDS = 0.5
+"""Before the announcer asks for a connection again."""
+
+AWAY = (OSError, asyncio.TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError)
+"""Errors of the way to the server, not of what was sent."""
+
+UNFIT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError, ValueError)
+"""Errors of a row: sending it again cannot help. What asyncpg cannot encode is a `ValueError`."""
+
+
+class PostgresStore:
+    """The projection in the schema `schemas.read`. One connection of the pool is kept for announcing."""
+
+    def __init__(self, pool: Pool, *, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._pool = pool
+        self._sql = queries("projection", schemas)
+        self._announcer = _Announcer(pool)
+
+    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+        """Become the owner of a partition."""
+        async with self._connection() as connection:
+            row = await connection.fetchrow(self._sql["take_position"], topic, partition, topic_id)
+        if row["topic_id"] != topic_id:
+            raise TopicChangedError(f"{topic} was created again since it was projected: rebuild the projection")
+        return Owned(row["epoch"], row["next_offset"], row["sequence"])
+
+    async def write(self, batch: Batch) -> None:
+        """Write rows and position, all or nothing."""
+        async with self._connection() as connection:
+            try:
+                async with connection.transaction():
+                    # The position is in the same transaction: what a crash of the server forgets is read again.
+                    await connection.execute("SET LOCAL synchronous_commit = off")
+                    if not await self._move(connection, batch):
+                        return
+                    await self._write_rows(connection, batch)
+            except UNFIT as error:
+                raise RowsRefusedError(str(error)) from error
+
+    async def announce(self) -> None:
+        """Wake whoever waits for a result."""
+        self._announcer.announce()
+
+    async def standings(self) -> list[Standing]:
+        """Return every position, by topic and partition."""
+        async with self._connection() as connection:
+            rows = await connection.fetch(self._sql["positions"])
+        return [
+            Standing(
+                topic=row["topic"],
+                partition=row["partition"],
+                topic_id=row["topic_id"],
+                epoch=row["epoch"],
+                next_offset=row["next_offset"],
+                sequence=row["sequence"],
+                decided_at=None if row["decided_at"] is None else from_datetime(row["decided_at"]),
+            )
+            for row in rows
+        ]
+
+    async def rewind(self, topic: str, partition: int, offset: int) -> None:
+        """Let a partition be read again from an earlier offset; its owner finds out with its next batch."""
+        async with self._connection() as connection:
+            await connection.execute(self._sql["rewind_position"], topic, partition, offset)
+
+    async def close(self) -> None:
+        """Stop announcing; the pool belongs to whoever opened it."""
+        await self._announcer.close()
+
+    async def _move(self, connection: Any, batch: Batch) -> bool:
+        """Move the position on; False where this very batch is written already (its commit was in doubt)."""
+        mark = batch.mark
+        moved = await connection.execute(
+            self._sql["move_position"],
+            *(mark.topic, mark.partition, mark.epoch, mark.offset, mark.offset_after, batch.sequence, batch.decided_at),
+        )
+        if moved == "UPDATE 1":
+            return True
+        row = await connection.fetchrow(self._sql["position"], mark.topic, mark.partition)
+        if row is None or row["epoch"] != mark.epoch:
+            raise OwnershipLostError(f"another owner took {mark.topic}[{mark.partition}]")
+        if row["next_offset"] != mark.offset_after:
+            raise PositionMovedError(f"{mark.topic}[{mark.partition}] was moved to {row['next_offset']}")
+        return False
+
+    async def _write_rows(self, connection: Any, batch: Batch) -> None:
+        for table in TABLES:
+            rows = batch.rows.get(table.name)
+            if rows:
+                await self._send(connection, f"upsert_{table.name}", (rows[key] for key in sorted(rows)))
+            removals = batch.removals.get(table.name)
+            if removals:
+                columns = zip(*((*item.key, item.sequence, item.at) for _, item in sorted(removals.items())), strict=True)
+                await connection.execute(self._sql[f"remove_{table.name}"], batch.mark.partition, *columns)
+        await self._send(connection, "insert_history", batch.history)
+        await self._send(connection, "insert_results", (batch.results[key] for key in sorted(batch.results)))
+        await self._send(connection, "insert_faults", batch.faults)
+
+    async def _send(self, connection: Any, name: str, rows: Iterable[Row]) -> None:
+        columns = list(zip(*rows, strict=True))
+        if columns:
+            await connection.execute(self._sql[name], *columns)
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        try:
+            async with self._pool.acquire() as connection:
+                yield connection
+        except AWAY as error:
+            raise StoreError(str(error) or type(error).__name__) from error
+        except asyncpg.PostgresError as error:
+            raise StoreError(f"{type(error).__name__}: {error}") from error
+
+
+class _Announcer:
+    """Says on a connection of its own that there are results. A word that is lost is made up for by those who poll."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def announce(self) -> None:
+        self._wanted.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="announce results")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(*AWAY, asyncpg.PostgresError):
+                async with self._pool.acquire() as connection:
+                    await self._speak(connection)
+            await asyncio.sleep(AWAY_SECONDS)
+
+    async def _speak(self, connection: Any) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await connection.execute("SELECT pg_notify($1, '')", RESULTS_CHANNEL)
+            await asyncio.sleep(ANNOUNCE_GAP_SECONDS)

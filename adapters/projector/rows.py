@@ -1,0 +1,276 @@
+"""What does a decision look like in tables? Pure functions from changes and facts to rows; no database in sight.
+
+A row is a tuple in the order of the columns of its table, `LEADS`, `CALLS` and so on. Instants stay whole milliseconds,
+jsonb is JSON text, lists of codes and zones are joined by commas (no code or zone holds one); SQL turns them into columns.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.records import Record
+from schemas.wire import to_json
+
+Row = tuple[Any, ...]
+
+BIGINT_MAX = 2**63 - 1
+
+
+class Table(Struct, frozen=True):
+    """A table of the read schema whose rows are replaced whole.
+
+    `key` counts the columns of the primary key, which come first; then `version`, `partition` and `sequence` stand
+    where `version_at` says. `marks` says that a removed row stays, with `deleted_at`.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: int
+    version_at: int
+    marks: bool = False
+
+
+LEADS = Table(
+    "leads",
+    (
+        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
+        *("status", "status_wait", "end_status", "is_live", "offer_id", "schedule_id", "schedule_version"),
+        *("caller_id", "email", "name", "full_name", "external_record_id", "contact_field_type", "country"),
+        *("state_province", "zip_postal_code", "time_zone", "sub_id", "remote_ip", "traffic_source_id"),
+        *("columns", "data", "zones", "zone_source", "zone_deciding", "states", "lead_priority", "urgency_class"),
+        *("enrolment", "step", "ending", "step_attempts", "attempts", "attempts_max", "flight"),
+        *("next_action_at", "planned_at", "requested_next_action_at", "expires_at", "callback_at", "wake_at", "reasons"),
+        *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
+        *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
+        *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
+        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels"),
+    ),
+    key=2,
+    version_at=4,
+    marks=True,
+)
+CALLS = Table(
+    "calls",
+    (
+        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
+        *("lead_id", "offer_id", "schedule_id", "schedule_action_id", "command_id", "direction", "origin", "status"),
+        *("outcome", "answered_by", "number_called", "from_number", "buyer_id", "buyer_group_id", "attempt_number"),
+        *("provider", "provider_ref", "initiated_at", "ringing_at", "answered_at", "ended_at", "talk_seconds"),
+        *("detail", "revenue", "payout", "buyer_converted", "offer_converted"),
+    ),
+    key=2,
+    version_at=4,
+    marks=True,
+)
+CONTACTS = Table(
+    "contacts",
+    (
+        *("contact_key", "company_id", "version", "partition", "sequence", "lead_ids", "opted_out_at", "blocked_at"),
+        *("attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved"),
+    ),
+    key=1,
+    version_at=2,
+)
+RECORDS = Table(
+    "records",
+    (
+        *("company_id", "type", "id", "uuid", "version", "partition", "sequence"),
+        *("created_at", "updated_at", "user_updated_at", "deleted_at", "name", "body"),
+    ),
+    key=3,
+    version_at=4,
+)
+SLOTS = Table(
+    "slots",
+    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count"),
+    key=2,
+    version_at=2,
+)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
+"""In the order in which a batch writes them: all writers take locks in the same order, so that none waits in a circle."""
+
+HISTORY = (
+    "topic",
+    "partition",
+    "sequence",
+    "ordinal",
+    "at",
+    "type",
+    "company_id",
+    "contact_key",
+    "lead_id",
+    "call_id",
+    "data",
+)
+RESULTS = ("request_id", "company_id", "verdict", "answer", "decided_at")
+FAULTS = ("topic", "partition", "offset", "sequence", "error")
+
+
+class RawLead(Lead, kw_only=True):
+    """A lead whose open-ended parts stay JSON: they are stored as they came."""
+
+    data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+    flight: msgspec.Raw = msgspec.Raw(b"null")  # type: ignore[assignment]
+
+
+class RawRecord(Record, kw_only=True):
+    """An account record whose body stays JSON."""
+
+    body: msgspec.Raw  # type: ignore[assignment]
+
+
+class CountedSlots(Struct, frozen=True):
+    """The slots of a resource, of which only the numbers are shown."""
+
+    company_id: int
+    resource: str
+    version: int = 0
+    in_use: int = 0
+    waiting: tuple[msgspec.Raw, ...] = ()
+
+
+COLUMNS_APART = frozenset(
+    {
+        *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
+        *("zip_postal_code", "time_zone", "sub_id", "remote_ip", "traffic_source_id"),
+    }
+)
+"""Keys of `Lead.columns` that are columns of the table; whatever else stands there is kept in its `columns`."""
+
+
+def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
+    """Return the row of a lead."""
+    own = lead.columns
+    return (
+        *(lead.company_id, lead.id, lead.uuid, lead.contact_key, lead.version, partition, sequence),
+        *(lead.created_at, lead.updated_at, lead.status, lead.status_wait, lead.end_status, lead.status in LIVE_STATUSES),
+        *(lead.offer_id, lead.schedule_id, lead.schedule_version, lead.caller_id, lead.email),
+        *(_text(own.get("name")), _text(own.get("full_name")), _text(own.get("external_record_id"))),
+        *(_text(own.get("contact_field_type")), _text(own.get("country")), _text(own.get("state_province"))),
+        *(_text(own.get("zip_postal_code")), _text(own.get("time_zone")), _text(own.get("sub_id"))),
+        *(_text(own.get("remote_ip")), _whole(own.get("traffic_source_id"))),
+        "{}" if own.keys() <= COLUMNS_APART else _json({key: own[key] for key in own if key not in COLUMNS_APART}),
+        *(_raw(lead.data), ",".join(lead.zones), lead.zone_source, lead.zone_deciding, ",".join(lead.states)),
+        *(lead.lead_priority, lead.urgency_class, lead.enrolment, lead.step, lead.ending, lead.step_attempts),
+        *(lead.attempts, lead.attempts_max, _unless_null(_raw(lead.flight))),
+        *(lead.next_action_at, lead.planned_at, lead.requested_next_action_at, lead.expires_at, lead.callback_at),
+        *(lead.wake_at, ",".join(lead.reasons), lead.opt_out, lead.blocked, lead.buyer_converted, lead.offer_converted),
+        *(lead.connected, lead.revenue, lead.payout, lead.buyer_id, lead.svc_number, lead.sms_number),
+        *(lead.outbound_calls_count, lead.sms_count, lead.emails_count, lead.attempted_call_id, lead.connected_call_id),
+        *(lead.first_queued_at, lead.first_action_at, lead.last_action_at, lead.last_call_at, lead.schedule_ended_at),
+        *(lead.schedule_trigger_type, ",".join(lead.failed_channels)),
+    )
+
+
+def call_row(call: Call, partition: int, sequence: int) -> Row:
+    """Return the row of a call."""
+    return (
+        *(call.company_id, call.id, call.uuid, call.contact_key, call.version, partition, sequence),
+        *(call.created_at, call.updated_at, call.lead_id, call.offer_id, call.schedule_id, call.schedule_action_id),
+        *(call.command_id, call.direction, call.origin, call.status, call.outcome, call.answered_by, call.number_called),
+        *(call.from_number, call.buyer_id, call.buyer_group_id, call.attempt_number, call.provider, call.provider_ref),
+        *(call.initiated_at, call.ringing_at, call.answered_at, call.ended_at, call.talk_seconds, call.detail),
+        *(call.revenue, call.payout, call.buyer_converted, call.offer_converted),
+    )
+
+
+def contact_row(head: Head, partition: int, sequence: int) -> Row:
+    """Return the row of a contact's head."""
+    return (
+        *(head.contact_key, head.company_id, head.version, partition, sequence, _json(head.lead_ids)),
+        *(head.opted_out_at, head.blocked_at, len(head.ledger), head.ledger[-1].at if head.ledger else None),
+        *(head.last_call_at, _json(head.disabled_until), _json(head.moved)),
+    )
+
+
+def record_row(record: RawRecord, partition: int, sequence: int) -> Row:
+    """Return the row of an account record; it is named by its `name`, a number by its number."""
+    body = _raw(record.body)
+    named = NAMES.decode(body)
+    return (
+        *(record.company_id, record.type, record.id, record.uuid, record.version, partition, sequence),
+        *(record.created_at, record.updated_at, record.user_updated_at, record.deleted_at),
+        *(named.name or named.number, body),
+    )
+
+
+def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
+    """Return the row of a limited resource."""
+    return (
+        *(slots.company_id, slots.resource, slots.version, partition, sequence),
+        *(slots.in_use, len(slots.waiting)),
+    )
+
+
+class Shape(Struct, frozen=True):
+    """How the values of one kind of key become rows of one table."""
+
+    table: Table
+    decoder: msgspec.json.Decoder[Any]
+    row: Callable[[Any, int, int], Row]
+
+
+def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row]) -> Shape:
+    return Shape(table, msgspec.json.Decoder(kind), row)
+
+
+SHAPES: dict[str, Shape] = {
+    "lead": _shape(LEADS, RawLead, lead_row),
+    "call": _shape(CALLS, Call, call_row),
+    "head": _shape(CONTACTS, Head, contact_row),
+    "record": _shape(RECORDS, RawRecord, record_row),
+    "slots": _shape(SLOTS, CountedSlots, slots_row),
+}
+"""By the first part of a state key; other keys (relays, tokens, streams) are nobody's business but the engine's."""
+
+
+def without_nul(raw: bytes) -> bytes:
+    """Return JSON without U+0000, which PostgreSQL stores in neither text nor jsonb; U+FFFD stands in its place."""
+    if b"\\u0000" not in raw:
+        return raw
+    return to_json(_replaced(msgspec.json.decode(raw)))
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_replaced(item) for item in value]
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    return value
+
+
+class _Named(Struct):
+    name: str | None = None
+    number: str | None = None
+
+
+NAMES = msgspec.json.Decoder(_Named)
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else _json(value)
+
+
+def _whole(value: Any) -> int | None:
+    """Return an id that a sender wrote as a number or as text; anything else is no id."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:20])
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= BIGINT_MAX else None
+
+
+def _json(value: object) -> str:
+    return to_json(value).decode()
+
+
+def _raw(value: Any) -> str:
+    """Return the text of a `msgspec.Raw`, which mypy takes for the type that it stands in for."""
+    return bytes(value).decode()
+
+
+def _unless_null(text: str) -> str | None:
+    return None if text == "null" else text

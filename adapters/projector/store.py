@@ -1,0 +1,81 @@
+"""What does the projector need from a database? To own partitions, to write a batch with its position, to say it is there.
+
+One contract for both stores: tests/adapters/projector/store_contract.py.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from adapters.projector.batch import Batch
+from schemas.instant import Instant
+
+
+class StoreError(Exception):
+    """The database is away or refused for now: what was not written can be written again."""
+
+
+class OwnershipLostError(Exception):
+    """Another owner took the partition; nothing was written."""
+
+
+class PositionMovedError(Exception):
+    """The position was moved under its owner (an operator's rewind): nothing was written; take the partition again."""
+
+
+class RowsRefusedError(Exception):
+    """A row does not fit its table; nothing of the batch was written."""
+
+
+class TopicChangedError(Exception):
+    """The topic was created again: positions and rows are about another one, and the projection must be rebuilt."""
+
+
+class Owned(Struct, frozen=True):
+    """A partition that was taken: read on from `next_offset`; `sequence` is that of the last decision written."""
+
+    epoch: int
+    next_offset: int
+    sequence: int
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """Where a partition of the projection stands."""
+
+    topic: str
+    partition: int
+    topic_id: str
+    epoch: int
+    next_offset: int
+    sequence: int
+    decided_at: Instant | None
+
+
+class ProjectionStore(Protocol):
+    """Rows and positions in one transaction. Every method raises `StoreError` where the database is away."""
+
+    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+        """Become the owner of a partition; whoever was it before cannot write to it any more.
+
+        Raises `TopicChangedError` where the position is about a topic of that name with another id.
+        """
+        ...
+
+    async def write(self, batch: Batch) -> None:
+        """Write rows and position, all or nothing; a batch that is written already is left as it is.
+
+        Raises `OwnershipLostError`, `PositionMovedError` and `RowsRefusedError`.
+        """
+        ...
+
+    async def announce(self) -> None:
+        """Wake whoever waits for a result: at most one word per 10 ms, so the last one may come that much later."""
+        ...
+
+    async def standings(self) -> list[Standing]:
+        """Return every position, by topic and partition."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections. Never raises."""
+        ...

@@ -1,0 +1,73 @@
+"""What do both stores hold, in one form that can be compared? Instants in milliseconds, JSON decoded, lists as lists."""
+
+from typing import Any
+
+import msgspec
+
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import open_pool
+from adapters.projector.memory import MemoryStore
+from adapters.projector.postgres import PostgresStore
+from adapters.projector.rows import FAULTS, HISTORY, RESULTS, TABLES
+from schemas.instant import from_datetime
+
+JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer"}
+LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
+PLAIN = (("history", HISTORY, 4), ("request_results", RESULTS, 1), ("faults", FAULTS, 3))
+
+Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
+
+
+def named(columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: _plain(name, value) for name, value in zip(columns, row, strict=True)}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in JSON_COLUMNS and isinstance(value, str):
+        return msgspec.json.decode(value)
+    if name in LIST_COLUMNS and isinstance(value, str):
+        return value.split(",") if value else []
+    return value
+
+
+def of_memory(store: MemoryStore) -> Tables:
+    found: Tables = {}
+    for table in TABLES:
+        marked = store.deleted_at.get(table.name, {})
+        found[table.name] = {
+            key: named(table.columns, row) | ({"deleted_at": marked.get(key)} if table.marks else {})
+            for key, row in store.tables[table.name].items()
+        }
+    plain = {"history": store.history.values(), "request_results": store.results.values(), "faults": store.faults.values()}
+    for name, columns, key in PLAIN:
+        found[name] = {row[:key]: named(columns, row) for row in plain[name]}
+    return found
+
+
+async def of_postgres(pool: Any, schema: str = "read") -> Tables:
+    found: Tables = {}
+    wanted = [(t.name, (*t.columns, "deleted_at") if t.marks else t.columns, t.key) for t in TABLES]
+    for name, columns, key in (*wanted, *PLAIN):
+        quoted = ", ".join(f'"{column}"' for column in columns)
+        rows = await pool.fetch(f"SELECT {quoted} FROM {schema}.{name}")  # noqa: S608 - names of ours
+        values = [tuple(_instant(value) for value in row.values()) for row in rows]
+        found[name] = {row[:key]: named(columns, row) for row in values}
+    return found
+
+
+def _instant(value: Any) -> Any:
+    return from_datetime(value) if hasattr(value, "tzinfo") else value
+
+
+async def tables_of(store: MemoryStore | PostgresStore) -> Tables:
+    return of_memory(store) if isinstance(store, MemoryStore) else await of_postgres(store._pool)
+
+
+async def emptied(dsn: str) -> Any:
+    """Return a pool on a database with the tables, all of them empty."""
+    await migrate(dsn)
+    pool = await open_pool(dsn, size=4)
+    names = ", ".join(f"read.{name}" for name in (*(t.name for t in TABLES), *(n for n, _, _ in PLAIN), "positions"))
+    async with pool.acquire() as connection:
+        await connection.execute(f"TRUNCATE {names}")
+    return pool
