@@ -14,7 +14,7 @@ python_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev
 sources() { python_of "$venv/bin/python"; cksum deploy/requirements-dev.lock pyproject.toml; }
 
 # Scripts in an environment name their interpreter by its full path, so one that was moved here does not run.
-is_at_home() { head -1 "$venv/bin/pip" 2>/dev/null | grep -qF "$(pwd)/$venv/bin/"; }
+is_at_home() { head -2 "$venv/bin/pip" 2>/dev/null | grep -qF "$(pwd)/$venv/bin/"; }
 
 is_of_the_wanted_python() {
     [ -z "$wanted_python" ] || [ "$(python_of "$wanted_python")" = "$(python_of "$venv/bin/python")" ]
