@@ -1,0 +1,119 @@
+"""How is an e-mail handed to a mail server, and what does its answer mean? One connection per message, a few tries.
+
+What the server says about the recipient is the recipient's; what it says about us (login, sender, policy) is a failure
+of ours and never closes a mailbox. After "accepted" nothing is known: a later bounce comes as a message of its own.
+"""
+
+from email.message import EmailMessage
+from email.utils import format_datetime
+
+import aiosmtplib
+from msgspec import Struct
+
+from adapters.gateway.ports import NotPlacedError, Result
+from engine.partition.ports import Clock
+from schemas.commands import SendEmail
+from schemas.instant import to_datetime
+
+TRIES_MAX = 3
+TRY_GAP_SECONDS = 2.0
+"""For a connection that breaks; what the server refuses is for the schedule to repeat."""
+
+ANSWER_SECONDS = 20.0
+"""For each step of the dialogue."""
+
+_MAILBOX_GONE = {"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"}
+"""RFC 3463 and 7505: no such mailbox or domain. Other permanent codes speak of policy, content, the sender or ourselves."""
+
+_MAILBOX_FULL = "5.2.2"
+
+
+class SmtpSettings(Struct, frozen=True, kw_only=True):
+    """Where mail goes out. `starttls` None: used where the server offers it; `tls`: from the first byte (port 465)."""
+
+    host: str = "127.0.0.1"
+    port: int = 25
+    user: str | None = None
+    password: str | None = None
+    starttls: bool | None = None
+    tls: bool = False
+    sender: str = "leadclock@localhost"
+    message_id_domain: str = "leadclock.invalid"
+
+
+class SmtpEmail:
+    """An `EmailProvider` by way of one mail server."""
+
+    name = "smtp"
+
+    def __init__(self, settings: SmtpSettings, clock: Clock, *, try_gap_seconds: float = TRY_GAP_SECONDS) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._try_gap_seconds = try_gap_seconds
+
+    async def send(self, order: SendEmail) -> Result:
+        """Send; a connection that breaks is tried again with the same Message-ID."""
+        message = self._message(order)
+        reference = str(message["Message-ID"])
+        for left in reversed(range(TRIES_MAX)):
+            try:
+                said = await self._sent(message)
+            except aiosmtplib.SMTPRecipientsRefused as error:
+                refusal = error.recipients[0]
+                return _refused(refusal.code, refusal.message, reference, is_recipient=True)
+            except (aiosmtplib.SMTPConnectError, aiosmtplib.SMTPNotSupported) as error:
+                if not left:
+                    raise NotPlacedError(f"the mail server cannot be used: {error}") from error
+            except aiosmtplib.SMTPResponseException as error:
+                return _refused(error.code, error.message, reference, is_recipient=False)
+            except (aiosmtplib.SMTPException, OSError) as error:
+                # Silence after the message was sent may mean that it was taken.
+                if not left:
+                    return Result(outcome="unknown", rang=False, provider_ref=reference, detail=str(error))
+            else:
+                return Result(outcome="accepted", rang=False, provider_ref=reference, detail=said)
+            await self._clock.sleep(self._try_gap_seconds)
+        raise AssertionError("the last try returns or raises")
+
+    async def _sent(self, message: EmailMessage) -> str:
+        settings = self._settings
+        _, said = await aiosmtplib.send(
+            message,
+            hostname=settings.host,
+            port=settings.port,
+            username=settings.user,
+            password=settings.password,
+            use_tls=settings.tls,
+            start_tls=settings.starttls,
+            timeout=ANSWER_SECONDS,
+        )
+        return said
+
+    def _message(self, order: SendEmail) -> EmailMessage:
+        message = EmailMessage()
+        message["From"] = order.from_address or self._settings.sender
+        message["To"] = order.to
+        # A line break in a template's value must not become a header of its own.
+        message["Subject"] = " ".join(order.subject.split())
+        message["Date"] = format_datetime(to_datetime(self._clock.now()))
+        message["Message-ID"] = f"<{order.command_id}@{self._settings.message_id_domain}>"
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(order.body)
+        return message
+
+
+def _refused(code: int, text: str, reference: str, *, is_recipient: bool) -> Result:
+    return Result(
+        outcome=bounce(code, text, is_recipient=is_recipient), rang=False, provider_ref=reference, detail=f"{code} {text}"
+    )
+
+
+def bounce(code: int, text: str, *, is_recipient: bool) -> str:
+    """Return the outcome of a refusal: its reply code, its text (with an enhanced code, maybe), and what was refused."""
+    if code < 500:  # noqa: PLR2004 - RFC 5321: 4xx is for now, 5xx for good
+        return "bounced_soft"
+    enhanced = text.split(" ", 1)[0]
+    has_enhanced = enhanced.count(".") == 2 and enhanced.startswith("5.")  # noqa: PLR2004 - class.subject.detail
+    if has_enhanced:
+        return {_MAILBOX_FULL: "bounced_soft"}.get(enhanced, "bounced_hard" if enhanced in _MAILBOX_GONE else "failed")
+    return "bounced_hard" if is_recipient else "failed"

@@ -1,0 +1,165 @@
+"""How is a webhook posted? Signed, to a checked address, without redirects, within 10 s, and a few times if need be.
+
+The record of the webhook is the newest that this process has read: who changes an URL wants the next post to go there.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import httpx
+from msgspec import Struct
+
+from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
+from adapters.gateway.bodies import JSON_TYPE, body_of
+from adapters.gateway.ports import Result, RulesBook
+from adapters.gateway.signing import signature_headers, signing_key
+from engine.partition.ports import Clock
+from schemas.commands import PostWebhook
+from schemas.records import OutgoingWebhook
+
+TRIES_MAX = 3
+TRY_GAPS_SECONDS = (1.0, 3.0)
+"""For a receiver that restarts; what takes longer is for the step's own `retry`."""
+
+ANSWER_SECONDS = 10.0
+"""For one try as a whole: name, connection, request and answer (Standard Webhooks suggests 15 to 30, domain.md says 10)."""
+
+RESPONSE_BYTES_MAX = 16_384
+"""Read and thrown away; a longer answer is cut off."""
+
+DETAIL_BYTES_MAX = 200
+CONNECTIONS_MAX = 100
+
+_OURS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive"}
+)
+"""Headers that a webhook's record cannot set, beside those of the signature."""
+
+
+class _Target(Struct, frozen=True, kw_only=True):
+    """Where a webhook goes: the URL with the checked address in it, and the name for `Host` and TLS."""
+
+    url: httpx.URL
+    host_header: str
+    server_name: str
+
+
+class SignedWebhooks:
+    """A `WebhookSender`. `allowed` are the private networks that the operator has named."""
+
+    name = "webhook"
+
+    def __init__(
+        self,
+        rules: RulesBook,
+        clock: Clock,
+        *,
+        deployment_secret: str,
+        allowed: Sequence[Network] = (),
+        try_gaps_seconds: Sequence[float] = TRY_GAPS_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self._rules = rules
+        self._clock = clock
+        self._deployment_secret = deployment_secret
+        self._allowed = tuple(allowed)
+        self._try_gaps_seconds = tuple(try_gaps_seconds)
+        self._answer_seconds = answer_seconds
+        self._client = httpx.AsyncClient(
+            follow_redirects=False,
+            trust_env=False,  # a proxy of the environment would connect to an address that nobody checked
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=0),
+            timeout=answer_seconds,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._client.aclose()
+
+    async def post(self, order: PostWebhook) -> Result:
+        """Post until the receiver says yes, says no, or the tries are used up."""
+        webhook = await self._webhook(order)
+        if webhook is None:
+            return _failed("the outgoing webhook does not exist any more")
+        if webhook.paused:
+            return _failed("the outgoing webhook is paused")
+        result, is_worth_another = await self._try(order, webhook)
+        for gap_seconds in self._try_gaps_seconds:
+            if not is_worth_another or self._is_too_late(order, gap_seconds):
+                break
+            await self._clock.sleep(gap_seconds)
+            result, is_worth_another = await self._try(order, webhook)
+        return result
+
+    async def _webhook(self, order: PostWebhook) -> OutgoingWebhook | None:
+        record = self._rules.rules.record("outgoing_webhook", order.outgoing_webhook_id)
+        if record is None or record.version < order.webhook_version:
+            await self._rules.refresh()
+            record = self._rules.rules.record("outgoing_webhook", order.outgoing_webhook_id)
+        if record is None or record.company_id != order.company_id:
+            return None
+        return self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", order.outgoing_webhook_id)
+
+    async def _try(self, order: PostWebhook, webhook: OutgoingWebhook) -> tuple[Result, bool]:
+        """Return what came of one try, and whether another one may fare better."""
+        try:
+            async with asyncio.timeout(self._answer_seconds):
+                target = await self._target(webhook.url)
+                status, said = await self._exchange(order, webhook, target)
+        except (ForbiddenAddressError, httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            return _failed(str(error)), False
+        except (httpx.HTTPError, OSError) as error:  # a TimeoutError is an OSError
+            return _failed(f"{type(error).__name__}: {error}"), True
+        if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            return Result(outcome="accepted", rang=False, detail=str(status)), False
+        is_worth_another = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
+        return _failed(f"{status} {said}".strip()), is_worth_another
+
+    async def _target(self, text: str) -> _Target:
+        url = httpx.URL(text)
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise httpx.UnsupportedProtocol(f"the URL has no http or https host: {url.scheme or 'no scheme'}")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        address = await resolve(url.host, port, self._allowed)
+        return _Target(
+            url=url.copy_with(host=str(address)),
+            host_header=url.netloc.decode("ascii"),
+            server_name=url.raw_host.decode("ascii"),
+        )
+
+    async def _exchange(self, order: PostWebhook, webhook: OutgoingWebhook, target: _Target) -> tuple[int, str]:
+        body = body_of(webhook, order.payload)
+        key = signing_key(self._deployment_secret, order.company_id, order.outgoing_webhook_id, webhook.secret_generation)
+        headers = {
+            "content-type": JSON_TYPE,
+            "user-agent": "leadclock",
+            **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _OURS},
+            **signature_headers(key, order.command_id, body),
+            "host": target.host_header,
+        }
+        request = self._client.build_request(
+            webhook.method, target.url, content=body, headers=headers, extensions={"sni_hostname": target.server_name}
+        )
+        response = await self._client.send(request, stream=True)
+        try:
+            return response.status_code, await _beginning(response)
+        finally:
+            await response.aclose()
+
+    def _is_too_late(self, order: PostWebhook, gap_seconds: float) -> bool:
+        return order.not_after is not None and self._clock.seconds_until(order.not_after) < gap_seconds
+
+
+async def _beginning(response: httpx.Response) -> str:
+    """Return the first words of an answer, for people to read."""
+    read = bytearray()
+    async for chunk in response.aiter_raw():
+        read += chunk
+        if len(read) >= RESPONSE_BYTES_MAX:
+            break
+    return " ".join(bytes(read[:DETAIL_BYTES_MAX]).decode("utf-8", "replace").split())
+
+
+def _failed(detail: str) -> Result:
+    return Result(outcome="failed", rang=False, detail=detail)
