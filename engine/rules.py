@@ -27,6 +27,7 @@ class Rules:
     def __init__(self) -> None:
         self.positions: dict[int, int] = {}
         self._records: dict[tuple[str, int], Record] = {}
+        self._listed: dict[tuple[str, int], dict[int, Record]] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._tokens: dict[str, Target] = {}
@@ -44,8 +45,12 @@ class Rules:
         self._bodies[record.type, record.id] = body
         if isinstance(body, Schedule):
             self._schedules[record.id, record.version] = body
+        listed = self._listed.setdefault((record.type, record.company_id), {})
         if record.deleted_at is None:
+            listed[record.id] = record
             self._index(record, body)
+        else:
+            listed.pop(record.id, None)
 
     def record(self, record_type: str, record_id: int) -> Record | None:
         """Return the newest version of a record, deleted ones included, or None."""
@@ -79,14 +84,7 @@ class Rules:
 
     def records(self, record_type: str, company_id: int) -> list[Record]:
         """Return a company's live records of a type, oldest first."""
-        return sorted(
-            (
-                record
-                for (kind, _), record in self._records.items()
-                if kind == record_type and record.company_id == company_id and record.deleted_at is None
-            ),
-            key=lambda record: record.id,
-        )
+        return sorted(self._listed.get((record_type, company_id), {}).values(), key=lambda record: record.id)
 
     def _forget(self, record: Record) -> None:
         old = self._bodies.get((record.type, record.id))

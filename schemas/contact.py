@@ -51,7 +51,9 @@ class Head(Entity, kw_only=True):
     """What is true of the number or address itself, whichever lead it is about.
 
     `seen` remembers the ids of requests for 24 h (hash -> instant); `disabled_until` closes a channel
-    (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete.
+    (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete. `moved` tells where a lead
+    went whose number changed (lead id -> contact key). `sweep_at` is the head's timer while more of its leads are to be
+    ended than one decision may end; `sweep_from` is how many of `lead_ids` are done.
     """
 
     company_id: int
@@ -65,10 +67,16 @@ class Head(Entity, kw_only=True):
     disabled_until: dict[str, Instant] = {}
     last_call_at: Instant | None = None
     moved: dict[str, str] = {}
+    sweep_at: Instant | None = None
+    sweep_from: int = 0
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A command on its way: its outcome is awaited until `due_at`. `attempt_id` names a slot or reach request."""
+    """A command on its way: its outcome is awaited until `due_at`.
+
+    `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
+    the slot to give back, `reached_by` the contact that was asked to emit it, `callback` says that it is no step.
+    """
 
     command_id: str
     kind: str
@@ -79,6 +87,8 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     slot_id: str | None = None
     counted: bool = False
     reached_by: str | None = None
+    enrolment: int = 1
+    callback: bool = False
 
 
 class Lead(Entity, kw_only=True):
@@ -87,7 +97,9 @@ class Lead(Entity, kw_only=True):
     `step` is the id of the step to come or in flight (None: before the first plan or after the last), `ending` says that
     it is an end step; `base_at` is the instant from which the step was planned and `planned_at` the `next_action_at` that
     lateness is measured from; `wake_at` is the one timer of the lead: the earliest of next action, expiry, outcome
-    timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order.
+    timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order. A due lead that is held (a
+    paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
+    `slot_id` is asked for, an answer is awaited until `slot_due_at`.
     """
 
     id: int
@@ -99,7 +111,7 @@ class Lead(Entity, kw_only=True):
     updated_at: Instant
     status: LeadStatus = "queue"
     status_wait: str | None = None
-    end_status: str | None = None
+    end_status: LeadStatus | None = None
     ending: bool = False
     offer_id: int | None = None
     schedule_id: int | None = None
@@ -121,6 +133,7 @@ class Lead(Entity, kw_only=True):
     attempts_max: int | None = None
     flight: Flight | None = None
     slot_id: str | None = None
+    slot_due_at: Instant | None = None
     base_at: Instant | None = None
     next_action_at: Instant | None = None
     planned_at: Instant | None = None
@@ -129,6 +142,9 @@ class Lead(Entity, kw_only=True):
     zone_deciding: str | None = None
     expires_at: Instant | None = None
     callback_at: Instant | None = None
+    callbacks: int = 0
+    held_at: Instant | None = None
+    recheck_at: Instant | None = None
     wake_at: Instant | None = None
     urgency_class: int = 2
     opt_out: bool = False

@@ -101,6 +101,7 @@ class CallProgressed(ContactRequest, frozen=True, kw_only=True):
     command_id: str
     state: Literal["initiated", "ringing", "established"]
     occurred_at: Instant
+    call_id: int | None = None
     provider: str | None = None
     provider_ref: str | None = None
 
@@ -109,7 +110,8 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     """A gateway tells what came of a command. `rang` says whether the telephone was heard, for the legal ledger.
 
     `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or a rejection at the
-    gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody.
+    gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
+    that a late outcome still finds its call.
     """
 
     lead_id: int
@@ -117,6 +119,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     kind: Literal["call", "sms", "email", "webhook"]
     outcome: str
     occurred_at: Instant
+    call_id: int | None = None
     final: bool = True
     rang: bool = True
     provider: str | None = None

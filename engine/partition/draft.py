@@ -94,7 +94,7 @@ class Draft:
         self.ids += 1
         return numbered(self.ids, self._partition)
 
-    def fact(self, kind: str, *, lead_id: int | None = None, call_id: int | None = None, **data: Any) -> None:
+    def fact(self, kind: str, /, *, lead_id: int | None = None, call_id: int | None = None, **data: Any) -> None:
         """Record something that is now true, in the past tense."""
         self.facts.append(Fact(type=kind, lead_id=lead_id, call_id=call_id, data=data))
 

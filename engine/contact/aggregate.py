@@ -1,0 +1,170 @@
+"""What can be asked of a contact, and what falls due for it? Every request and every timer finds its room here."""
+
+from collections.abc import Mapping
+from typing import assert_never, cast
+
+from engine.contact import caller, outcome, reach, slots, stop, submission, update
+from engine.contact.moving import forward, take_in
+from engine.contact.person import Person
+from engine.contact.plan import hold
+from engine.contact.walk import cadence_for, go_on, plan_again
+from engine.partition.aggregate import Timer
+from engine.partition.draft import Draft
+from schemas.contact import Head, Lead, Relay
+from schemas.envelope import Envelope
+from schemas.instant import Instant
+from schemas.requests import (
+    CONTACT_REQUESTS,
+    CallerActed,
+    CallProgressed,
+    ContactRequest,
+    LeadDeleteRequested,
+    LeadMoved,
+    LeadSubmitted,
+    LeadUpdateRequested,
+    OutcomeRecorded,
+    ReachAnswered,
+    ReachRequested,
+    SlotAnswered,
+)
+from schemas.schedule import CallStep
+from schemas.state import kind_of
+from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, Topic
+from schemas.wire import Entity, Message
+
+Request = (
+    LeadSubmitted
+    | LeadUpdateRequested
+    | LeadDeleteRequested
+    | CallerActed
+    | CallProgressed
+    | OutcomeRecorded
+    | ReachRequested
+    | ReachAnswered
+    | SlotAnswered
+    | LeadMoved
+)
+
+STOP_CLASS = 0
+"""Ending the leads of a stopped person goes before everything else that is due."""
+
+UPKEEP_CLASS = 9
+"""Forgetting goes last."""
+
+
+class ContactAggregate:
+    """The rules of one contact: `engine.partition.aggregate.Aggregate`."""
+
+    requests_topic: Topic = CONTACTS_REQUESTS
+    decisions_topic: Topic = CONTACTS_DECISIONS
+    state_topic: Topic = CONTACTS_STATE
+    request_types: Mapping[str, type[Message]] = CONTACT_REQUESTS
+
+    def key_of(self, request: Message) -> str:
+        """Return the contact key."""
+        return cast("ContactRequest", request).contact_key
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        """Decide a request. Raises `RefusedError` or `RepeatedError`."""
+        asked = cast("Request", request)
+        person = Person(draft, asked.company_id, asked.contact_key)
+        if isinstance(asked, LeadSubmitted | LeadUpdateRequested | LeadDeleteRequested | CallerActed):
+            person.see(envelope)
+        _decide(person, asked)
+        person.put()
+
+    def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
+        """Decide a timer that is due."""
+        del due_at
+        entity = draft.get(key, kind_of(key))
+        match entity:
+            case Lead():
+                person = Person(draft, entity.company_id, entity.contact_key)
+                _wake_lead(person, entity)
+                person.put()
+            case Head():
+                person = Person(draft, entity.company_id, entity.contact_key)
+                stop.sweep(person)
+                person.put()
+            case Relay():
+                draft.remove(key)
+            case _:
+                pass
+
+    def timer(self, key: str, entity: Entity) -> Timer | None:
+        """Return when the entity is to be woken."""
+        match entity:
+            case Lead(wake_at=int(due_at)):
+                return Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key)
+            case Head(sweep_at=int(due_at)):
+                return Timer(due_at, STOP_CLASS, 0.0, 0, key)
+            case Relay():
+                return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key)
+            case _:
+                return None
+
+
+def _decide(person: Person, request: Request) -> None:  # noqa: C901 - one line per request
+    match request:
+        case LeadSubmitted():
+            submission.submit(person, request)
+        case LeadUpdateRequested():
+            update.update(person, request)
+        case LeadDeleteRequested():
+            update.destroy(person, request)
+        case CallerActed():
+            caller.act(person, request)
+        case CallProgressed():
+            outcome.progress(person, request)
+        case OutcomeRecorded():
+            outcome.record(person, request)
+        case ReachRequested():
+            reach.answer_request(person, request)
+        case ReachAnswered():
+            _take_reach_answer(person, request)
+        case SlotAnswered():
+            _take_slot(person, request)
+        case LeadMoved():
+            plan_again(person, take_in(person, request))
+        case _:
+            assert_never(request)
+
+
+def _take_reach_answer(person: Person, request: ReachAnswered) -> None:
+    if person.lead(request.lead_id) is not None or not forward(person, request, request.lead_id):
+        outcome.take_refusal(person, request)
+
+
+def _take_slot(person: Person, answer: SlotAnswered) -> None:
+    """Use a slot that was granted, after everything was checked again; what is not used is given back."""
+    lead = slots.take(person, answer)
+    if lead is None:
+        return
+    person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted)
+    if not answer.granted:
+        hold(person, lead, "no_buyer_available")
+        return
+    person.grant = answer
+    go_on(person, lead)
+    person.grant = None
+    if not slots.is_used(lead, answer.request_id):
+        slots.release(person, lead.id, answer.request_id)
+
+
+def _wake_lead(person: Person, lead: Lead) -> None:
+    """Go on with a lead whose time has come: its outcome or its slot stayed out, or its action or expiry is due."""
+    now = person.now
+    if lead.flight is not None:
+        if lead.flight.due_at <= now:
+            outcome.time_out(person, lead, lead.flight)
+        return
+    if slots.overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
+        step = cadence_for(person, lead).step(lead.step or "")
+        if isinstance(step, CallStep):
+            slots.ask_again(person, lead, step)
+            return
+    go_on(person, lead)
+
+
+def _has_expired(lead: Lead, now: Instant) -> bool:
+    return lead.expires_at is not None and lead.expires_at <= now

@@ -1,0 +1,81 @@
+"""What is the order of the steps of one schedule version? Its body, indexed once and kept."""
+
+from functools import lru_cache
+
+from engine.calendar import Duration, WindowSet, parse_duration, window_set
+from schemas.records import Schedule
+from schemas.schedule import CallStep, EmailStep, SmsStep, Step
+
+CADENCES_MAX = 4_096
+"""Schedule versions kept ready: those that live leads are pinned to; the oldest goes first."""
+
+COUNTED = (CallStep, SmsStep)
+"""Steps that count as contact attempts (seed 2.2: outbound calls plus SMS)."""
+
+CONTACTS = (CallStep, SmsStep, EmailStep)
+"""Steps that reach a person."""
+
+
+class Cadence:
+    """The steps and end steps of a schedule by id, each with what follows it."""
+
+    __slots__ = ("_places", "end_steps", "schedule", "steps", "windows")
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.steps = schedule.steps
+        self.end_steps = schedule.end_steps
+        self.windows: dict[str, WindowSet] = {channel: window_set(rows) for channel, rows in schedule.windows.items()}
+        # Where an id is used twice the step wins over the end step, and the earlier over the later.
+        places = [(step.id, (True, index)) for index, step in enumerate(self.end_steps)]
+        places += [(step.id, (False, index)) for index, step in enumerate(self.steps)]
+        self._places = dict(reversed(places))
+
+    def first(self, *, ending: bool) -> Step | None:
+        """Return the step to begin with."""
+        steps = self.end_steps if ending else self.steps
+        return steps[0] if steps else None
+
+    def step(self, step_id: str) -> Step:
+        """Return a step or end step. Raises `KeyError` for an id of neither."""
+        ending, index = self._places[step_id]
+        return (self.end_steps if ending else self.steps)[index]
+
+    def after(self, step_id: str) -> Step | None:
+        """Return the step that follows, or None behind the last one of its list."""
+        ending, index = self._places[step_id]
+        steps = self.end_steps if ending else self.steps
+        return steps[index + 1] if index + 1 < len(steps) else None
+
+    def contacts_from(self, step_id: str | None) -> list[Step]:
+        """Return the contact steps still to come, this one included."""
+        if step_id is None:
+            return []
+        _, index = self._places[step_id]
+        return [step for step in self.steps[index:] if isinstance(step, CONTACTS)]
+
+    def is_counted_to_come(self, step_id: str) -> bool:
+        """Tell whether this step or a later one counts as a contact attempt."""
+        _, index = self._places[step_id]
+        return any(isinstance(step, COUNTED) for step in self.steps[index:])
+
+
+_CADENCES: dict[int, tuple[Schedule, Cadence]] = {}
+
+
+def cadence_of(schedule: Schedule) -> Cadence:
+    """Return the cadence of a schedule body; the same body is indexed once."""
+    known = _CADENCES.get(id(schedule))
+    if known is not None and known[0] is schedule:
+        return known[1]
+    cadence = Cadence(schedule)
+    if len(_CADENCES) >= CADENCES_MAX:
+        del _CADENCES[next(iter(_CADENCES))]
+    _CADENCES[id(schedule)] = schedule, cadence
+    return cadence
+
+
+@lru_cache(maxsize=1_024)
+def duration(text: str) -> Duration:
+    """Return the duration of a text such as `15m`. Raises `CalendarError`."""
+    return parse_duration(text)

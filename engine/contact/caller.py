@@ -1,0 +1,58 @@
+"""What may a person do for themselves, or somebody for them, by token and number? Opt out, leave, skip to the end."""
+
+from typing import assert_never
+
+from engine.contact.ending import COMPLETED, begin_end
+from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.removal import remove
+from engine.contact.stop import opt_out, stop
+from engine.contact.submission import matches
+from engine.contact.walk import go_on
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.requests import CallerActed
+
+
+def act(person: Person, request: CallerActed) -> None:
+    """Do it and answer with the lead, also one that has ended. Raises `RefusedError` for none, or nothing to skip."""
+    leads = _meant(person, request)
+    match request.action:
+        case "opt_out":
+            _opt_out(person, leads)
+        case "remove":
+            for lead in leads:
+                remove(person, lead, "caller_remove")
+        case "move_to_end":
+            _move_to_end(person, leads)
+        case _:
+            assert_never(request.action)
+    ids = tuple(lead.id for lead in leads)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=ids[0], record_ids=ids)
+
+
+def _meant(person: Person, request: CallerActed) -> list[Lead]:
+    """Return the newest live lead of the token, else the newest; or all of them, where all are asked for."""
+    matching = [lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id)]
+    if not matching:
+        raise RefusedError("not_found", "There is no lead of this token and number.")
+    if request.update_all_matching_leads:
+        return matching[:LEADS_AT_ONCE_MAX]
+    return [next((lead for lead in matching if lead.status in LIVE_STATUSES), matching[0])]
+
+
+def _opt_out(person: Person, leads: list[Lead]) -> None:
+    opt_out(person, "caller_opt_out")
+    for lead in leads:
+        if lead.status != "opt_out":
+            stop(person, lead, "opt_out")
+
+
+def _move_to_end(person: Person, leads: list[Lead]) -> None:
+    live = [lead for lead in leads if lead.status in LIVE_STATUSES]
+    if not live:
+        raise RefusedError("lead_not_live", "The lead has ended; there is no schedule to move to the end of.")
+    for lead in live:
+        if not lead.ending:
+            begin_end(person, lead, COMPLETED)
+            go_on(person, lead)

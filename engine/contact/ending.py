@@ -1,0 +1,73 @@
+"""How does a lead end? Its end steps are walked, then it takes the status that it earned; a stop leaves no time."""
+
+from typing import Any
+
+from engine.contact.cadence import cadence_of
+from engine.contact.orders import has_webhook, webhook_command
+from engine.contact.person import Person
+from engine.contact.slots import withdraw
+from schemas.contact import Lead, LeadStatus
+from schemas.schedule import WebhookStep
+
+COMPLETED: LeadStatus = "completed"
+"""Asks for the strongest of the completed statuses."""
+
+
+def begin_end(person: Person, lead: Lead, status: LeadStatus) -> None:
+    """Leave the steps: the end steps are next, then the status. A command on its way is waited for."""
+    withdraw(person, lead)
+    if lead.callback_at is not None:
+        lead.callback_at = None
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+    lead.ending, lead.end_status = True, status
+    lead.step, lead.base_at, lead.planned_at = None, person.now, None
+    lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    person.draft.fact("lead.ending", lead_id=lead.id, status=status)
+    person.keep(lead)
+
+
+def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = None) -> None:
+    """End a lead here and now. The outcome of what is on its way is still awaited, for the records and the slot alone."""
+    withdraw(person, lead)
+    if lead.callback_at is not None:
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+    lead.status = _earned(lead) if status == COMPLETED else status
+    lead.status_wait = lead.step = lead.end_status = None
+    lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None
+    lead.callback_at = lead.recheck_at = lead.held_at = None
+    lead.reasons, lead.zone_deciding, lead.ending = (), None, False
+    lead.schedule_ended_at = person.now
+    person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_why(reason))
+    person.keep(lead)
+
+
+def tell_webhooks(person: Person, lead: Lead) -> None:
+    """Order the webhooks among the end steps at once: all that a person who must not be contacted still causes.
+
+    Nothing waits for their outcomes; a gateway tries a webhook again by itself.
+    """
+    schedule = None
+    if lead.schedule_id is not None and lead.schedule_version is not None:
+        schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    if schedule is None:
+        return
+    for step in cadence_of(schedule).end_steps:
+        if isinstance(step, WebhookStep) and has_webhook(person, step):
+            lead.step_entered += 1
+            command = webhook_command(person, lead, step)
+            person.draft.emit(command)
+            person.draft.fact(
+                "command.emitted", lead_id=lead.id, command_id=command.command_id, kind="webhook", step_id=step.id
+            )
+
+
+def _why(reason: str | None) -> dict[str, Any]:
+    return {"reason": reason} if reason else {}
+
+
+def _earned(lead: Lead) -> LeadStatus:
+    if lead.buyer_converted or lead.offer_converted:
+        return "completed_converted"
+    if lead.connected:
+        return "completed_connected"
+    return "completed_attempted" if lead.attempts > 0 else COMPLETED

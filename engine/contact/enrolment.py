@@ -1,0 +1,58 @@
+"""How does a run of a schedule begin? At its first step, pinned to the schedule's present version."""
+
+from engine.contact import slots
+from engine.contact.person import Person
+from engine.contact.walk import go_on
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import HOUR, Instant
+from schemas.records import Offer, Record, Schedule
+
+
+def schedule_of(person: Person, schedule_id: int) -> tuple[Record, Schedule] | None:
+    """Return a schedule of the contact's company as it is now, or None where there is none or it was deleted."""
+    record = person.rules.record("schedule", schedule_id)
+    body = person.rules.body(Schedule, "schedule", schedule_id)
+    if record is None or body is None or record.company_id != person.company_id:
+        return None
+    return record, body
+
+
+def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Instant | None:
+    """Return when a lead expires: by the hours given, else its schedule's, else its offer's, else never."""
+    if hours is None and lead.schedule_id is not None:
+        schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
+        hours = None if schedule is None else schedule.hours_to_expire
+    elif hours is None:
+        offer = person.rules.body(Offer, "offer", lead.offer_id)
+        hours = None if offer is None else offer.hours_to_expire
+    return None if hours is None else since + hours * HOUR
+
+
+def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
+    """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
+
+    A live lead keeps its expiry unless hours are given. A command on its way is waited for; it moves the old run only.
+    """
+    slots.withdraw(person, lead)
+    was_live = lead.status in LIVE_STATUSES
+    lead.schedule_id, lead.schedule_version = record.id, record.version
+    if hours is not None or not was_live:
+        lead.expires_at = expiry(person, lead, person.now, hours)
+    lead.enrolment += 1
+    lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
+    lead.step, lead.step_entered, lead.step_attempts, lead.retries = None, 0, 0, {}
+    lead.attempts, lead.connected, lead.failed_channels = 0, False, ()
+    lead.ending, lead.end_status, lead.schedule_ended_at = False, None, None
+    lead.opt_out = lead.blocked = False
+    lead.base_at, lead.planned_at = person.now, None
+    lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    lead.reasons, lead.zone_deciding = (), None
+    lead.first_queued_at = lead.first_queued_at or person.now
+    person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
+    person.keep(lead)
+
+
+def restart(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
+    """Begin a schedule and go as far as it gets now."""
+    begin(person, lead, record, hours=hours)
+    go_on(person, lead)

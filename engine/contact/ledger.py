@@ -1,0 +1,66 @@
+"""How often was this number contacted? Attempts are reserved with the command and given back when nobody was reached.
+
+Two counts: the lead's own (`max_contact_attempts`, reset by a restart) and the legal ledger of the number (never reset).
+"""
+
+from engine.contact.person import Person
+from schemas.contact import Attempt, Flight, Head, Lead
+from schemas.instant import DAY, SECOND, Instant
+from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
+
+SAME_NUMBER_GUARD = 30 * SECOND
+"""Between two calls to one number, whatever else is allowed (contracts.md section 2)."""
+
+LEDGER_FOR = 31 * DAY
+"""How long an attempt stays in the state: longer than any frequency cap looks back (7 days, research/domain.md 2.20).
+The log keeps every attempt."""
+
+LEDGER_MAX = 1_000
+"""Attempts kept per number; no cap allows this many within a month."""
+
+
+def reserve(person: Person, kind: str, command_id: str) -> None:
+    """Enter a call or text to this contact's number into its ledger, from the moment of its command."""
+    head = person.head
+    kept = [entry for entry in head.ledger[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
+    head.ledger = (*kept, Attempt(at=person.now, kind=kind, command_id=command_id))
+    if kind == "call":
+        head.last_call_at = person.now
+    person.keep_head()
+
+
+def release(person: Person, command_id: str) -> None:
+    """Take an attempt that reached nobody out of the ledger."""
+    head = person.head
+    if any(entry.command_id == command_id for entry in head.ledger):
+        head.ledger = tuple(entry for entry in head.ledger if entry.command_id != command_id)
+        person.keep_head()
+
+
+def give_back(lead: Lead, flight: Flight) -> None:
+    """Let an attempt that does not count be made again; one of an earlier run was forgotten with it."""
+    if flight.counted and flight.enrolment == lead.enrolment and lead.attempts > 0:
+        lead.attempts -= 1
+
+
+def is_at_limit(lead: Lead, limit: int | None) -> bool:
+    """Tell whether the lead may not be called or texted any more; `limit` is its schedule's, its own goes first."""
+    most = lead.attempts_max if lead.attempts_max is not None else limit
+    return most is not None and lead.attempts >= most
+
+
+def guarded_until(head: Head, kind: str) -> Instant | None:
+    """Return until when the number may not be called again, or None."""
+    if kind != "call" or head.last_call_at is None:
+        return None
+    return head.last_call_at + SAME_NUMBER_GUARD
+
+
+def row_of(kind: str, outcome: str) -> Outcome | None:
+    """Return what an outcome counts for, or None where there is no such outcome of that kind."""
+    return NOT_REACHED if outcome in GATE_OUTCOMES else OUTCOMES[kind].get(outcome)
+
+
+def counts_legally(row: Outcome, *, rang: bool) -> bool:
+    """Tell whether the outcome stays in the ledger of the number."""
+    return rang if row.counts_legal is None else row.counts_legal

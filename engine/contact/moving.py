@@ -1,0 +1,54 @@
+"""Where does a lead live whose number or address changed? With the new contact; the old one keeps a stub and forwards."""
+
+import msgspec
+
+from engine.contact import slots
+from engine.contact.person import Person
+from engine.contact.stop import fence
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.requests import ContactRequest, LeadMoved
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import from_json, to_json
+
+
+def send_away(person: Person, lead: Lead, contact_key: str) -> None:
+    """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted."""
+    slots.withdraw(person, lead)
+    if lead.flight is not None and lead.flight.slot_id is not None:
+        slots.release(person, lead.id, lead.flight.slot_id)
+    fence(person, "lead_moved", lead.id)
+    lead.flight = None
+    lead.contact_key = contact_key
+    lead.updated_at = person.now
+    lead.version += 1
+    person.drop(lead)
+    person.head.moved[str(lead.id)] = contact_key
+    message = LeadMoved(
+        company_id=lead.company_id,
+        contact_key=contact_key,
+        lead=msgspec.Raw(to_json(lead)),
+        from_contact_key=person.key,
+    )
+    person.draft.send(CONTACTS_REQUESTS.name, contact_key, message)
+    person.draft.fact("lead.sent_away", lead_id=lead.id)
+
+
+def take_in(person: Person, request: LeadMoved) -> Lead:
+    """Take a lead from the contact that it was keyed by before; the caller plans it anew."""
+    lead = from_json(bytes(request.lead), Lead)
+    person.head.moved.pop(str(lead.id), None)
+    if lead.status in LIVE_STATUSES and lead.status != "captured":
+        lead.status, lead.status_wait = "queue", None
+    person.add(lead)
+    person.draft.fact("lead.taken_in", lead_id=lead.id)
+    return lead
+
+
+def forward(person: Person, request: ContactRequest, lead_id: int) -> bool:
+    """Send a request on to where its lead went; False where it never was here, or is gone for good."""
+    contact_key = person.head.moved.get(str(lead_id))
+    if contact_key is None:
+        return False
+    person.draft.send(CONTACTS_REQUESTS.name, contact_key, msgspec.structs.replace(request, contact_key=contact_key))
+    person.draft.fact("request.forwarded", lead_id=lead_id)
+    return True

@@ -1,0 +1,325 @@
+"""What exactly is ordered? The command of a step, its place among the attempts, and until when its outcome is awaited."""
+
+from typing import Any
+
+import msgspec
+
+from engine.contact import ledger
+from engine.contact.cadence import Cadence, duration
+from engine.contact.hours import closing
+from engine.contact.numbers import dialing_number, texting_number
+from engine.contact.person import Person
+from engine.contact.text import Lookup, render
+from engine.identity import command_id, uuid_of
+from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.contact import Call, Flight, Lead
+from schemas.instant import DAY, HOUR, Instant, to_rfc3339
+from schemas.outcomes import OUTCOME_TIMEOUT
+from schemas.records import OutgoingWebhook
+from schemas.requests import ReachRequested
+from schemas.schedule import CallStep, EmailStep, SmsStep, WebhookStep
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import to_json
+
+MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
+"""How late a contact may be and still be meant (research/domain.md 3.2.10)."""
+
+CALLBACK = "(callback)"
+"""Stands for the step of a call that is no step; in brackets, so that no step of a schedule has this id."""
+
+WEBHOOK_EVENT = "lead.schedule_step"
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """Whom an answered call is connected to, and the slot that this takes; `callback` for a call that was promised."""
+
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    number: str | None = None
+    slot_id: str | None = None
+    callback: bool = False
+
+
+def next_command_id(lead: Lead, step_id: str) -> str:
+    """Count one more attempt at a step and return the id of its command."""
+    lead.step_attempts += 1
+    return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
+
+
+def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
+    """Order a call. With a slot, the command has the slot's id."""
+    _order_call(person, lead, cadence, step, connection)
+
+
+def call_back(person: Person, lead: Lead, cadence: Cadence) -> None:
+    """Order the call that was promised."""
+    lead.callbacks += 1
+    _order_call(person, lead, cadence, CallStep(id=CALLBACK), Connection(callback=True))
+
+
+def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep) -> None:
+    """Order a text."""
+    until = person.now + _timeout("sms", step.outcome_timeout)
+    command = SendSms(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
+        not_after=_close(person, lead, cadence, "sms", until),
+        to=lead.caller_id or "",
+        from_number=step.from_number or texting_number(person, lead),
+        body=_rendered(person, lead, step.id, step.template),
+    )
+    lead.sms_count += 1
+    _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight(person, lead, command, until)))
+
+
+def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep) -> None:
+    """Order an e-mail; where the lead is keyed by a number, the contact of the address is asked to."""
+    until = person.now + _timeout("email", step.outcome_timeout)
+    address_key = email_key(lead.company_id, lead.email or "")
+    command = SendEmail(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), address_key),
+        # Late mail is still welcome: it may go out long after the lead was moved on.
+        not_after=_close(person, lead, cadence, "email", person.now + _lateness(step)),
+        to=lead.email or "",
+        from_address=step.from_address,
+        subject=_rendered(person, lead, step.id, step.subject),
+        body=_rendered(person, lead, step.id, step.template),
+    )
+    lead.emails_count += 1
+    _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
+
+
+def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
+    """Order a webhook and await its outcome."""
+    until = person.now + _timeout("webhook", step.outcome_timeout)
+    command = webhook_command(person, lead, step)
+    _dispatch(person, lead, command, Flight(kind="webhook", **_flight(person, lead, command, until)))
+
+
+def webhook_command(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
+    """Return the order of a webhook step."""
+    record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
+    return PostWebhook(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), person.key),
+        outgoing_webhook_id=step.outgoing_webhook_id,
+        webhook_version=record.version if record else 0,
+        payload={"type": WEBHOOK_EVENT, "timestamp": to_rfc3339(person.now), "data": _payload(lead, step.id)},
+    )
+
+
+def has_webhook(person: Person, step: WebhookStep) -> bool:
+    """Tell whether the webhook of a step is there, the company's own, and not paused."""
+    record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
+    body = person.rules.body(OutgoingWebhook, "outgoing_webhook", step.outgoing_webhook_id)
+    return record is not None and body is not None and record.company_id == person.company_id and not body.paused
+
+
+def email_key(company_id: int, address: str) -> str:
+    """Return the contact key of an e-mail address."""
+    return f"{company_id}|email:{address.lower()}"
+
+
+def _number_key(lead: Lead) -> str:
+    return f"{lead.company_id}|{lead.caller_id}"
+
+
+def _order_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
+    call_id = person.draft.next_id()
+    until = person.now + _timeout("call", step.outcome_timeout)
+    close = _close(person, lead, cadence, "call", until, preferred=not connection.callback)
+    command = PlaceCall(
+        **_common(person, lead, step.id, _call_command_id(lead, step, connection), _number_key(lead)),
+        not_after=close,
+        to=lead.caller_id or "",
+        from_number=step.from_number or dialing_number(person, lead),
+        call_id=call_id,
+        buyer_id=connection.buyer_id,
+        buyer_group_id=connection.buyer_group_id,
+        buyer_number=connection.number,
+        ring_timeout_seconds=step.ring_timeout_seconds,
+        machine=step.machine,
+    )
+    flight = Flight(
+        kind="call",
+        counted=True,
+        call_id=call_id,
+        slot_id=connection.slot_id,
+        callback=connection.callback,
+        **_flight(person, lead, command, until),
+    )
+    lead.outbound_calls_count += 1
+    lead.attempted_call_id = call_id
+    lead.last_call_at = person.now
+    _dispatch(person, lead, command, flight)
+    person.keep_call(_call(person, lead, command))
+
+
+def _call_command_id(lead: Lead, step: CallStep, connection: Connection) -> str:
+    if connection.callback:
+        return command_id(lead.uuid, lead.enrolment, lead.callbacks, step.id, 1)
+    return connection.slot_id or next_command_id(lead, step.id)
+
+
+def _call(person: Person, lead: Lead, command: PlaceCall) -> Call:
+    is_callback = command.step_id == CALLBACK
+    return Call(
+        id=command.call_id,
+        uuid=uuid_of("call", command.call_id),
+        company_id=lead.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=person.now,
+        updated_at=person.now,
+        lead_id=lead.id,
+        offer_id=lead.offer_id,
+        schedule_id=lead.schedule_id,
+        schedule_action_id=None if is_callback else command.step_id,
+        command_id=command.command_id,
+        origin="callback" if is_callback else "schedule",
+        number_called=command.to,
+        from_number=command.from_number,
+        buyer_id=command.buyer_id,
+        buyer_group_id=command.buyer_group_id,
+        attempt_number=lead.attempts,
+    )
+
+
+def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> None:
+    """Emit a command from the contact that it reaches, and let the lead wait for what comes of it."""
+    now = person.now
+    if flight.counted:
+        lead.attempts += 1
+    if command.contact_key == person.key:
+        if flight.counted:
+            ledger.reserve(person, flight.kind, command.command_id)
+        person.draft.emit(command)
+        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(command, flight))
+    else:
+        flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
+        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, command, flight.kind))
+        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(command, flight))
+    lead.flight = flight
+    lead.status, lead.status_wait = "running", "awaiting_outcome"
+    lead.first_action_at = lead.first_action_at or now
+    lead.last_action_at = now
+    lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    person.keep(lead)
+
+
+def _about(command: Command, flight: Flight) -> dict[str, Any]:
+    return {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+
+
+def _reach(person: Person, command: Command, kind: str) -> ReachRequested:
+    return ReachRequested(
+        company_id=command.company_id,
+        contact_key=command.contact_key,
+        lead_id=command.lead_id,
+        reply_to=person.key,
+        kind=kind,  # type: ignore[arg-type]  # webhooks reach nobody's address
+        command=msgspec.Raw(to_json(command)),
+    )
+
+
+def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
+    return {
+        "command_id": identity,
+        "company_id": lead.company_id,
+        "contact_key": contact_key,
+        "lead_id": lead.id,
+        "lead_uuid": lead.uuid,
+        "step_id": step_id,
+        "enrolment": lead.enrolment,
+        "attempt": max(1, lead.step_attempts),
+        "decided_at": person.now,
+        "not_before": person.now,
+        "urgency_class": lead.urgency_class,
+        "priority": lead.lead_priority,
+    }
+
+
+def _flight(person: Person, lead: Lead, command: Command, until: Instant) -> dict[str, Any]:
+    return {
+        "command_id": command.command_id,
+        "step_id": command.step_id,
+        "emitted_at": person.now,
+        "due_at": until,
+        "enrolment": lead.enrolment,
+    }
+
+
+def _timeout(kind: str, text: str | None) -> Instant:
+    return OUTCOME_TIMEOUT[kind] if text is None else duration(text).elapsed
+
+
+def _lateness(step: EmailStep) -> Instant:
+    return MAX_LATENESS["email"] if step.max_lateness is None else duration(step.max_lateness).elapsed
+
+
+def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True) -> Instant:
+    """Return until when a command may be carried out: its hours, its lead's expiry and its own term.
+
+    The term of a telephone is the end of its outcome's: it must not ring after the lead was moved on for want of one.
+    """
+    close = closing(lead, cadence, kind, person.now, preferred=preferred)
+    expiry = None if lead.ending else lead.expires_at
+    return min(moment for moment in (close, expiry, until) if moment is not None)
+
+
+def _rendered(person: Person, lead: Lead, step_id: str, template: str) -> str:
+    text, missing = render(template, lookup_of(person, lead))
+    if missing:
+        person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step_id, tokens=list(missing))
+    return text
+
+
+def lookup_of(person: Person, lead: Lead) -> Lookup:
+    """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows."""
+
+    def value_of(token: str) -> Any:
+        for values in (lead.data, lead.columns):
+            if values.get(token) is not None:
+                return values[token]
+        return _system_token(person, lead, token)
+
+    return value_of
+
+
+def _system_token(person: Person, lead: Lead, token: str) -> Any:
+    match token:
+        case "svc_number":
+            return dialing_number(person, lead)
+        case "sms_number":
+            return texting_number(person, lead)
+        case "caller_id" | "email" | "id" | "uuid" | "offer_id" | "schedule_id":
+            return getattr(lead, token)
+        case "created_at" | "first_action_at" | "last_action_at" | "last_call_at" | "expires_at":
+            moment = getattr(lead, token)
+            return None if moment is None else to_rfc3339(moment)
+        case _:
+            return None
+
+
+def _payload(lead: Lead, step_id: str) -> dict[str, Any]:
+    return {
+        "step_id": step_id,
+        "enrolment": lead.enrolment,
+        "lead": {
+            "id": lead.id,
+            "uuid": lead.uuid,
+            "status": lead.end_status if lead.ending else lead.status,
+            "offer_id": lead.offer_id,
+            "schedule_id": lead.schedule_id,
+            "caller_id": lead.caller_id,
+            "email": lead.email,
+            "created_at": to_rfc3339(lead.created_at),
+            "outbound_calls_count": lead.outbound_calls_count,
+            "sms_count": lead.sms_count,
+            "emails_count": lead.emails_count,
+            "opt_out": lead.opt_out,
+            "blocked": lead.blocked,
+            "buyer_converted": lead.buyer_converted,
+            "offer_converted": lead.offer_converted,
+            **lead.columns,
+            "data": lead.data,
+        },
+    }

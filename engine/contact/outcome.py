@@ -1,0 +1,261 @@
+"""What came of a command, and what follows? Records first, whoever they concern; then the lead goes on, if it waited."""
+
+from typing import Any
+
+from engine.contact import ledger, slots
+from engine.contact.cadence import duration
+from engine.contact.ending import begin_end
+from engine.contact.hours import after
+from engine.contact.ledger import counts_legally, row_of
+from engine.contact.moving import forward
+from engine.contact.person import Person
+from engine.contact.plan import channel_of
+from engine.contact.reach import TEMPORARY, pass_on
+from engine.contact.stop import opt_out
+from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on, is_closed, leave_step
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Call, Flight, Lead
+from schemas.instant import DAY, SECOND, Instant
+from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
+from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
+from schemas.schedule import EmailStep, ExitStep, WaitStep
+
+CHANNEL_CLOSED_FOR = 15 * DAY
+"""A number that was invalid may have been assigned again after two weeks (Convoso's default, research/domain.md 2.2)."""
+
+GATE_BACKOFF = 30 * SECOND
+"""A command that a gate dropped is planned again after a pause: a gate that drops everything must not spin the lead."""
+
+NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
+
+REFUSED_FOR_GOOD = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
+"""What it counts for that the contact of an address refuses to be reached."""
+
+CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2}
+
+
+def record(person: Person, request: OutcomeRecorded) -> None:
+    """Take an outcome in: for the number, for the call, for the lead. Raises `RefusedError` for an outcome of no kind."""
+    row = row_of(request.kind, request.outcome)
+    if row is None:
+        known = ", ".join([*OUTCOMES[request.kind], *sorted(GATE_OUTCOMES)])
+        problem = f"is not an outcome of a {request.kind}; those are {known}"
+        raise RefusedError("validation_failed", f"outcome {problem}", {"outcome": [problem]})
+    _tell_contact(person, request, row)
+    if pass_on(person, request):
+        return
+    lead = person.lead(request.lead_id)
+    _tell_call(person, lead, request, row)
+    if lead is None:
+        forward(person, request, request.lead_id)
+        return
+    _tell_lead(person, lead, request, row)
+
+
+def progress(person: Person, request: CallProgressed) -> None:
+    """Take in how far a call is; a later state is never taken back."""
+    if pass_on(person, request):
+        return
+    lead = person.lead(request.lead_id)
+    call = _find_call(person, lead, request.command_id, request.call_id)
+    if call is None and lead is None:
+        forward(person, request, request.lead_id)
+        return
+    if call is None or CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
+        return
+    at = min(request.occurred_at, person.now)
+    call.status = request.state
+    call.initiated_at = call.initiated_at or at
+    if request.state == "ringing":
+        call.ringing_at = call.ringing_at or at
+    if request.state == "established":
+        call.answered_at = call.answered_at or at
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
+    person.keep_call(call)
+    person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
+
+
+def take_refusal(person: Person, request: ReachAnswered) -> None:
+    """The contact of an address refused: try again soon where that may help, else that channel is closed to this lead."""
+    lead = person.lead(request.lead_id)
+    if lead is None or lead.flight is None or lead.flight.command_id != request.command_id or request.emitted:
+        return
+    person.draft.fact("reach.refused", lead_id=lead.id, command_id=request.command_id, reason=request.reason)
+    if request.reason in TEMPORARY:
+        settle(person, lead, "rejected_at_gate", NOT_REACHED, person.now)
+        return
+    lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, lead.flight.kind)))
+    settle(person, lead, "not_placed", REFUSED_FOR_GOOD, person.now)
+
+
+def time_out(person: Person, lead: Lead, flight: Flight) -> None:
+    """Nothing was heard of a command in time: its outcome is unknown, its attempt stays counted."""
+    row = OUTCOMES[flight.kind]["unknown"]
+    call = person.call(flight.call_id)
+    if call is not None and call.outcome is None:
+        call.outcome, call.status, call.ended_at = "unknown", row.call_status or call.status, person.now
+        person.keep_call(call)
+    about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
+    person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
+    settle(person, lead, "unknown", row, person.now)
+
+
+def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    """End the flight of a lead and let it go on from there."""
+    flight = lead.flight
+    assert flight is not None  # noqa: S101 - whoever calls has matched it
+    lead.flight = None
+    if flight.slot_id is not None:
+        slots.release(person, lead.id, flight.slot_id)
+    if not row.counts_attempt:
+        ledger.give_back(lead, flight)
+    if outcome in NOBODY_TRIED:
+        _uncount(lead, flight)
+    person.keep(lead)
+    if lead.status in LIVE_STATUSES:
+        _go_on_from(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+    if flight.kind == "call":
+        _wake_siblings(person, lead)
+
+
+def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    lead.status, lead.status_wait = "queue", None
+    is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
+    if flight.callback:
+        lead.base_at = max(lead.base_at or 0, occurred_at)
+    elif is_own_step and outcome in GATE_OUTCOMES:
+        lead.base_at = person.now + GATE_BACKOFF
+    elif is_own_step:
+        _retry_or_leave(person, lead, outcome, row, occurred_at)
+    go_on(person, lead)
+
+
+def _retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    cadence = cadence_for(person, lead)
+    step = cadence.step(lead.step or "")
+    if row.disables_channel and not lead.ending and _is_out_of_reach(person, lead):
+        begin_end(person, lead, "failure")
+        return
+    retry = None if isinstance(step, WaitStep | ExitStep) else step.retry.get(outcome)
+    made = lead.retries.get(outcome, 0)
+    if retry is None or made >= (row.retry_max if retry.max is None else retry.max):
+        leave_step(person, lead, cadence, occurred_at)
+        return
+    lead.retries[outcome] = made + 1
+    wait = row.retry_delay if retry.delay is None else None
+    lead.base_at = occurred_at + wait if wait is not None else after(occurred_at, duration(retry.delay or ""), lead, cadence)
+    lead.planned_at = None
+    person.draft.fact("step.retried", lead_id=lead.id, step_id=step.id, outcome=outcome, times=made + 1)
+
+
+def _is_out_of_reach(person: Person, lead: Lead) -> bool:
+    """Tell whether no later step can reach the person, or none is left and none ever did."""
+    cadence = cadence_for(person, lead)
+    later = cadence.contacts_from(lead.step)[1:]
+    if not later:
+        return lead.attempts == 0 and lead.emails_count == 0
+    return not any(_can_reach(person, lead, channel_of(step), isinstance(step, EmailStep)) for step in later)
+
+
+def _can_reach(person: Person, lead: Lead, channel: str, is_email: bool) -> bool:
+    return bool(lead.email if is_email else lead.caller_id) and not is_closed(person, lead, channel)
+
+
+def _uncount(lead: Lead, flight: Flight) -> None:
+    """Nobody was reached, not even tried: the counters of what was done do not say so."""
+    match flight.kind:
+        case "call":
+            lead.outbound_calls_count = max(0, lead.outbound_calls_count - 1)
+        case "sms":
+            lead.sms_count = max(0, lead.sms_count - 1)
+        case "email":
+            lead.emails_count = max(0, lead.emails_count - 1)
+
+
+def _wake_siblings(person: Person, lead: Lead) -> None:
+    """Let go on whoever waited for the end of this call."""
+    if len(person.head.lead_ids) == 1:
+        return
+    for other in list(person.live_leads()):
+        if other.id != lead.id and other.flight is None and other.status_wait == SIBLING_CALLED:
+            go_on(person, other)
+
+
+def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
+    """Keep what the outcome says about the number or address itself, whichever lead it was for."""
+    if is_address_of(person.key, request.kind):
+        if request.final and not counts_legally(row, rang=request.rang):
+            ledger.release(person, request.command_id)
+        if row.disables_channel:
+            person.head.disabled_until[request.kind] = person.now + CHANNEL_CLOSED_FOR
+            person.keep_head()
+            person.draft.fact("channel.closed", lead_id=request.lead_id, channel=request.kind, outcome=request.outcome)
+    if row.opts_out:
+        opt_out(person, f"outcome {request.outcome}")
+
+
+def is_address_of(contact_key: str, kind: str) -> bool:
+    """Tell whether a kind of contact reaches the address of this very contact (an e-mail does not reach a number)."""
+    return (kind == "email") == contact_key.partition("|")[2].startswith("email:")
+
+
+def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
+    flight = lead.flight
+    is_awaited = flight is not None and flight.command_id == request.command_id
+    person.draft.fact(
+        "outcome.recorded",
+        lead_id=lead.id,
+        call_id=request.call_id or (flight.call_id if flight is not None and is_awaited else None),
+        command_id=request.command_id,
+        kind=request.kind,
+        outcome=request.outcome,
+        **({} if is_awaited else {"late": True}),
+    )
+    if row.disables_channel and not is_address_of(person.key, request.kind):
+        lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
+        person.keep(lead)
+    if row.connected:
+        lead.connected = True
+        lead.buyer_id = request.buyer_id or lead.buyer_id
+        person.keep(lead)
+    if is_awaited and request.final:
+        settle(person, lead, request.outcome, row, min(request.occurred_at, person.now))
+
+
+def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> None:
+    if request.kind != "call":
+        return
+    call = _find_call(person, lead, request.command_id, request.call_id)
+    occurred_at = min(request.occurred_at, person.now)
+    if call is None or not request.final:
+        return
+    is_known = call.outcome not in {None, "unknown"}
+    if is_known and call.ended_at is not None and call.ended_at > occurred_at:
+        return  # of two outcomes the later one holds (research/domain.md E19)
+    call.outcome = request.outcome
+    call.status = row.call_status or "canceled"
+    call.ended_at = occurred_at
+    call.answered_by = request.answered_by or call.answered_by
+    call.answered_at = request.answered_at or call.answered_at
+    call.ringing_at = request.ringing_at or call.ringing_at
+    call.talk_seconds = request.talk_seconds
+    call.buyer_id = request.buyer_id or call.buyer_id
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
+    call.detail = request.detail
+    person.keep_call(call)
+    if lead is not None and row.connected:
+        lead.connected_call_id = call.id
+        person.keep(lead)
+
+
+def _find_call(person: Person, lead: Lead | None, command_id: str, call_id: int | None) -> Call | None:
+    """Return the call of a command: by its own id, or the lead's last one."""
+    flight = None if lead is None else lead.flight
+    candidates = [call_id, flight.call_id if flight else None, lead.attempted_call_id if lead else None]
+    for candidate in candidates:
+        call = person.call(candidate)
+        if call is not None and call.command_id == command_id:
+            return call
+    return None

@@ -1,0 +1,134 @@
+"""What does one decision know and touch of one contact? Its head, leads and calls; what was kept is put once, at the end."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from engine.partition.draft import Draft, RepeatedError
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.envelope import Envelope
+from schemas.instant import DAY, SECOND, Instant
+from schemas.requests import SlotAnswered
+from schemas.state import call_key, head_key, lead_key
+
+SEEN_FOR = DAY
+"""How long the id of a request is remembered (design.md section 4)."""
+
+SEEN_MAX = 1_000
+"""Ids remembered per contact: more requests about one person in a day come from a fault; the oldest is forgotten first."""
+
+LEADS_AT_ONCE_MAX = 100
+"""Leads of one contact that one decision changes; more are left to later ticks (design.md section 3)."""
+
+
+class Person:
+    """The contact of one decision. `grant` is the slot that was just given, to be used or given back."""
+
+    def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
+        self.draft = draft
+        self.now = draft.now
+        self.rules = draft.rules
+        self.company_id = company_id
+        self.key = contact_key
+        self.grant: SlotAnswered | None = None
+        known = draft.get(head_key(contact_key), Head)
+        self.head = known or Head(company_id=company_id, contact_key=contact_key, version=0)
+        self._head_key = head_key(contact_key)
+        self._kept: dict[str, Head | Lead | Call] = {}
+
+    def lead(self, lead_id: int) -> Lead | None:
+        """Return a lead of this contact, or None."""
+        key = lead_key(lead_id)
+        kept = self._kept.get(key)
+        lead = kept if isinstance(kept, Lead) else self.draft.get(key, Lead)
+        return lead if lead is not None and lead.contact_key == self.key else None
+
+    def leads(self) -> Iterator[Lead]:
+        """Iterate over the leads of the contact, newest first."""
+        for lead_id in reversed(self.head.lead_ids):
+            lead = self.lead(lead_id)
+            if lead is not None:
+                yield lead
+
+    def live_leads(self) -> Iterator[Lead]:
+        """Iterate over the leads that are still on their way, newest first."""
+        return (lead for lead in self.leads() if lead.status in LIVE_STATUSES)
+
+    def call(self, call_id: int | None) -> Call | None:
+        """Return a call of this contact, or None."""
+        if call_id is None:
+            return None
+        key = call_key(call_id)
+        kept = self._kept.get(key)
+        call = kept if isinstance(kept, Call) else self.draft.get(key, Call)
+        return call if call is not None and call.contact_key == self.key else None
+
+    def add(self, lead: Lead) -> None:
+        """Take a lead in: one that was made or one that moved here."""
+        self.head.lead_ids = (*self.head.lead_ids, lead.id)
+        self.keep_head()
+        self.keep(lead)
+
+    def drop(self, lead: Lead) -> None:
+        """Let a lead go: it was deleted, or it moved to another contact."""
+        self.head.lead_ids = tuple(lead_id for lead_id in self.head.lead_ids if lead_id != lead.id)
+        self.keep_head()
+        self._kept.pop(lead_key(lead.id), None)
+        self.draft.remove(lead_key(lead.id))
+
+    def keep(self, lead: Lead) -> None:
+        """Remember that a lead was changed."""
+        self._kept[lead_key(lead.id)] = lead
+
+    def keep_call(self, call: Call) -> None:
+        """Remember that a call was made or changed."""
+        self._kept[call_key(call.id)] = call
+
+    def keep_head(self) -> None:
+        """Remember that the head was changed."""
+        self._kept[self._head_key] = self.head
+
+    def put(self) -> None:
+        """Write what was kept into the draft: one rise of the version per entity and decision."""
+        for key, entity in self._kept.items():
+            entity.version += 1
+            if isinstance(entity, Lead):
+                entity.updated_at = self.now
+                entity.wake_at = wake_at(entity)
+            elif isinstance(entity, Call):
+                entity.updated_at = self.now
+            self.draft.put(key, entity)
+
+    def see(self, envelope: Envelope) -> None:
+        """Refuse a request that came before. Raises `RepeatedError`. Numbered streams are the runner's to refuse."""
+        if envelope.stream is not None:
+            return
+        seen = self.head.seen
+        mark = blake2b(f"{envelope.source}\n{envelope.id}".encode(), digest_size=8).hexdigest()
+        at = seen.get(mark)
+        if at is not None and at > self.now - SEEN_FOR:
+            raise RepeatedError
+        forgotten = [old for old, at in seen.items() if at <= self.now - SEEN_FOR]
+        forgotten += list(seen)[len(forgotten) : max(0, len(seen) - SEEN_MAX + 1)]
+        for old in forgotten:
+            seen.pop(old, None)
+        seen[mark] = self.now
+        self.keep_head()
+
+
+def wake_at(lead: Lead) -> Instant | None:
+    """Return when a lead must be looked at again: an outcome that stays out, a slot, an action, its expiry; or never."""
+    if lead.flight is not None:
+        return lead.flight.due_at
+    if lead.status not in LIVE_STATUSES:
+        return None
+    if lead.slot_id is not None:
+        moments = [lead.slot_due_at]
+    else:
+        moments = [lead.next_action_at if lead.recheck_at is None else lead.recheck_at]
+    if not lead.ending:
+        moments.append(lead.expires_at)
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+RECHECK_AFTER = SECOND
+"""How soon a lead is looked at again that may not be contacted because requests are unread."""

@@ -1,0 +1,139 @@
+"""When is the next action of a lead? The first instant from its base on that every rule allows, and what moved it."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from engine.calendar import Opening
+from engine.contact import ledger
+from engine.contact.cadence import Cadence
+from engine.contact.hours import legal_opening, opening
+from engine.contact.person import Person
+from schemas.contact import Lead
+from schemas.instant import MINUTE, SECOND, Instant
+from schemas.records import Company, Offer, Schedule
+from schemas.schedule import Step
+
+MIN_SPACING = "min_spacing"
+NEVER_OPEN = "window_never_open"
+EXPIRES_FIRST = "expires_first"
+"""The lead will expire before the step is due; where hours moved the step, their code says so instead."""
+
+RECHECK_SOONEST = 5 * SECOND
+RECHECK_LATEST = 15 * MINUTE
+"""A held lead is looked at again after a quarter of the time that it has been held, within these bounds: what was
+paused for a moment goes on at once, and a million leads that are held for hours cost some thousand looks a second."""
+
+CLASS_CALLBACK = 1
+CLASS_FIRST_ATTEMPT = 2
+CLASS_RETRY = 3
+CLASS_MESSAGE = 4
+CLASS_OTHER = 5
+"""Which of the due leads goes first (research/domain.md 3.8); 0 is left to calls that somebody asked for just now."""
+
+
+def channel_of(step: Step) -> str:
+    """Return the kind of a step: its channel, where it reaches a person."""
+    return str(step.__struct_config__.tag)
+
+
+class Earliest(Struct, frozen=True):
+    """The first allowed instant (None: never), the codes that moved it, and the zone whose edge it is."""
+
+    at: Instant | None
+    codes: tuple[str, ...] = ()
+    zone: str | None = None
+
+
+def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
+    """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
+    lead.urgency_class = _class_of(lead, step)
+    channel = channel_of(step)
+    start, codes = _past_guard(person, channel, _base(person, lead))
+    return _schedule(person, lead, _earliest(start, codes, opening(lead, cadence, channel, start)))
+
+
+def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
+    lead.urgency_class = CLASS_CALLBACK
+    start, codes = _past_guard(person, "call", max(lead.callback_at or 0, person.now))
+    is_due = _schedule(person, lead, _earliest(start, codes, legal_opening(lead, cadence, "call", start)))
+    lead.status, lead.status_wait = "waiting", "callback_pending"
+    return is_due
+
+
+def stand(person: Person, lead: Lead) -> bool:
+    """Let the lead stand before a step without hours; True where it is due."""
+    lead.urgency_class = CLASS_OTHER
+    return _schedule(person, lead, Earliest(_base(person, lead)))
+
+
+def hold(person: Person, lead: Lead, reason: str) -> None:
+    """Keep a due lead back, and look again ever less often."""
+    now = person.now
+    if lead.status_wait != reason or lead.held_at is None:
+        lead.held_at = now
+        person.draft.fact("lead.waiting", lead_id=lead.id, reason=reason)
+    lead.status, lead.status_wait = "waiting", reason
+    lead.recheck_at = now + min(RECHECK_LATEST, max(RECHECK_SOONEST, (now - lead.held_at) // 4))
+    person.keep(lead)
+
+
+def paused(person: Person, lead: Lead) -> str | None:
+    """Return which pause holds the lead, or None."""
+    rules = person.rules
+    company = rules.body(Company, "company", lead.company_id)
+    if company is not None and company.paused:
+        return "company_paused"
+    offer = rules.body(Offer, "offer", lead.offer_id)
+    if offer is not None and offer.paused:
+        return "offer_paused"
+    schedule = rules.body(Schedule, "schedule", lead.schedule_id)
+    return "schedule_paused" if schedule is not None and schedule.paused else None
+
+
+def _base(person: Person, lead: Lead) -> Instant:
+    base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    return max(base or 0, person.now)
+
+
+def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[str, ...]]:
+    until = ledger.guarded_until(person.head, kind)
+    return (until, (MIN_SPACING,)) if until is not None and until > base else (base, ())
+
+
+def _earliest(start: Instant, codes: tuple[str, ...], found: Opening | None) -> Earliest:
+    if found is None:
+        return Earliest(None, (*codes, NEVER_OPEN))
+    return Earliest(found.at, (*codes, *found.codes) if found.at > start else codes, found.zone)
+
+
+def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
+    """Write the plan into the lead; True where it is due now."""
+    before = lead.status, lead.next_action_at
+    at, reasons = earliest.at, earliest.codes
+    if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
+        at, reasons = None, reasons or (EXPIRES_FIRST,)
+    lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
+    lead.status = "waiting" if reasons else "scheduled"
+    lead.status_wait = reasons[-1] if reasons else None
+    if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
+        # What was due once stays measured from then: lateness is not forgotten by planning again.
+        lead.planned_at = at
+    person.keep(lead)
+    if at == person.now:
+        return True
+    if before != (lead.status, at):
+        about: dict[str, Any] = {"step_id": lead.step, "at": at, "reasons": list(reasons)}
+        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, **about)
+    return False
+
+
+def _class_of(lead: Lead, step: Step) -> int:
+    match channel_of(step):
+        case "call":
+            return CLASS_RETRY if lead.attempts else CLASS_FIRST_ATTEMPT
+        case "sms" | "email":
+            return CLASS_MESSAGE
+        case _:
+            return CLASS_OTHER

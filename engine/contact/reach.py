@@ -1,0 +1,99 @@
+"""May another contact's lead reach this number or address? Its own contact checks, emits, and passes on what came of it."""
+
+import msgspec
+
+from engine.contact import ledger
+from engine.contact.person import Person
+from engine.contact.stop import stop_reason
+from engine.partition.draft import RefusedError
+from schemas.commands import PlaceCall, SendEmail, SendSms
+from schemas.contact import Relay
+from schemas.instant import DAY
+from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered, ReachRequested
+from schemas.state import relay_key
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import from_json
+
+RELAY_FOR = 7 * DAY
+"""How long an outcome is passed on: as long as commands are kept (schemas/topics.py)."""
+
+BEHIND = "requests_unread"
+"""The answer where an opt-out may still be unread: the lead asks again."""
+
+TEMPORARY = frozenset({BEHIND, "min_spacing", "too_late"})
+"""Refusals after which the same step may be tried again."""
+
+Order = PlaceCall | SendSms | SendEmail
+
+
+def answer_request(person: Person, request: ReachRequested) -> None:
+    """Emit the command of another contact's lead, or tell it why not."""
+    order: Order = from_json(bytes(request.command), PlaceCall | SendSms | SendEmail)  # type: ignore[arg-type]
+    if order.contact_key != person.key or order.company_id != person.company_id:
+        raise RefusedError(
+            "validation_failed", "the command is not one for this contact", {"command": ["is another contact's"]}
+        )
+    reason = _refusal(person, order, request.kind)
+    if reason is None:
+        _emit(person, order, request)
+        return
+    person.draft.fact("reach.refused", lead_id=request.lead_id, command_id=order.command_id, reason=reason)
+    answer = ReachAnswered(
+        company_id=person.company_id,
+        contact_key=request.reply_to,
+        lead_id=request.lead_id,
+        command_id=order.command_id,
+        emitted=False,
+        reason=reason,
+    )
+    person.draft.send(CONTACTS_REQUESTS.name, request.reply_to, answer)
+
+
+def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
+    """Pass on what came of a command that was emitted for another contact's lead; False where it was none."""
+    relay = person.draft.get(relay_key(request.command_id), Relay)
+    if relay is None or relay.contact_key != person.key:
+        return False
+    answer = msgspec.structs.replace(request, contact_key=relay.reply_to)
+    person.draft.send(CONTACTS_REQUESTS.name, relay.reply_to, answer)
+    if isinstance(request, OutcomeRecorded) and request.final:
+        person.draft.remove(relay_key(request.command_id))
+    return True
+
+
+def _refusal(person: Person, order: Order, kind: str) -> str | None:
+    stopped = stop_reason(person.head)
+    if stopped is not None:
+        return stopped
+    if person.head.disabled_until.get(kind, 0) > person.now:
+        return "channel_disabled"
+    if person.draft.behind:
+        return BEHIND
+    if order.not_after is not None and order.not_after <= person.now:
+        return "too_late"
+    until = ledger.guarded_until(person.head, kind)
+    return "min_spacing" if until is not None and until > person.now else None
+
+
+def _emit(person: Person, order: Order, request: ReachRequested) -> None:
+    if request.kind != "email":
+        ledger.reserve(person, request.kind, order.command_id)
+    relay = Relay(
+        command_id=order.command_id,
+        company_id=person.company_id,
+        contact_key=person.key,
+        reply_to=request.reply_to,
+        lead_id=request.lead_id,
+        kind=request.kind,
+        emitted_at=person.now,
+        expires_at=person.now + RELAY_FOR,
+    )
+    person.draft.emit(order)
+    person.draft.put(relay_key(order.command_id), relay)
+    person.draft.fact(
+        "command.emitted",
+        lead_id=request.lead_id,
+        command_id=order.command_id,
+        kind=request.kind,
+        step_id=order.step_id,
+    )

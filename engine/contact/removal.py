@@ -1,0 +1,25 @@
+"""How does a lead leave for good? Taken off its schedule, or deleted; what was ordered is fenced, the legal ledger stays."""
+
+from engine.contact import slots
+from engine.contact.ending import end
+from engine.contact.person import Person
+from engine.contact.stop import fence
+from schemas.contact import LIVE_STATUSES, Lead
+
+
+def remove(person: Person, lead: Lead, source: str) -> None:
+    """Take a lead off its schedule or offer: no further action, no end steps. Idempotent."""
+    if lead.status not in LIVE_STATUSES:
+        return
+    fence(person, "removed", lead.id)
+    end(person, lead, "removed", source)
+
+
+def delete(person: Person, lead: Lead) -> None:
+    """Destroy a lead; its calls and the ledger of its number stay."""
+    slots.withdraw(person, lead)
+    if lead.flight is not None and lead.flight.slot_id is not None:
+        slots.release(person, lead.id, lead.flight.slot_id)
+    fence(person, "deleted", lead.id)
+    person.drop(lead)
+    person.draft.fact("lead.deleted", lead_id=lead.id)

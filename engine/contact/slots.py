@@ -1,0 +1,82 @@
+"""How is the right to use a limited resource asked for and given back? By message; only the contact ends a slot.
+
+Still to come (design.md section 1): at most 200 open requests per company and partition, the most urgent first.
+"""
+
+from engine.contact.orders import next_command_id
+from engine.contact.person import Person
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import MINUTE, Instant
+from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
+from schemas.schedule import CallStep
+from schemas.topics import ACCOUNTS_REQUESTS
+
+ANSWER_AWAITED = 5 * MINUTE
+"""After this long without an answer the same request is sent again: the account knows it by its id."""
+
+WAITS_FOR_SLOT = "concurrency_cap"
+
+
+def ask(person: Person, lead: Lead, step: CallStep) -> None:
+    """Ask for a slot. The request's id is that of the command to be, so that every attempt asks under its own."""
+    lead.slot_id = next_command_id(lead, step.id)
+    lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
+    person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step.id)
+    ask_again(person, lead, step)
+
+
+def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
+    """Send the open request, for the first time or because no answer came."""
+    assert lead.slot_id is not None  # noqa: S101 - asked for above
+    lead.slot_due_at = person.now + ANSWER_AWAITED
+    request = SlotRequested(
+        company_id=lead.company_id,
+        contact_key=person.key,
+        lead_id=lead.id,
+        request_id=lead.slot_id,
+        buyer_group_id=step.connect.buyer_group_id,
+        buyer_ids=step.connect.buyer_ids,
+        urgency_class=lead.urgency_class,
+        priority=lead.lead_priority,
+        due_at=lead.next_action_at or person.now,
+    )
+    person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
+    person.keep(lead)
+
+
+def withdraw(person: Person, lead: Lead) -> None:
+    """Take back a request that is still open; whatever answer is under way finds another id, or none."""
+    if lead.slot_id is not None:
+        release(person, lead.id, lead.slot_id)
+        lead.slot_id = lead.slot_due_at = None
+        person.keep(lead)
+
+
+def release(person: Person, lead_id: int, request_id: str) -> None:
+    """Give a slot, or the request for one, back."""
+    message = SlotReleased(company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id)
+    person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
+    person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
+
+
+def take(person: Person, answer: SlotAnswered) -> Lead | None:
+    """Return the lead that an answer is for, its request closed; None where the answer is old, its slot then given back."""
+    lead = person.lead(answer.lead_id)
+    if lead is not None and lead.slot_id == answer.request_id and lead.status in LIVE_STATUSES:
+        lead.slot_id = lead.slot_due_at = None
+        person.keep(lead)
+        return lead
+    flown = lead is not None and lead.flight is not None and lead.flight.slot_id == answer.request_id
+    if answer.granted and not flown:
+        release(person, answer.lead_id, answer.request_id)
+    return None
+
+
+def is_used(lead: Lead, request_id: str) -> bool:
+    """Tell whether a call of the lead took the slot."""
+    return lead.flight is not None and lead.flight.slot_id == request_id
+
+
+def overdue(lead: Lead, now: Instant) -> bool:
+    """Tell whether the answer has stayed out."""
+    return lead.slot_due_at is not None and lead.slot_due_at <= now

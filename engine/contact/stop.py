@@ -1,0 +1,114 @@
+"""What stops every contact with a person? An opt-out or a block: the head says so at once, leads end, gates are told."""
+
+from itertools import islice
+
+from engine.contact.ending import end, tell_webhooks
+from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from schemas.commands import Fence
+from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
+
+Stop = str
+
+
+def stop_reason(head: Head) -> LeadStatus | None:
+    """Return the status that every live lead of the contact must take, or None."""
+    if head.opted_out_at is not None:
+        return "opt_out"
+    return "blocked" if head.blocked_at is not None else None
+
+
+def opt_out(person: Person, source: str) -> None:
+    """Never contact this person again: whatever was ordered is fenced, whatever is planned ends. Idempotent."""
+    if person.head.opted_out_at is not None:
+        return
+    person.head.opted_out_at = person.now
+    person.draft.fact("contact.opted_out", source=source)
+    _stop_all(person, "opt_out")
+
+
+def block(person: Person, source: str) -> None:
+    """Keep this person away from the company's numbers: no outbound contact, as after an opt-out. Idempotent."""
+    if person.head.blocked_at is not None:
+        return
+    person.head.blocked_at = person.now
+    person.draft.fact("contact.blocked", source=source)
+    _stop_all(person, "blocked")
+
+
+def opt_in(person: Person) -> None:
+    """Lift an opt-out; nothing resumes by itself."""
+    if person.head.opted_out_at is None:
+        return
+    person.head.opted_out_at = None
+    person.keep_head()
+    person.draft.fact("contact.opted_in")
+    for lead in islice((lead for lead in person.leads() if lead.opt_out), LEADS_AT_ONCE_MAX):
+        lead.opt_out = False
+        person.keep(lead)
+
+
+def unblock(person: Person) -> None:
+    """Lift a block; nothing resumes by itself."""
+    if person.head.blocked_at is None:
+        return
+    person.head.blocked_at = None
+    person.keep_head()
+    person.draft.fact("contact.unblocked")
+    for lead in islice((lead for lead in person.leads() if lead.blocked), LEADS_AT_ONCE_MAX):
+        lead.blocked = False
+        person.keep(lead)
+
+
+def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
+    """End one lead of a person who must not be contacted; its webhooks are told, nobody else."""
+    was_live = lead.status in LIVE_STATUSES
+    mark(lead, reason)
+    end(person, lead, reason)
+    if was_live:
+        tell_webhooks(person, lead)
+
+
+def mark(lead: Lead, reason: LeadStatus) -> None:
+    """Let the lead read what holds for its contact."""
+    lead.opt_out = lead.opt_out or reason == "opt_out"
+    lead.blocked = lead.blocked or reason == "blocked"
+
+
+def sweep(person: Person) -> None:
+    """End the next of the leads of a stopped person, a bounded number at a time; the head's timer brings the others."""
+    head = person.head
+    reason = stop_reason(head)
+    waiting = head.lead_ids[head.sweep_from :]
+    ended = 0
+    for lead_id in waiting if reason is not None else ():
+        if ended >= LEADS_AT_ONCE_MAX:
+            break
+        head.sweep_from += 1
+        lead = person.lead(lead_id)
+        if lead is not None and reason is not None and lead.status in LIVE_STATUSES:
+            stop(person, lead, reason)
+            ended += 1
+    is_done = reason is None or head.sweep_from >= len(head.lead_ids)
+    # A tick must leave a later timer: at the same instant it would pass for stuck.
+    head.sweep_at = None if is_done else person.now + 1
+    if is_done:
+        head.sweep_from = 0
+    person.keep_head()
+
+
+def fence(person: Person, reason: str, *lead_ids: int) -> None:
+    """Tell the gates that what was ordered before must not be carried out: for these leads, or all of the contact."""
+    order = Fence(
+        company_id=person.company_id,
+        contact_key=person.key,
+        reason=reason,
+        decided_at=person.now,
+        lead_ids=lead_ids,
+    )
+    person.draft.fence(order)
+
+
+def _stop_all(person: Person, reason: LeadStatus) -> None:
+    fence(person, reason)
+    person.head.sweep_from = 0
+    sweep(person)

@@ -1,0 +1,250 @@
+"""What does a submission do? It makes a lead or finds the one that is there already, and sets it on its way."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from engine.contact.ending import begin_end, end, tell_webhooks
+from engine.contact.enrolment import begin, expiry, schedule_of
+from engine.contact.numbers import dialing_number, texting_number
+from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.removal import delete
+from engine.contact.stop import block, mark, stop_reason, unblock
+from engine.contact.walk import go_on, plan_again
+from engine.identity import uuid_of
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.instant import DAY, Instant
+from schemas.records import Record, Schedule
+from schemas.requests import LeadSubmitted
+
+AHEAD_MAX = 366 * DAY
+"""Nothing is asked for later than this (research/domain.md 2.17)."""
+
+WEAK_SOURCES = frozenset({"number", "default"})
+"""Zones that were found by these give way to whatever is found later."""
+
+Policy = str
+
+
+def submit(person: Person, request: LeadSubmitted) -> None:
+    """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
+    check_ahead("next_action_at", request.next_action_at, person.now)
+    check_ahead("schedule_callback_at", request.schedule_callback_at, person.now)
+    record, policy = _target(person, request)
+    if request.unblock_contact:
+        unblock(person)
+    matching = [lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id)]
+    if request.update_only and not any(lead.status in LIVE_STATUSES for lead in matching):
+        raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
+    if request.blocked:
+        block(person, "submission")
+    if request.delete_existing or request.expire_existing:
+        action = _clear(person, matching, request)
+        _create(person, request, record, action)
+        return
+    _update_or_create(person, request, record, policy, matching)
+
+
+def matches(lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
+    """Tell whether a token stands for this lead: its schedule's, or its offer's whatever schedule it is on."""
+    return lead.schedule_id == schedule_id if schedule_id is not None else lead.offer_id == offer_id
+
+
+def check_ahead(field: str, moment: Instant | None, now: Instant) -> None:
+    """Refuse a moment that is too far ahead. Raises `RefusedError`."""
+    if moment is not None and moment > now + AHEAD_MAX:
+        problem = "is more than 366 days ahead"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+
+
+def _target(person: Person, request: LeadSubmitted) -> tuple[Record | None, Policy]:
+    """Return the schedule that the token stands for, and what its duplicates are treated as."""
+    if request.schedule_id is not None:
+        found = schedule_of(person, request.schedule_id)
+        if found is None:
+            raise RefusedError("unknown_lead_token", "The schedule of this lead token is no longer there.")
+        return found[0], found[1].duplicate_policy
+    record = person.rules.record("offer", request.offer_id or 0)
+    if record is None or record.deleted_at is not None or record.company_id != person.company_id:
+        raise RefusedError("unknown_lead_token", "The offer of this lead token is no longer there.")
+    return None, "update"
+
+
+def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
+    """Delete or expire what matches; deleting wins where both are asked for (research/domain.md 2.17)."""
+    if request.delete_existing:
+        for lead in matching[:LEADS_AT_ONCE_MAX]:
+            delete(person, lead)
+        return "deleted_existing" if matching else "created"
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    for lead in live[:LEADS_AT_ONCE_MAX]:
+        begin_end(person, lead, "expired")
+        go_on(person, lead)
+    return "expired_existing" if live else "created"
+
+
+def _update_or_create(
+    person: Person, request: LeadSubmitted, record: Record | None, policy: Policy, matching: list[Lead]
+) -> None:
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    if request.restart_schedule and record is not None and matching and stop_reason(person.head) is None:
+        lead = _chosen(request, live or matching)
+        _restart(person, request, record, lead)
+        _answer(person, [lead], 200, "restarted")
+    elif not live:
+        _create(person, request, record, "created", others=matching if request.update_all_matching_leads else ())
+    elif policy == "reject" and not _asks_for_update(request):
+        raise RefusedError("duplicate_lead", "A live lead of this token and number exists; its schedule refuses duplicates.")
+    elif policy == "create" and not _asks_for_update(request):
+        _create(person, request, record, "created")
+    elif policy == "restart" and record is not None and not _asks_for_update(request):
+        lead = _chosen(request, live)
+        _restart(person, request, record, lead)
+        _answer(person, [lead], 200, "restarted")
+    else:
+        leads = matching[:LEADS_AT_ONCE_MAX] if request.update_all_matching_leads else [_chosen(request, live)]
+        for lead in leads:
+            _update(person, request, lead)
+        _answer(person, leads, 200, "updated")
+
+
+def _asks_for_update(request: LeadSubmitted) -> bool:
+    return request.create_or_update or request.update_only or request.update_all_matching_leads
+
+
+def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
+    """Return the lead that the sender's own id names, else the newest."""
+    wanted = request.columns.get("external_record_id")
+    named = (lead for lead in leads if wanted is not None and lead.columns.get("external_record_id") == wanted)
+    return next(named, leads[0])
+
+
+def _create(
+    person: Person, request: LeadSubmitted, record: Record | None, action: str, *, others: Iterable[Lead] = ()
+) -> None:
+    lead = _new(person, request, record)
+    person.add(lead)
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
+    _assign_numbers(person, request, lead)
+    reason = stop_reason(person.head)
+    if reason is not None:
+        mark(lead, reason)
+        end(person, lead, reason)
+        tell_webhooks(person, lead)
+    else:
+        go_on(person, lead)
+    updated = list(islice(others, LEADS_AT_ONCE_MAX))
+    for other in updated:
+        _update(person, request, other)
+    _answer(person, [lead, *updated], 201, action)
+
+
+def _new(person: Person, request: LeadSubmitted, record: Record | None) -> Lead:
+    now = person.now
+    lead_id = person.draft.next_id()
+    lead = Lead(
+        id=lead_id,
+        uuid=uuid_of("lead", lead_id),
+        company_id=person.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=now,
+        updated_at=now,
+        status="captured" if record is None else "queue",
+        offer_id=request.offer_id if record is None else _offer_of(person, request),
+        schedule_id=request.schedule_id,
+        schedule_version=None if record is None else record.version,
+        caller_id=request.caller_id,
+        email=request.email,
+        columns={name: value for name, value in request.columns.items() if value is not None},
+        data={name: value for name, value in request.data.items() if value is not None},
+        zones=request.zones,
+        zone_source=request.zone_source,
+        states=request.states,
+        attempts_max=request.max_contact_attempts,
+        base_at=now,
+        requested_next_action_at=request.next_action_at,
+        callback_at=request.schedule_callback_at,
+        first_queued_at=None if record is None else now,
+    )
+    if request.lead_priority is not None:
+        lead.lead_priority = request.lead_priority
+    lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
+    return lead
+
+
+def _offer_of(person: Person, request: LeadSubmitted) -> int | None:
+    if request.offer_id is not None:
+        return request.offer_id
+    schedule = person.rules.body(Schedule, "schedule", request.schedule_id)
+    return None if schedule is None else schedule.offer_id
+
+
+def _received_at(person: Person, request: LeadSubmitted) -> Instant:
+    return min(request.received_at, person.now) if request.received_at > 0 else person.now
+
+
+def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead) -> None:
+    begin(person, lead, record, hours=request.hours_to_expire)
+    _merge(person, request, lead)
+    go_on(person, lead)
+
+
+def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    _merge(person, request, lead)
+    if lead.status in LIVE_STATUSES:
+        plan_again(person, lead)
+
+
+def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    """Take over what the submission says; what it does not mention stays (research/domain.md 2.17: shallow)."""
+    merge_fields(lead, request.columns, request.data)
+    lead.email = request.email or lead.email
+    if request.zones and (request.zone_source not in WEAK_SOURCES or lead.zone_source in WEAK_SOURCES):
+        lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
+    if request.lead_priority is not None:
+        lead.lead_priority = request.lead_priority
+    if request.max_contact_attempts is not None:
+        lead.attempts_max = request.max_contact_attempts
+    if lead.status in LIVE_STATUSES:
+        _merge_moments(person, request, lead)
+    _assign_numbers(person, request, lead)
+    person.draft.fact("lead.updated", lead_id=lead.id)
+    person.keep(lead)
+
+
+def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    if request.hours_to_expire is not None:
+        lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
+    if request.next_action_at is not None:
+        lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+    if request.schedule_callback_at is not None:
+        lead.callback_at = request.schedule_callback_at
+        person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
+
+
+def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:
+    """Merge columns and tokens into a lead, shallowly; None deletes."""
+    for values, given in ((lead.columns, columns), (lead.data, data)):
+        values.update(given)
+        for name in [name for name, value in given.items() if value is None]:
+            del values[name]
+
+
+def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    if request.assign_svc_number:
+        dialing_number(person, lead)
+    if request.assign_sms_number:
+        texting_number(person, lead)
+
+
+def _answer(person: Person, leads: list[Lead], status: int, action: str) -> None:
+    person.draft.answer = Answer(
+        status=status,
+        record_type="lead",
+        record_id=leads[0].id,
+        record_ids=tuple(lead.id for lead in leads),
+        dedupe_action=action,
+    )

@@ -1,0 +1,156 @@
+"""What does a change of one lead do? Its fields first, then what stops it, moves it or plans it anew."""
+
+from msgspec import UNSET
+
+from engine.contact.ending import COMPLETED, begin_end
+from engine.contact.enrolment import begin, schedule_of
+from engine.contact.moving import forward, send_away
+from engine.contact.orders import email_key
+from engine.contact.person import Person
+from engine.contact.removal import delete, remove
+from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.submission import check_ahead, merge_fields
+from engine.contact.walk import cadence_for, plan_again
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.records import Record
+from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
+
+
+def update(person: Person, request: LeadUpdateRequested) -> None:
+    """Change a lead and answer with it. Raises `RefusedError` for what cannot be; then nothing is changed."""
+    lead = person.lead(request.lead_id)
+    if lead is None:
+        _answer_elsewhere(person, request)
+        return
+    target = _check(person, lead, request)
+    contact_key = _contact_key(lead, request)
+    _change_fields(person, lead, request)
+    _stop_or_lift(person, lead, request)
+    if target is not None and stop_reason(person.head) is None:
+        begin(person, lead, target)
+    _change_plan(person, lead, request)
+    if contact_key != person.key:
+        send_away(person, lead, contact_key)
+    elif lead.status in LIVE_STATUSES:
+        plan_again(person, lead)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
+
+
+def destroy(person: Person, request: LeadDeleteRequested) -> None:
+    """Delete a lead and answer. Raises `RefusedError` where there is none."""
+    lead = person.lead(request.lead_id)
+    if lead is None:
+        _answer_elsewhere(person, request)
+        return
+    delete(person, lead)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
+
+
+def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteRequested) -> None:
+    if not forward(person, request, request.lead_id):
+        raise RefusedError("not_found", "There is no such lead.")
+    person.draft.answer = Answer(status=202, record_type="lead", record_id=request.lead_id)
+
+
+def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
+    """Refuse what cannot be; return the schedule to begin, where one is."""
+    for field in ("next_action_at", "schedule_callback_at"):
+        moment = getattr(request, field)
+        if moment is UNSET or moment is None:
+            continue
+        check_ahead(field, moment, person.now)
+        if lead.status not in LIVE_STATUSES and not _begins(request):
+            raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); {field} would have no effect.")
+    target = _target(person, lead, request)
+    wants_out = request.opt_out is True or request.blocked is True
+    lifts = request.opt_out is False or request.blocked is False
+    if target is not None and stop_reason(person.head) is not None and not wants_out and not lifts:
+        raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
+    return target
+
+
+def _begins(request: LeadUpdateRequested) -> bool:
+    return request.schedule_start or request.move_to_another_schedule_id is not None
+
+
+def _target(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
+    field, schedule_id = "move_to_another_schedule_id", request.move_to_another_schedule_id
+    if schedule_id is None and request.schedule_start:
+        if lead.status in LIVE_STATUSES and lead.schedule_id is not None:
+            return None
+        field, schedule_id = "schedule_start", lead.schedule_id
+    if schedule_id is None and not request.schedule_start:
+        return None
+    found = None if schedule_id is None else schedule_of(person, schedule_id)
+    if found is None:
+        problem = "names no schedule of this company" if schedule_id is not None else "needs a lead that is on a schedule"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+    return found[0]
+
+
+def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
+    """Return the key of the contact that the lead belongs to after the change. Raises `RefusedError` for none at all."""
+    caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
+    email = lead.email if request.email is UNSET else request.email
+    if caller_id:
+        return f"{lead.company_id}|{caller_id}"
+    if email:
+        return email_key(lead.company_id, email)
+    field = "email" if request.caller_id is UNSET else "caller_id"
+    problem = "cannot be emptied: a lead needs a number or an e-mail address"
+    raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+
+
+def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    merge_fields(lead, request.columns, request.data)
+    for field in (
+        "caller_id",
+        "email",
+        "lead_priority",
+        "zones",
+        "zone_source",
+        "states",
+        "buyer_converted",
+        "offer_converted",
+    ):
+        value = getattr(request, field)
+        if value is not UNSET:
+            setattr(lead, field, value)
+    if request.caller_id is not UNSET or request.email is not UNSET:
+        lead.failed_channels = ()
+    person.draft.fact("lead.updated", lead_id=lead.id)
+    person.keep(lead)
+
+
+def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if request.opt_out is False:
+        opt_in(person)
+        lead.opt_out = False
+    if request.blocked is False:
+        unblock(person)
+        lead.blocked = False
+    if request.blocked is True:
+        block(person, "lead_update")
+        if lead.status not in {"blocked", "opt_out"}:
+            stop(person, lead, "blocked")
+    if request.opt_out is True:
+        opt_out(person, "lead_update")
+        if lead.status != "opt_out":
+            stop(person, lead, "opt_out")
+    if request.schedule_stop:
+        remove(person, lead, "schedule_stop")
+
+
+def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if lead.status not in LIVE_STATUSES:
+        return
+    if request.next_action_at is not UNSET:
+        lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+    if request.schedule_callback_at is not UNSET:
+        lead.callback_at = request.schedule_callback_at
+        person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
+    converted = request.buyer_converted is True or request.offer_converted is True
+    if converted and not lead.ending and cadence_for(person, lead).schedule.on_conversion == "exit":
+        begin_end(person, lead, COMPLETED)

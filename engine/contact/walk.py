@@ -1,0 +1,301 @@
+"""How far does a lead get now? From step to step until a command is on its way, a time must come, or it has ended."""
+
+from typing import assert_never
+
+from engine.calendar import next_local_time
+from engine.contact import buyers, ledger, orders, slots
+from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
+from engine.contact.ending import COMPLETED, begin_end, end
+from engine.contact.hours import after, home_zone
+from engine.contact.person import RECHECK_AFTER, Person
+from engine.contact.plan import channel_of, hold, paused, plan, plan_callback, stand
+from engine.contact.stop import stop, stop_reason
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import Instant
+from schemas.records import Offer, Schedule
+from schemas.schedule import CallStep, EmailStep, ExitStep, SmsStep, Step, WaitStep, WebhookStep
+
+STEPS_AT_ONCE_MAX = 100
+"""Steps that take no time, in one decision: more is a loop (research/domain.md 3.1)."""
+
+LOOP_GUARD = "move_loop_guard"
+
+
+def go_on(person: Person, lead: Lead) -> None:
+    """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
+    lead.recheck_at = None
+    person.keep(lead)
+    for _ in range(STEPS_AT_ONCE_MAX):
+        if not _moves_on(person, lead):
+            return
+    hold(person, lead, LOOP_GUARD)
+
+
+def plan_again(person: Person, lead: Lead) -> None:
+    """Plan anew after something that the plan rests on was changed; an open slot request is taken back first."""
+    slots.withdraw(person, lead)
+    go_on(person, lead)
+
+
+def enter(lead: Lead, step: Step | None, base: Instant) -> None:
+    """Let the lead stand before a step, to be planned from a base; None: behind the last one."""
+    lead.step = None if step is None else step.id
+    lead.step_entered += 1
+    lead.step_attempts = 0
+    lead.retries = {}
+    lead.base_at = base
+    lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = None
+
+
+def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:
+    """Go from the present step to the one that follows, or end the list that it was in."""
+    assert lead.step is not None  # noqa: S101 - a step was stood before
+    following = cadence.after(lead.step)
+    if following is not None:
+        enter(lead, following, base)
+    elif lead.ending:
+        end(person, lead, lead.end_status or COMPLETED)
+    else:
+        begin_end(person, lead, COMPLETED)
+
+
+def cadence_for(person: Person, lead: Lead) -> Cadence:
+    """Return the steps that a lead is pinned to; a lead of an offer alone has none."""
+    schedule = None
+    if lead.schedule_id is not None and lead.schedule_version is not None:
+        schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    if schedule is None:
+        offer = person.rules.body(Offer, "offer", lead.offer_id)
+        return Cadence(Schedule(name="", lead_token="", time_zone=offer.time_zone if offer else "UTC"))
+    return cadence_of(schedule)
+
+
+def _moves_on(person: Person, lead: Lead) -> bool:
+    """Take one step; True where the lead must be looked at again at once."""
+    if lead.status not in LIVE_STATUSES or lead.flight is not None:
+        return False
+    reason = stop_reason(person.head)
+    if reason is not None:
+        stop(person, lead, reason)
+        return False
+    if not lead.ending and lead.expires_at is not None and lead.expires_at <= person.now:
+        begin_end(person, lead, "expired")
+    if lead.slot_id is not None:
+        return False
+    cadence = cadence_for(person, lead)
+    if lead.step is None:
+        return _begins(person, lead, cadence)
+    return _takes(person, lead, cadence, cadence.step(lead.step))
+
+
+def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Stand before the first step of the steps or end steps."""
+    if lead.schedule_id is None and not lead.ending:
+        return _waits_for_callback(person, lead, cadence) if lead.callback_at is not None else _is_captured(lead)
+    first = cadence.first(ending=lead.ending)
+    if first is not None:
+        enter(lead, first, lead.base_at or person.now)
+    elif lead.ending:
+        end(person, lead, lead.end_status or COMPLETED)
+    else:
+        begin_end(person, lead, COMPLETED)
+    return True
+
+
+def _is_captured(lead: Lead) -> bool:
+    lead.status, lead.status_wait, lead.next_action_at = "captured", None, None
+    return False
+
+
+def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
+    match step:
+        case WaitStep():
+            return _waits(person, lead, cadence, step)
+        case ExitStep():
+            return _exits(person, lead, step)
+        case CallStep() | SmsStep() | EmailStep() | WebhookStep():
+            return _acts(person, lead, cadence, step)
+        case _:
+            assert_never(step)
+
+
+def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool:
+    """Move the base by the wait and go on to the next step: a wait takes no time of its own, what follows does.
+
+    Only behind a last wait does the lead stand until it is over, because nothing follows.
+    """
+    if lead.planned_at is None:
+        lead.base_at = lead.planned_at = wait_end(lead, cadence, step, lead.base_at or person.now)
+    if cadence.after(step.id) is None and not stand(person, lead):
+        return False
+    if lead.callback_at is not None and cadence.after(step.id) is None:
+        return _waits_for_callback(person, lead, cadence)
+    leave_step(person, lead, cadence, lead.base_at or person.now)
+    return True
+
+
+def wait_end(lead: Lead, cadence: Cadence, step: WaitStep, base: Instant) -> Instant:
+    """Return when a wait that began at base is over."""
+    if step.until is not None:
+        until = step.until
+        zone = {"lead": home_zone(lead, cadence), "schedule": cadence.schedule.time_zone}.get(until.zone, until.zone)
+        return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
+    wait = duration(step.duration or "0s")
+    return after(base, wait, lead, cadence, step.mode)
+
+
+def _exits(person: Person, lead: Lead, step: ExitStep) -> bool:
+    if not stand(person, lead):
+        return False
+    if lead.ending:
+        end(person, lead, lead.end_status or COMPLETED)
+        return False
+    begin_end(person, lead, step.result)
+    return True
+
+
+def _acts(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+    """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
+    if not lead.ending and _is_spent(lead, cadence) and cadence.is_counted_to_come(step.id):
+        begin_end(person, lead, "exceeded_max_calls")
+        return True
+    passed_over = _reason_to_pass_over(person, lead, cadence, step)
+    if passed_over is not None:
+        return _passes_over(person, lead, cadence, step, passed_over)
+    if lead.callback_at is not None and isinstance(step, CONTACTS):
+        return _waits_for_callback(person, lead, cadence)
+    if not plan(person, lead, cadence, step) or _is_held(person, lead, step):
+        return False
+    if _is_late(person, lead, step):
+        return _is_too_late(person, lead, cadence, step)
+    _order(person, lead, cadence, step)
+    return False
+
+
+def _is_spent(lead: Lead, cadence: Cadence) -> bool:
+    return ledger.is_at_limit(lead, cadence.schedule.max_contact_attempts)
+
+
+def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step) -> str | None:
+    """Return why the step cannot be carried out for this lead at all, or None."""
+    if isinstance(step, WebhookStep):
+        return None if orders.has_webhook(person, step) else "no_webhook"
+    address = lead.email if isinstance(step, EmailStep) else lead.caller_id
+    if not address:
+        return "no_address"
+    if is_closed(person, lead, channel_of(step)):
+        return "channel_disabled"
+    if lead.ending and lead.end_status == "expired":
+        return "expired"  # research/domain.md E11: who expired is not contacted once more
+    if lead.ending and isinstance(step, COUNTED) and _is_spent(lead, cadence):
+        return "attempts_used"
+    return None
+
+
+def is_closed(person: Person, lead: Lead, channel: str) -> bool:
+    """Tell whether a channel is known not to work for this lead: an invalid number, an address that bounced."""
+    until = person.head.disabled_until.get(channel)
+    return channel in lead.failed_channels or (until is not None and until > person.now)
+
+
+def _passes_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
+    person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
+    leave_step(person, lead, cadence, lead.base_at or person.now)
+    return True
+
+
+def _is_held(person: Person, lead: Lead, step: Step) -> bool:
+    """Hold a due lead back where it must not act now: a pause, unread requests, a call of the same person."""
+    reason = paused(person, lead)
+    if reason is not None:
+        hold(person, lead, reason)
+        return True
+    if not isinstance(step, CONTACTS):
+        return False
+    if person.draft.behind:
+        lead.recheck_at = person.now + RECHECK_AFTER
+        return True
+    return isinstance(step, CallStep) and _waits_for_sibling(person, lead)
+
+
+def _waits_for_sibling(person: Person, lead: Lead) -> bool:
+    """Hold the call while another lead of the same person is being called: one telephone, one call."""
+    flights = (other.flight for other in person.leads() if other.id != lead.id)
+    due_at = max((flight.due_at for flight in flights if flight is not None and flight.kind == "call"), default=None)
+    if due_at is None:
+        return False
+    hold(person, lead, SIBLING_CALLED)
+    lead.recheck_at = due_at
+    return True
+
+
+SIBLING_CALLED = "awaiting_outcome"
+
+
+def _is_late(person: Person, lead: Lead, step: Step) -> bool:
+    if not isinstance(step, CONTACTS) or lead.planned_at is None:
+        return False
+    most = orders.MAX_LATENESS[channel_of(step)] if step.max_lateness is None else duration(step.max_lateness).elapsed
+    return person.now - lead.planned_at > most
+
+
+def _is_too_late(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+    on_late = None if isinstance(step, WebhookStep) else step.on_late
+    match on_late or ("skip" if isinstance(step, SmsStep) else "run"):
+        case "skip":
+            lead.requested_next_action_at = None
+            lead.base_at = person.now
+            return _passes_over(person, lead, cadence, step, "too_late")
+        case "exit" if not lead.ending:
+            begin_end(person, lead, COMPLETED)
+            return True
+        case _:
+            _order(person, lead, cadence, step)
+            return False
+
+
+def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> None:
+    match step:
+        case CallStep():
+            _call(person, lead, cadence, step)
+        case SmsStep():
+            orders.send_sms(person, lead, cadence, step)
+        case EmailStep():
+            orders.send_email(person, lead, cadence, step)
+        case WebhookStep():
+            orders.post_webhook(person, lead, step)
+        case _:
+            assert_never(step)
+
+
+def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
+    if person.grant is None and buyers.is_limited(person, step.connect):
+        slots.ask(person, lead, step)
+        return
+    connection = buyers.connection(person, lead, step.connect, person.grant)
+    if connection is None:
+        hold(person, lead, "no_buyer_available")
+        return
+    orders.place_call(person, lead, cadence, step, connection)
+
+
+def _waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Hold the steps that would contact a person to whom a call was promised, until that call; place it when it is due."""
+    if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
+        lead.callback_at = None
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason="not_callable")
+        return True
+    if not plan_callback(person, lead, cadence):
+        return False
+    if person.draft.behind:
+        lead.recheck_at = person.now + RECHECK_AFTER
+    elif not _waits_for_sibling(person, lead):
+        orders.call_back(person, lead, cadence)
+        lead.callback_at = None
+    return False
+
+
+def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
+    """A callback may go one beyond the limit, never two (research/domain.md 3.7)."""
+    most = lead.attempts_max if lead.attempts_max is not None else cadence.schedule.max_contact_attempts
+    return most is not None and lead.attempts > most

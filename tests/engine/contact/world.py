@@ -1,0 +1,208 @@
+"""How is the contact aggregate tried out? A world of one partition: rules, state, a clock that is set, and all that was ordered."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from engine.contact.aggregate import ContactAggregate
+from engine.partition.draft import Draft, Letter, RefusedError, RepeatedError
+from engine.partition.state import State
+from engine.rules import Rules
+from schemas.commands import Command, Fence
+from schemas.contact import Call, Head, Lead
+from schemas.decisions import Answer, Fact
+from schemas.envelope import Envelope
+from schemas.instant import Instant, from_datetime
+from schemas.records import Body, Company, Offer, Record, Schedule, plain
+from schemas.requests import CONTACT_REQUESTS, CallerActed, ContactRequest, LeadSubmitted, OutcomeRecorded, REQUEST_TYPES
+from schemas.state import call_key, head_key, lead_key
+from schemas.wire import Entity, Message, to_json, to_pack
+
+NUMBER = "+13055550123"
+KEY = f"1|{NUMBER}"
+NEW_YORK = "America/New_York"
+
+
+def at(text: str, zone: str = NEW_YORK) -> Instant:
+    """Return the instant of `2026-07-15 13:00` on the wall clock of a zone."""
+    return from_datetime(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)))
+
+
+@dataclass
+class World:
+    """One partition that decides at `now`; messages to other contacts are delivered at once where `deliver` says so."""
+
+    now: Instant = at("2026-07-15 13:00")
+    behind: bool = False
+    deliver: bool = True
+    rules: Rules = field(default_factory=Rules)
+    state: State = field(default_factory=State)
+    commands: list[Command] = field(default_factory=list)
+    fences: list[Fence] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+    answer: Answer | None = None
+
+    def __post_init__(self) -> None:
+        self.aggregate = ContactAggregate()
+        self._ids = 0
+        self._numbers = count(1)
+        self.timers: dict[str, Instant] = {}
+        self.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK))
+        self.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK))
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    def add(self, record_type: str, record_id: int, body: Body, *, version: int = 1, deleted: bool = False) -> None:
+        """Adopt a version of an account record."""
+        record = Record(
+            type=record_type,
+            id=record_id,
+            uuid=f"{record_type}-{record_id}",
+            company_id=1,
+            version=version,
+            sequence=next(self._numbers),
+            created_at=0,
+            updated_at=0,
+            deleted_at=1 if deleted else None,
+            body=plain(body),
+        )
+        self.rules.apply(0, record)
+
+    def schedule(self, *steps: dict[str, Any], record_id: int = 1, version: int = 1, **fields: Any) -> None:
+        """Adopt a schedule of the offer, its steps as JSON."""
+        given = {"name": "Five days", "lead_token": f"schedule-{record_id}", "offer_id": 1, "time_zone": NEW_YORK}
+        body = msgspec.convert({**given, "steps": steps, **fields}, Schedule)
+        self.add("schedule", record_id, body, version=version)
+
+    def lead(self, lead_id: int | None = None) -> Lead:
+        """Return a lead, by default the last one that was made."""
+        found = self.state.get(lead_key(lead_id or self.lead_ids()[-1]), Lead)
+        assert found is not None
+        return found
+
+    def lead_ids(self) -> list[int]:
+        """Return the ids of all leads, oldest first."""
+        return sorted(int(key.split("/")[1]) for key, _ in self.state.items() if key.startswith("lead/"))
+
+    def head(self, key: str = KEY) -> Head:
+        """Return the head of a contact."""
+        found = self.state.get(head_key(key), Head)
+        assert found is not None
+        return found
+
+    def call(self, call_id: int | None) -> Call:
+        """Return a call."""
+        assert call_id is not None
+        found = self.state.get(call_key(call_id), Call)
+        assert found is not None
+        return found
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    def submit(self, **fields: Any) -> Lead:
+        """Submit a lead to schedule 1, or to what is said; return the lead that the answer names."""
+        target = {} if {"offer_id", "schedule_id"} & fields.keys() else {"schedule_id": 1}
+        given = {"company_id": 1, "contact_key": KEY, "caller_id": NUMBER, "zones": (NEW_YORK,), **target, **fields}
+        self.ask(LeadSubmitted(**given))
+        assert self.answer is not None
+        assert self.answer.record_id is not None
+        return self.lead(self.answer.record_id)
+
+    def outcome(self, outcome: str, command: Command | None = None, **fields: Any) -> None:
+        """Report what came of a command, by default of the last one."""
+        command = command or self.commands[-1]
+        kind = str(command.__struct_config__.tag).partition(".")[0]
+        given = {"company_id": 1, "contact_key": command.contact_key, "lead_id": command.lead_id, "occurred_at": self.now}
+        self.ask(OutcomeRecorded(command_id=command.command_id, kind=kind, outcome=outcome, **{**given, **fields}))
+
+    def act(self, action: str, **fields: Any) -> None:
+        """Let the caller act on schedule 1."""
+        given = {"company_id": 1, "contact_key": KEY, "schedule_id": 1}
+        self.ask(CallerActed(action=action, **{**given, **fields}))
+
+    def ask(self, request: ContactRequest, *, id: str | None = None, stream: str | None = None) -> None:  # noqa: A002
+        """Decide a request, through its bytes."""
+        name = REQUEST_TYPES[type(request)]
+        copy = msgspec.json.decode(to_json(request), type=CONTACT_REQUESTS[name])
+        envelope = Envelope(id=id or f"request-{next(self._numbers)}", type=name, source="/test", stream=stream, number=1)
+        draft = self._draft()
+        self.aggregate.decide(draft, copy, envelope)
+        self.answer = draft.answer
+        self._apply(draft)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; every timer is fired when it is due, most urgent first."""
+        self.wait_until(self.now + int(seconds * 1000))
+
+    def wait_until(self, moment: Instant) -> None:
+        """Let time pass up to an instant."""
+        for _ in range(10_000):
+            due = [timer for timer in map(self._timer, list(self.timers)) if timer is not None and timer.due_at <= moment]
+            if not due:
+                self.now = moment
+                return
+            timer = min(due)
+            self.now = max(self.now, timer.due_at)
+            draft = self._draft()
+            self.aggregate.wake(draft, timer.key, timer.due_at)
+            self._apply(draft)
+            again = self._timer(timer.key)
+            assert again is None or again.due_at > timer.due_at, f"{timer.key} is stuck at {timer.due_at}"
+        raise AssertionError("timers never come to rest")
+
+    # -- what came of it -----------------------------------------------------------------------------------------------
+
+    def steps(self) -> list[str]:
+        """Return the steps whose commands were emitted, in order."""
+        return [command.step_id for command in self.commands]
+
+    def fact_types(self) -> list[str]:
+        """Return the types of all facts, in order."""
+        return [fact.type for fact in self.facts]
+
+    def _draft(self) -> Draft:
+        return Draft(self.state, now=self.now, rules=self.rules, partition=0, ids=self._ids, behind=self.behind)
+
+    def _timer(self, key: str) -> Any:
+        packed = self.state.packed(key)
+        return None if packed is None else self.aggregate.timer(key, self._entity(key))
+
+    def _entity(self, key: str) -> Entity:
+        kinds: dict[str, type[Entity]] = {"lead": Lead, "head": Head, "call": Call}
+        from schemas.state import kind_of  # noqa: PLC0415
+
+        found = self.state.get(key, kinds.get(key.partition("/")[0], kind_of(key)))
+        assert found is not None
+        return found
+
+    def _apply(self, draft: Draft) -> None:
+        self._ids = draft.ids
+        for key, entity in draft.changed.items():
+            self.state.set(key, None if entity is None else to_pack(entity))
+            if entity is None:
+                self.timers.pop(key, None)
+            else:
+                self.timers[key] = 0
+        self.state.commit()
+        self.facts += draft.facts
+        for order in draft.orders:
+            match order.value:
+                case Fence() as fence:
+                    self.fences.append(fence)
+                case Command() as command:
+                    self.commands.append(command)
+        letters = list(draft.letters)
+        self.letters += letters
+        for letter in letters if self.deliver else ():
+            if letter.topic == "contacts.requests":
+                answer = self.answer
+                self.ask(msgspec.json.decode(letter.body, type=CONTACT_REQUESTS[letter.type]), stream="outbox")
+                self.answer = answer
+
+
+__all__ = ["KEY", "NEW_YORK", "NUMBER", "Message", "RefusedError", "RepeatedError", "World", "at"]
