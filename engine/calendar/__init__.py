@@ -1,0 +1,55 @@
+"""When may somebody be contacted? Wall clocks, zones, windows, and the first instant that all of them allow."""
+
+from engine.calendar.openings import (
+    Constraint,
+    Move,
+    Opening,
+    closes_at,
+    constraint,
+    first_open,
+    is_open,
+    same_time_next_open_day,
+)
+from engine.calendar.waits import Duration, after_duration, next_local_time, parse_duration
+from engine.calendar.wall import CalendarError
+from engine.calendar.windows import WindowError, WindowSet, window_errors, window_set
+from engine.calendar.zones import (
+    TZDATA_VERSION,
+    UnknownZoneError,
+    canonical_zone,
+    day_start,
+    is_zone,
+    local_datetime,
+    resolve_local,
+    zone,
+    zone_names,
+)
+
+__all__ = [
+    "TZDATA_VERSION",
+    "CalendarError",
+    "Constraint",
+    "Duration",
+    "Move",
+    "Opening",
+    "UnknownZoneError",
+    "WindowError",
+    "WindowSet",
+    "after_duration",
+    "canonical_zone",
+    "closes_at",
+    "constraint",
+    "day_start",
+    "first_open",
+    "is_open",
+    "is_zone",
+    "local_datetime",
+    "next_local_time",
+    "parse_duration",
+    "resolve_local",
+    "same_time_next_open_day",
+    "window_errors",
+    "window_set",
+    "zone",
+    "zone_names",
+]

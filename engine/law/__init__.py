@@ -1,0 +1,1 @@
+"""What does the law demand before somebody is contacted? Rules as data, each with its source."""
