@@ -56,7 +56,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     smtp_port: int = 25
     smtp_username: str | None = None
     smtp_password: str | None = None
-    smtp_start_tls: bool = True
+    smtp_starttls: bool | None = None
+    """None: where the server offers it."""
     email_from: str = "leads@localhost.localdomain"
     webhook_private_networks: tuple[str, ...] = ()
     """Networks (CIDR) that outgoing webhooks may reach although they are private."""

@@ -1,8 +1,6 @@
 """The `scheduler` and `accounts` roles: run the partitions of an aggregate that the group assigns to this process."""
 
 import structlog
-from engine.account.aggregate import AccountAggregate
-from engine.contact.aggregate import ContactAggregate
 
 from adapters.observability.metrics import Metrics
 from adapters.partitions.outbox import OutboxSender
@@ -10,6 +8,8 @@ from adapters.partitions.snapshots import FileSnapshots
 from adapters.partitions.worker import RunnerWorker
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
+from engine.account.aggregate import AccountAggregate
+from engine.contact.aggregate import ContactAggregate
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Appender, Outbox
 from engine.partition.runner import Report, Runner

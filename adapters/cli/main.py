@@ -1,0 +1,70 @@
+"""Which command is it? Each is loaded when it is asked for, so that `leadclock --help` and `preview` start at once."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("adapters.cli.up", "Run everything on this machine, with a demo company to try."),
+    "api": ("adapters.cli.roles", "Run the HTTP interface."),
+    "intake": ("adapters.cli.roles", "Run the role that reads leads.inbox."),
+    "scheduler": ("adapters.cli.roles", "Run the role that decides on leads."),
+    "accounts": ("adapters.cli.roles", "Run the role that decides on account records and slots."),
+    "projector": ("adapters.cli.roles", "Run the role that writes the read schema."),
+    "gateway": ("adapters.cli.roles", "Run the role that carries out commands."),
+    "topics": ("adapters.cli.topics", "Create the topics, or compare them with what is needed."),
+    "db": ("adapters.cli.db", "Migrate the database, or show its state."),
+    "keys": ("adapters.cli.keys", "Create companies and API keys."),
+    "leads": ("adapters.cli.leads", "List, watch, show and send leads."),
+    "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
+    "audit": ("adapters.cli.audit", "Prove what was decided."),
+    "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
+    "bench": ("adapters.cli.bench", "Measure against bare baselines."),
+}
+"""Name -> (module, sentence); the module has a click command of that name, `-` written `_`."""
+
+
+class Lazy(click.Group):
+    """A group that imports a command's module when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Return the command, imported."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: Any = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the table without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
+
+
+@click.command(cls=Lazy)
+@click.version_option(package_name="leadclock")
+def cli() -> None:
+    """Event-driven lead scheduling: exactly-once, explainable, replayable."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; our own errors are one line on standard error and exit status 1, usage is 2."""
+    try:
+        cli.main(args=None if arguments is None else list(arguments), prog_name="leadclock", standalone_mode=False)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0

@@ -1,0 +1,57 @@
+"""How do the projector and the gateways learn which partitions are theirs? A group says so; they do the rest themselves."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+
+import structlog
+
+from adapters.roles.context import Context
+from engine.partition.ports import LogError
+from schemas.topics import Topic
+
+RETRY_SECONDS = 2.0
+
+logger = structlog.get_logger(__name__)
+
+
+class Membership:
+    """Membership of a role's group over a topic; tells `assign` the partitions each time they change."""
+
+    def __init__(self, context: Context, role: str, topic: Topic, assign: Callable[[frozenset[int]], None]) -> None:
+        self._context = context
+        self._role = role
+        self._topic = topic
+        self._assign = assign
+        self.trouble: str | None = "joining the group"
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Follow the group until told to stop; join again whenever it is lost."""
+        while not stop.is_set():
+            try:
+                await self._follow(stop)
+            except LogError as error:
+                self.trouble = str(error)
+                await logger.awarning("waits for the log", role=self._role, error=str(error))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+
+    async def _follow(self, stop: asyncio.Event) -> None:
+        assignment = await self._context.assignment(self._role, self._topic)
+        try:
+            await assignment.start()
+            changes = asyncio.create_task(self._tell(assignment.changes()))
+            told = asyncio.create_task(stop.wait())
+            await asyncio.wait({changes, told}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (changes, told):
+                task.cancel()
+            for answer in await asyncio.gather(changes, told, return_exceptions=True):
+                if isinstance(answer, LogError):
+                    raise answer
+        finally:
+            await assignment.close()
+
+    async def _tell(self, changes: AsyncIterator[frozenset[int]]) -> None:
+        async for partitions in changes:
+            self._assign(partitions)
+            self.trouble = None

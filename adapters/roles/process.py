@@ -1,0 +1,47 @@
+"""How does one role run as a process? Settings shown once, work until a signal, health and metrics on the side."""
+
+import asyncio
+import signal
+
+import structlog
+
+from adapters.observability.health import HealthServer
+from adapters.observability.logs import configure
+from adapters.observability.metrics import Metrics
+from adapters.roles.context import open_context
+from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, ROLES
+from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require, shown
+
+logger = structlog.get_logger(__name__)
+
+
+async def run_role(name: str, settings: Settings) -> None:
+    """Run a role until SIGTERM or SIGINT. Raises `SettingsError` before anything is begun."""
+    check(name, settings)
+    configure(level=settings.log_level, style=settings.log_format)
+    metrics = Metrics()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with open_context(settings) as context:
+        role = ROLES[name](context, metrics)
+        await logger.ainfo("starting", role=name, settings=shown(settings))
+        if name == "api":
+            await role.run(stop)
+        else:
+            async with HealthServer(settings.health_host, settings.health_port, role.troubles, metrics) as health:
+                await logger.ainfo("health", role=name, port=health.port)
+                await role.run(stop)
+        await logger.ainfo("stopped", role=name)
+
+
+def check(name: str, settings: Settings) -> None:
+    """Raise `SettingsError` naming what the role needs and does not have."""
+    require(settings, "kafka_bootstrap")
+    if name in NEEDS_DATABASE:
+        require(settings, "postgres_dsn")
+    if name in NEEDS_SECRET:
+        require(settings, "secret_key")
+        if len(settings.secret_key) < SECRET_KEY_LENGTH_MIN:
+            raise SettingsError(f"LEADCLOCK_SECRET_KEY needs at least {SECRET_KEY_LENGTH_MIN} characters")

@@ -1,0 +1,55 @@
+"""The `projector` role: keep the read schema in step with the decisions."""
+
+import asyncio
+
+from adapters.observability.metrics import Metrics
+from adapters.postgres.pool import open_pool
+from adapters.projector.postgres import PostgresStore
+from adapters.projector.projector import Projector
+from adapters.roles.assigned import Membership
+from adapters.roles.context import Context
+from schemas.topics import CONTACTS_DECISIONS
+
+METRICS_SECONDS = 1.0
+
+
+class ProjectorRole:
+    """Projects the partitions that the group assigns to this process."""
+
+    name = "projector"
+
+    def __init__(self, context: Context, metrics: Metrics) -> None:
+        self._context = context
+        self._metrics = metrics
+        self._projector: Projector | None = None
+        self._membership: Membership | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Project until told to stop."""
+        context = self._context
+        pool = await open_pool(
+            context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
+        )
+        projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
+        self._projector = projector
+        self._membership = Membership(context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found)))
+        try:
+            await asyncio.gather(self._membership.run(stop), projector.run(stop), self._count(projector, stop))
+        finally:
+            await projector.close()
+            await pool.close()
+
+    def troubles(self) -> dict[str, str]:
+        """Tell what keeps rows from being written."""
+        if self._projector is None or self._membership is None:
+            return {"projector": "starting"}
+        if self._membership.trouble is not None:
+            return {"log": self._membership.trouble}
+        health = self._projector.health
+        return {} if health.ready else {"projection": health.reason or "not ready"}
+
+    async def _count(self, projector: Projector, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            for (topic, partition), lag in projector.lag.items():
+                self._metrics.projector_lag.labels(topic, str(partition)).set(lag)
+            await asyncio.sleep(METRICS_SECONDS)

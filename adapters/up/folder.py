@@ -1,0 +1,109 @@
+"""What does the data folder hold? Everything that `up` keeps, and what other commands need to find a running one.
+
+up.json     where a running `up` can be reached, and the settings of its roles (mode 0600; gone when it is stopped)
+keys.json   the demo company's keys and tokens, and the deployment's secret key (mode 0600; kept)
+lock        held by the one `up` that uses the folder
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from adapters.http.identity import new_lead_token, new_private_key, new_public_key
+
+PRIVATE = 0o600
+DEFAULT = Path(".leadclock")
+
+
+class InUseError(Exception):
+    """Another `up` uses the folder."""
+
+
+class Keys(Struct, frozen=True, kw_only=True):
+    """What the demo company is reached with; made once per data folder."""
+
+    secret_key: str
+    public_key: str
+    private_key: str
+    offer_lead_token: str
+    quick_lead_token: str
+    five_day_lead_token: str
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """A running `up`: its process, where it answers, and the variables that give another process its settings."""
+
+    pid: int
+    api_url: str
+    started_at: int
+    environment: dict[str, str]
+    embedded: bool
+    mail_folder: str
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """The ready file (contracts.md section 1)."""
+
+    api_url: str
+    console_url: str | None
+    public_key: str
+    private_key: str
+    offer_lead_token: str
+    schedule_lead_token: str
+    kafka_bootstrap: str
+    postgres_dsn: str
+
+
+def keys_of(folder: Path) -> Keys:
+    """Return the kept keys of a data folder; make them the first time."""
+    path = folder / "keys.json"
+    if path.exists():
+        return msgspec.json.decode(path.read_bytes(), type=Keys)
+    keys = Keys(
+        secret_key=secrets.token_urlsafe(48),
+        public_key=new_public_key(),
+        private_key=new_private_key(),
+        offer_lead_token=new_lead_token(),
+        quick_lead_token=new_lead_token(),
+        five_day_lead_token=new_lead_token(),
+    )
+    write_private(path, msgspec.json.format(msgspec.json.encode(keys)))
+    return keys
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner can read; it appears whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    draft.replace(path)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the folder against a second `up`. Raises `InUseError`."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InUseError(f"another `leadclock up` uses {folder}; stop it, or give another --data-dir") from error
+        yield
+
+
+def running(folder: Path = DEFAULT) -> Running | None:
+    """Return the `up` that runs in a data folder, or None."""
+    path = folder / "up.json"
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Running)
+        os.kill(found.pid, 0)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return found

@@ -1,0 +1,299 @@
+"""How is a whole deployment started and stopped on one machine? In the order in which its parts need each other.
+
+Broker and database, topics and migrations, mail server, roles, demo company, ready file; and back again at Ctrl-C. All roles
+run in this process: that is quick to start and easy to stop. A deployment runs them apart, with the same settings.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from adapters.clock import wall_now
+from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.mailbox import Mailbox
+from adapters.local.resolution import Broker, Database, broker, database
+from adapters.observability.metrics import Metrics
+from adapters.postgres.migrate import migrate
+from adapters.roles.api import ApiRole
+from adapters.roles.context import Context, open_context, prepare
+from adapters.roles.role import Role
+from adapters.roles.table import ROLES
+from adapters.settings import Settings, to_environment
+from adapters.up.demo import Demo
+from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
+
+PARTITIONS = 4
+"""Of every topic of a laptop: enough to see that there are several, few enough to start quickly."""
+
+READY_SECONDS = 120.0
+"""The roles are ready within seconds; a machine that needs longer than this has a fault worth telling."""
+
+STOP_SECONDS = 15.0
+LOOK_SECONDS = 0.05
+
+Say = Callable[[str], None]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What `leadclock up` was asked for."""
+
+    port: int = 8080
+    data_dir: Path | None = None
+    ephemeral: bool = False
+    speed: float = 1.0
+    broker: Literal["auto", "kafka", "embedded"] = "auto"
+    ready_file: Path | None = None
+
+
+class House(Struct, frozen=True, kw_only=True):
+    """What runs, for the banner."""
+
+    options: Options
+    folder: Path
+    broker: Broker
+    database: Database
+    keys: Keys
+    settings: Settings
+    api_url: str
+    seconds: float
+
+
+class PortTakenError(Exception):
+    """The HTTP port is taken."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(f"port {port} is taken; give another one with --port (0 takes a free one)")
+
+
+class RoleEndedError(Exception):
+    """A role ended although nobody asked it to."""
+
+
+async def up(options: Options, *, default_folder: Path, say: Say, welcome: Callable[[House], None]) -> None:
+    """Run everything until SIGINT or SIGTERM. Raises what kept it from starting, or what ended it."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop.set)
+    _check_port(options.port)
+    with _folder(options, default_folder) as folder, held(folder):
+        _remove(options.ready_file, folder / "up.json")
+        try:
+            await _run(options, folder, stop, say, welcome)
+        finally:
+            _remove(options.ready_file, folder / "up.json")
+
+
+def _check_port(port: int) -> None:
+    """Raise `PortTakenError` before anything is started for nothing."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise PortTakenError(port) from error
+
+
+@contextlib.contextmanager
+def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
+    """Give the folder to work in; a fresh one that is deleted at the end where nothing is to be kept."""
+    folder = options.data_dir or default_folder
+    if not options.ephemeral:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder.resolve()
+        return
+    if options.data_dir is not None:
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="leadclock-", dir=options.data_dir) as fresh:
+        Path(fresh).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
+        yield Path(fresh).resolve()
+
+
+async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, welcome: Callable[[House], None]) -> None:
+    started = time.monotonic()
+    keys = keys_of(folder)
+    async with contextlib.AsyncExitStack() as stack:
+        say("Starting PostgreSQL and the broker …")
+        servers = await _servers(stack, options, folder)
+        say(servers.broker.sentence)
+        mailbox = Mailbox(folder / "mail")
+        await mailbox.start()
+        stack.push_async_callback(mailbox.stop)
+        settings = _settings(options, folder, servers, keys, mailbox.port)
+        log = await _embedded(stack, servers.broker, folder)
+        context = await stack.enter_async_context(open_context(settings, log))
+        await asyncio.gather(prepare(context), migrate(settings.postgres_dsn))
+        say("Starting the roles …")
+        roles = await stack.enter_async_context(_running(context))
+        await _until_ready(roles, stop, servers)
+        await _demo(context, keys)
+        house = House(
+            options=options,
+            folder=folder,
+            broker=servers.broker,
+            database=servers.database,
+            keys=keys,
+            settings=settings,
+            api_url=f"http://127.0.0.1:{roles.api_port}",
+            seconds=time.monotonic() - started,
+        )
+        _announce(house, mailbox.folder)
+        if not stop.is_set():
+            welcome(house)
+        await _until_told(roles, stop, servers)
+        say("Stopping …")
+
+
+class _Servers(Struct, frozen=True):
+    broker: Broker
+    database: Database
+
+    def check(self) -> None:
+        """Raise where one that we run has ended."""
+        self.broker.check()
+        self.database.check()
+
+
+async def _servers(stack: contextlib.AsyncExitStack, options: Options, folder: Path) -> _Servers:
+    """Start broker and database side by side; both are stopped with the stack."""
+    opened = await asyncio.gather(
+        stack.enter_async_context(broker(folder, wish=options.broker)),
+        stack.enter_async_context(database(folder, durable=not options.ephemeral)),
+    )
+    return _Servers(*opened)
+
+
+async def _embedded(stack: contextlib.AsyncExitStack, opened: Broker, folder: Path) -> EmbeddedLog | None:
+    if opened.kind != "embedded":
+        return None
+    log = EmbeddedLog(folder / "log", now=wall_now)
+    stack.push_async_callback(log.close)
+    return log
+
+
+def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys, smtp_port: int) -> Settings:
+    now = wall_now() if options.speed != 1.0 else 0
+    return Settings(
+        kafka_bootstrap=servers.broker.bootstrap,
+        partitions=PARTITIONS,
+        postgres_dsn=servers.database.dsn,
+        secret_key=keys.secret_key,
+        state_dir=str(folder / "state"),
+        http_port=options.port,
+        rate_limits="call_starts",
+        smtp_port=smtp_port,
+        smtp_starttls=False,
+        webhook_private_networks=("127.0.0.0/8",),  # a newcomer's first webhook goes to their own machine
+        clock_wall_at=now,
+        clock_domain_at=now,
+        clock_speed=options.speed,
+    )
+
+
+class _Roles:
+    """All roles in tasks of this process."""
+
+    def __init__(self, context: Context) -> None:
+        self.api = ApiRole(context, Metrics())
+        self.roles: list[Role] = [build(context, Metrics()) for name, build in ROLES.items() if name != self.api.name]
+        self.roles.append(self.api)
+        self.stop = asyncio.Event()
+        self.tasks = {role.name: asyncio.create_task(role.run(self.stop), name=role.name) for role in self.roles}
+
+    @property
+    def api_port(self) -> int:
+        """The port that the API really listens on."""
+        return self.api.port
+
+    def troubles(self) -> dict[str, str]:
+        """Return what keeps which role from being ready."""
+        return {f"{role.name}: {what}": why for role in self.roles for what, why in role.troubles().items()}
+
+    def check(self) -> None:
+        """Raise where a role has ended."""
+        for name, task in self.tasks.items():
+            if task.done():
+                error = None if task.cancelled() else task.exception()
+                raise RoleEndedError(f"the {name} role ended: {error}") from error
+
+
+@contextlib.asynccontextmanager
+async def _running(context: Context) -> AsyncIterator[_Roles]:
+    roles = _Roles(context)
+    try:
+        yield roles
+    finally:
+        roles.stop.set()
+        _, late = await asyncio.wait(roles.tasks.values(), timeout=STOP_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*roles.tasks.values(), return_exceptions=True)
+
+
+async def _until_ready(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while (troubles := roles.troubles()) and not stop.is_set():
+        roles.check()
+        servers.check()
+        if time.monotonic() > deadline:
+            raise RoleEndedError(f"not ready within {READY_SECONDS:.0f} s: {troubles}")
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
+    """Wait for the signal; fail as soon as something that was started has ended."""
+    while not stop.is_set():
+        roles.check()
+        servers.check()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), 1.0)
+
+
+async def _demo(context: Context, keys: Keys) -> None:
+    appender = await context.log.appender()
+    try:
+        await Demo(context.log, context.names, context.rules, appender, context.clock).make(keys)
+    finally:
+        await appender.close()
+
+
+def _announce(house: House, mail_folder: Path) -> None:
+    """Tell other commands and waiting scripts that everything answers."""
+    running = Running(
+        pid=os.getpid(),
+        api_url=house.api_url,
+        started_at=wall_now(),
+        environment=to_environment(house.settings),
+        embedded=house.broker.kind == "embedded",
+        mail_folder=str(mail_folder),
+    )
+    write_private(house.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))
+    if house.options.ready_file is None:
+        return
+    ready = Ready(
+        api_url=house.api_url,
+        console_url=None,
+        public_key=house.keys.public_key,
+        private_key=house.keys.private_key,
+        offer_lead_token=house.keys.offer_lead_token,
+        schedule_lead_token=house.keys.quick_lead_token,
+        kafka_bootstrap=house.broker.bootstrap,
+        postgres_dsn=house.database.dsn,
+    )
+    write_private(house.options.ready_file, msgspec.json.encode(ready))
+
+
+def _remove(*files: Path | None) -> None:
+    for file in files:
+        if file is not None:
+            file.unlink(missing_ok=True)
