@@ -14,7 +14,7 @@ TOP_LEVEL = ("adapters", "engine", "schemas")
 
 # Written in pieces, so that this file does not hold what it looks for.
 REGISTRIES = ("pypi." + "org", "pythonhosted." + "org", "repo.maven." + "apache", "repo1." + "maven", "registry.npm" + "js")
-MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/opt/" + "wheels", ".py" + "env/")
+MACHINE_PATHS = ("/wo" + "rk/main", "/wo" + "rk/shared", "/ro" + "ot/", "/opt/" + "wheels", ".py" + "env/")
 
 MODULES = sorted(
     path
