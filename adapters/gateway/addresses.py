@@ -58,5 +58,5 @@ async def resolve(host: str, port: int, allowed: Sequence[Network] = ()) -> Addr
         if is_allowed(address, allowed):
             return address
     raise ForbiddenAddressError(
-        f"{host} is not on the public internet; an operator can allow its network by LEADCLOCK_WEBHOOK_NETWORKS"
+        f"{host} is not on the public internet; an operator can allow its network by LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS"
     )

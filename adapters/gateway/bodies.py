@@ -11,7 +11,7 @@ JSON_TYPE = "application/json"
 
 
 def body_of(webhook: OutgoingWebhook, payload: dict[str, Any]) -> bytes:
-    """Return the bytes to post. In a JSON body the values of tokens are escaped, so that a quote in a name breaks nothing."""
+    """Return the bytes to post. In a JSON body, values are escaped: a quote in a name breaks nothing."""
     if webhook.body_template is None:
         return to_json(payload)
     is_json = "json" in content_type(webhook)

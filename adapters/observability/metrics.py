@@ -1,4 +1,6 @@
-"""What is counted? Every series of every role in one table; a process makes one `Metrics` and hands it down.
+"""What is counted? The series of every role in one table; a process makes one `Metrics` and hands it down.
+
+The HTTP interface adds its own to the same registry (adapters/http/watch.py).
 
 Labels take few values (kinds, verdicts, routes, partitions), never an id, a number or an address.
 """
@@ -11,8 +13,6 @@ COMMIT_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 
 
 LATENESS_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
 """From "at once" to a day: after an outage, late is measured in hours."""
-
-HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 RESTORE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
@@ -57,8 +57,6 @@ class Metrics:
     def _reads(self) -> None:
         self.projector_lag = self._gauge("projector_lag_records", "Decisions not yet projected", "topic", "partition")
         self.projected = self._counter("projected_rows", "Rows written to the read schema", "table")
-        self.http_requests = self._counter("http_requests", "HTTP requests answered", "method", "route", "status")
-        self.http_seconds = self._histogram("http_seconds", "Time to answer", HTTP_SECONDS, "method", "route")
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(f"leadclock_{name}", meaning, labels, registry=self.registry)

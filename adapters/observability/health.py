@@ -1,0 +1,114 @@
+"""How does an orchestrator ask a role how it is? Four pages on a port of its own: `/livez /readyz /startupz /metrics`.
+
+`livez`     the event loop answers; whether the broker or the database does is no reason to restart us.
+`startupz`  the role was ready once.
+`readyz`    nothing stands in the way now; otherwise 503 and what it is.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+import h11
+import msgspec
+
+from adapters.observability.metrics import CONTENT_TYPE, Metrics
+
+Troubles = Callable[[], Mapping[str, str]]
+
+CONNECTIONS_MAX = 32
+"""One orchestrator and a few scrapers; whoever comes on top is turned away."""
+
+REQUEST_SECONDS_MAX = 5.0
+HEAD_BYTES_MAX = 8_192
+READ_BYTES = 4_096
+
+Answer = tuple[HTTPStatus, str, bytes]
+
+
+class HealthServer:
+    """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence."""
+
+    def __init__(self, troubles: Troubles, metrics: Metrics) -> None:
+        self._troubles = troubles
+        self._metrics = metrics
+        self._server: asyncio.Server | None = None
+        self._was_ready = False
+        self._open = 0
+        self.port = 0
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listen; `port` 0 takes a free one, and `self.port` says which. Raises `OSError` where it is taken."""
+        self._server = await asyncio.start_server(self._serve, host, port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def answer(self, method: str, path: str) -> Answer:
+        """Return status, content type and body of a page."""
+        if method not in {"GET", "HEAD"}:
+            return _json(HTTPStatus.METHOD_NOT_ALLOWED, {"detail": "only GET and HEAD"})
+        problems = dict(self._troubles())
+        self._was_ready = self._was_ready or not problems
+        match path:
+            case "/livez":
+                return _json(HTTPStatus.OK, {"live": True})
+            case "/readyz":
+                return _json(_status(not problems), {"ready": not problems, "problems": problems})
+            case "/startupz":
+                return _json(_status(self._was_ready), {"started": self._was_ready})
+            case "/metrics":
+                return HTTPStatus.OK, CONTENT_TYPE, self._metrics.text()
+            case _:
+                return _json(HTTPStatus.NOT_FOUND, {"detail": "/livez /readyz /startupz /metrics"})
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            if self._open <= CONNECTIONS_MAX:
+                async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                    await self._exchange(reader, writer)
+        except (OSError, TimeoutError, h11.ProtocolError):
+            pass  # the asker is gone, or speaks no HTTP
+        finally:
+            self._open -= 1
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
+        request = await _request(connection, reader)
+        if request is None:
+            return
+        path = request.target.decode("ascii", "replace").partition("?")[0]
+        status, content_type, body = self.answer(request.method.decode(), path)
+        headers = [("content-type", content_type), ("content-length", str(len(body))), ("connection", "close")]
+        writer.write(connection.send(h11.Response(status_code=status, headers=headers)) or b"")
+        if request.method != b"HEAD":
+            writer.write(connection.send(h11.Data(data=body)) or b"")
+        await writer.drain()
+
+
+async def _request(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
+    """Return the head of the first request, or None where the asker leaves before it is whole."""
+    while True:
+        event = connection.next_event()
+        if isinstance(event, h11.Request):
+            return event
+        if event is not h11.NEED_DATA:
+            return None
+        connection.receive_data(await reader.read(READ_BYTES))
+
+
+def _status(is_fine: bool) -> HTTPStatus:
+    return HTTPStatus.OK if is_fine else HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _json(status: HTTPStatus, body: Mapping[str, object]) -> Answer:
+    return status, "application/json", msgspec.json.encode(body)

@@ -1,0 +1,115 @@
+"""How does a process write its log? One line per event: JSON for machines, aligned text for people at a terminal.
+
+Both structlog and the standard library's loggers (aiokafka, asyncpg, granian) go the same way. Telephone numbers, e-mail
+addresses and secrets are taken out of every line, exceptions included, unless somebody turns that off for a while.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+Format = Literal["auto", "json", "console"]
+
+DEPTH_MAX = 6
+"""Values nested deeper than this are not looked into and not shown."""
+
+_SECRET_KEY = re.compile(
+    r"password|passwd|secret|token|authorization|private_key|api_key|cookie|signature|dsn", re.IGNORECASE
+)
+_CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
+_SIGNING_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
+_EMAIL = re.compile(r"[\w.+%-]+@(?=[\w-]+(?:\.[\w-]+)+)")
+_NUMBER = re.compile(
+    r"\+\d{5,13}(?=\d\d(?!\d))"  # E.164, wherever it stands
+    r"|(?<![\w.:-])1?[2-9]\d{7}(?=\d\d(?![\w.:-]))"  # a bare North American number
+    r"|\(?(?<!\d)[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{2}(?=\d\d(?!\d))"  # the same as people write it
+)
+_QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")
+"""Libraries whose `info` says nothing that ours does not say better."""
+
+
+def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool = True, stream: TextIO | None = None) -> None:
+    """Set up both kinds of loggers for this process. `auto` is console at a terminal and JSON elsewhere."""
+    out = stream or sys.stdout
+    is_console = form == "console" or (form == "auto" and out.isatty())
+    last: list[Processor] = [structlog.processors.format_exc_info]
+    last += [redacted] if redact else []
+    last += [_console(out) if is_console else _json]
+    first = _first()
+    structlog.configure(
+        processors=[*first, *last],
+        wrapper_class=structlog.make_filtering_bound_logger(_number_of(level)),
+        logger_factory=structlog.WriteLoggerFactory(out),
+        cache_logger_on_first_use=False,  # a test, or `up`, may configure again
+    )
+    _take_over_standard_loggers(out, level, first, last)
+
+
+def redacted(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Take numbers, addresses and secrets out of an event: the last two digits and the domain stay, to tell them apart."""
+    return {key: _of(key, value, 1) for key, value in event.items()}
+
+
+def clean(text: str) -> str:
+    """Return a text without telephone numbers, e-mail names and credentials."""
+    text = _CREDENTIALS.sub("***@", text)
+    text = _SIGNING_SECRET.sub("whsec_***", text)
+    text = _EMAIL.sub("***@", text)
+    return _NUMBER.sub("***", text)
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth > DEPTH_MAX:
+        return "..."
+    if isinstance(value, Mapping):
+        return {str(key): _of(str(key), inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_clean(inner, depth + 1) for inner in value]
+    return clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
+
+
+def _of(key: str, value: Any, depth: int) -> Any:
+    return "***" if value and _SECRET_KEY.search(key) else _clean(value, depth)
+
+
+def _first() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+
+
+def _console(out: TextIO) -> Processor:
+    return structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback)
+
+
+def _json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    return msgspec.json.encode(event, enc_hook=str).decode()
+
+
+def _take_over_standard_loggers(out: TextIO, level: str, first: list[Processor], last: list[Processor]) -> None:
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*first, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder()],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+    )
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(_number_of(level))
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, _number_of(level)))
+
+
+def _number_of(level: str) -> int:
+    return logging.getLevelNamesMapping()[level.upper()]
