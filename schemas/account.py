@@ -1,4 +1,7 @@
-"""What is remembered about a company beside its records? Who holds a slot of a limited resource, and who waits for one."""
+"""What is remembered about a company beside its records? Slots and who waits for them, values taken, references, requests.
+
+Each lives under a key of its own, small enough that a change of one thing rewrites little, however much there is.
+"""
 
 from msgspec import Struct
 
@@ -6,36 +9,66 @@ from schemas.instant import Instant
 from schemas.wire import Entity
 
 
-class Claim(Struct, array_like=True, frozen=True):
-    """A contact's request for a slot; ordered as it is declared (class, priority, due, arrival)."""
+class Claim(Entity, kw_only=True):
+    """A contact's slot, held since `granted_at`, or its request for one while that is None."""
+
+    company_id: int
+    request_id: str
+    contact_key: str
+    lead_id: int
+    resource: str
+    buyer_group_id: int | None = None
+    buyer_id: int | None = None
+    requested_at: Instant
+    granted_at: Instant | None = None
+
+
+class Waiting(Struct, array_like=True, frozen=True, order=True):
+    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival."""
 
     urgency_class: int
     priority: float
     due_at: Instant
     arrival: int
     request_id: str
-    contact_key: str
-    lead_id: int
-    buyer_id: int | None = None
 
 
 class Slots(Entity, kw_only=True):
-    """The slots of one resource (`buyer_group/7`, `buyers/3+4`): who holds one and who waits, most urgent first."""
+    """One resource: how many of its slots are held, and who waits, most urgent first.
+
+    `buyer_group/7` and `buyers/3+4` are asked for; `buyer/3` only counts what one buyer has in use through all of them,
+    and names in `wanted_by` the resources whose queue may go on when that buyer is free (those name it in `wants`).
+    """
 
     resource: str
     company_id: int
     version: int = 0
+    in_use: int = 0
     arrivals: int = 0
-    held: tuple[Claim, ...] = ()
-    waiting: tuple[Claim, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    wanted_by: tuple[str, ...] = ()
+    wants: tuple[int, ...] = ()
+    buyer_group_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
 
 
-class Tokens(Entity, kw_only=True):
-    """Which values are taken, so that none is given twice: lead tokens, public keys (`kind` -> value -> record id).
-
-    `seen` remembers the ids of requests for 24 h (hash -> instant), as a contact's head does.
-    """
+class Taken(Entity, kw_only=True):
+    """A value that one record of a company has and no other may have."""
 
     company_id: int
-    taken: dict[str, dict[str, int]] = {}
-    seen: dict[str, Instant] = {}
+    record_type: str
+    record_id: int
+
+
+class Referrers(Entity, kw_only=True):
+    """The live records that refer to one, as `type/id`: it cannot be deleted before them."""
+
+    company_id: int
+    by: tuple[str, ...] = ()
+
+
+class Seen(Entity, kw_only=True):
+    """The requests of 24 h whose hash begins alike (hash -> instant), as a contact's head remembers its own."""
+
+    company_id: int
+    ids: dict[str, Instant] = {}

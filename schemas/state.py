@@ -1,6 +1,6 @@
 """Under which key does a value of state live? The key says the type; keys starting with `__` are the runner's own."""
 
-from schemas.account import Slots, Tokens
+from schemas.account import Claim, Referrers, Seen, Slots, Taken
 from schemas.contact import Call, Head, Lead, Relay
 from schemas.instant import Instant
 from schemas.records import Record
@@ -8,6 +8,9 @@ from schemas.wire import Entity
 
 POSITION_KEY = "__position__"
 OUTBOX_PREFIX = "__outbox__/"
+
+SEEN_PREFIX = 3
+"""Hex digits: 4,096 buckets a company, so that one holds few of a day's requests and old ones leave with the next."""
 
 
 class Stream(Entity, kw_only=True):
@@ -24,7 +27,10 @@ ENTITIES: dict[str, type[Entity]] = {
     "relay": Relay,
     "record": Record,
     "slots": Slots,
-    "tokens": Tokens,
+    "claim": Claim,
+    "taken": Taken,
+    "referrers": Referrers,
+    "seen": Seen,
     "stream": Stream,
 }
 
@@ -59,9 +65,24 @@ def slots_key(company_id: int, resource: str) -> str:
     return f"slots/{company_id}/{resource}"
 
 
-def tokens_key(company_id: int) -> str:
-    """Return the key of the values that a company has taken."""
-    return f"tokens/{company_id}"
+def claim_key(company_id: int, request_id: str) -> str:
+    """Return the key of a contact's slot or request for one."""
+    return f"claim/{company_id}/{request_id}"
+
+
+def taken_key(company_id: int, kind: str, value: str) -> str:
+    """Return the key of a value that no two records of a company may have."""
+    return f"taken/{company_id}/{kind}/{value}"
+
+
+def referrers_key(record_type: str, record_id: int) -> str:
+    """Return the key of what refers to an account record."""
+    return f"referrers/{record_type}/{record_id}"
+
+
+def seen_key(company_id: int, request_hash: str) -> str:
+    """Return the key of the requests of a company whose hash begins like this one."""
+    return f"seen/{company_id}/{request_hash[:SEEN_PREFIX]}"
 
 
 def stream_key(stream: str) -> str:

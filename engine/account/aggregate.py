@@ -1,0 +1,86 @@
+"""What is decided for one company? Changes of its records, and who gets a slot of what is limited."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from engine.account.changes import change_record
+from engine.account.slots import follow_change, release_slot, request_slot
+from engine.partition.aggregate import Timer
+from engine.partition.draft import Draft, RepeatedError
+from schemas.account import Seen
+from schemas.envelope import Envelope
+from schemas.instant import DAY, Instant
+from schemas.requests import ACCOUNT_REQUESTS, AccountRequest, RecordChangeRequested, SlotReleased, SlotRequested
+from schemas.state import seen_key
+from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, Topic
+from schemas.wire import Entity, Message
+
+SEEN_FOR = DAY
+"""How long the id of a request is remembered (design.md section 4)."""
+
+
+class AccountAggregate:
+    """The rules of the account partitions; it keeps `engine.partition.aggregate.Aggregate`."""
+
+    @property
+    def requests_topic(self) -> Topic:
+        """Where its inputs come from."""
+        return ACCOUNTS_REQUESTS
+
+    @property
+    def decisions_topic(self) -> Topic:
+        """Where its decisions go."""
+        return ACCOUNTS_DECISIONS
+
+    @property
+    def state_topic(self) -> Topic:
+        """Its changelog."""
+        return ACCOUNTS_STATE
+
+    @property
+    def request_types(self) -> Mapping[str, type[Message]]:
+        """The struct of each `ce_type` that it understands."""
+        return ACCOUNT_REQUESTS
+
+    def key_of(self, request: Message) -> str:
+        """Return the record key that a request must have come under: its company."""
+        assert isinstance(request, AccountRequest)  # noqa: S101 - the runner decodes nothing else
+        return str(request.company_id)
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        """Decide a request. Raises `RefusedError` or `RepeatedError`."""
+        match request:
+            case RecordChangeRequested():
+                self._change(draft, request, envelope)
+            case SlotRequested():
+                request_slot(draft, request)
+            case SlotReleased():
+                release_slot(draft, request)
+            case _:
+                raise TypeError(f"{type(request).__name__} is not asked of an account")
+
+    def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
+        """Nothing of an account waits for a time."""
+        raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
+
+    def timer(self, key: str, entity: Entity) -> Timer | None:
+        """Return None: only contacts wait for a time."""
+        del key, entity
+        return None
+
+    def _change(self, draft: Draft, request: RecordChangeRequested, envelope: Envelope) -> None:
+        if envelope.stream is None:  # numbered streams are kept from repeating by their numbers
+            _refuse_repeat(draft, request.company_id, envelope)
+        record = change_record(draft, request)
+        follow_change(draft, record)
+
+
+def _refuse_repeat(draft: Draft, company_id: int, envelope: Envelope) -> None:
+    mark = blake2b(f"{envelope.source}\0{envelope.id}".encode(), digest_size=12).hexdigest()
+    key = seen_key(company_id, mark)
+    seen = draft.get(key, Seen) or Seen(company_id=company_id)
+    if seen.ids.get(mark, -SEEN_FOR) > draft.now - SEEN_FOR:
+        raise RepeatedError
+    seen.ids = {known: at for known, at in seen.ids.items() if at > draft.now - SEEN_FOR}
+    seen.ids[mark] = draft.now
+    draft.put(key, seen)

@@ -1,0 +1,161 @@
+"""Which fields does a record of each type have, and which of them may be asked for?
+
+The fields given are laid over those that stand; every bad one is told at once, unknown ones are refused, so that a
+misspelt name is not silently without effect.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+from msgspec.structs import fields as fields_of
+
+from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
+from engine.account.plans import Errors, Exists, check_steps, read_steps, read_windows
+from engine.account.values import PARSERS, number_or_sip
+from engine.partition.draft import RefusedError
+from engine.submission.fields import FieldError, is_blank
+from schemas.instant import Instant
+from schemas.records import RECORD_BODIES, Body, BuyerGroup, Schedule
+
+FIELDS_SHOWN_MAX = 50
+"""Fields named in one answer."""
+
+_PLAN_FIELDS = frozenset({"steps", "end_steps", "windows"})
+
+# Written by the account itself, or only ever read one way.
+_NOT_GIVEN: dict[str, frozenset[str]] = {
+    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
+}
+_FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}
+_EXTRA: dict[str, frozenset[str]] = {"company": frozenset({"id"}), "buyer_group": GROUP_INPUTS}
+_PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
+
+
+class Change(Struct):
+    """A body as it would be, the faults found on the way, and facts that follow from it."""
+
+    body: Body
+    facts: tuple[str, ...] = ()
+
+
+def read_body(
+    record_type: str,
+    given: Mapping[str, Any],
+    current: Body | None,
+    *,
+    now: Instant,
+    exists: Exists | None,
+    buyer_named: Named = nobody,
+) -> Change:
+    """Return the body after the change.
+
+    `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
+    gives the id of a buyer by `user_buyer_id`. Raises `RefusedError` (`validation_failed`, or `invalid_schedule` where
+    only steps and windows are at fault) with every bad field.
+    """
+    errors: Errors = {}
+    kind = RECORD_BODIES[record_type]
+    values = _read_fields(record_type, given, current, errors)
+    if isinstance(current, Schedule) or kind is Schedule:
+        _read_plan(given, values, errors, exists)
+    _check_required(kind, values, errors)
+    facts: tuple[str, ...] = ()
+    if kind is BuyerGroup:
+        facts = change_group(given, values, current, errors, now=now, exists=exists, buyer_named=buyer_named)
+    if exists is not None:
+        _check_references(values, given, errors, exists)
+    _refuse(errors)
+    return Change(kind(**values), facts)
+
+
+def read_schedule(given: Mapping[str, Any]) -> Schedule:
+    """Return a schedule that nobody publishes, for a preview: references are not looked up, name and token not needed.
+
+    Raises `RefusedError` as `read_body`.
+    """
+    body = read_body(
+        "schedule", {"name": "preview", "lead_token": "preview-preview-"} | dict(given), None, now=0, exists=None
+    )
+    assert isinstance(body.body, Schedule)  # noqa: S101 - the type was just named
+    return body.body
+
+
+def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | None, errors: Errors) -> dict[str, Any]:
+    kind = RECORD_BODIES[record_type]
+    known = {field.name: field for field in fields_of(kind) if field.name not in _NOT_GIVEN.get(record_type, ())}
+    values: dict[str, Any] = {} if current is None else asdict(current)
+    for name, value in given.items():
+        if name in _EXTRA.get(record_type, ()) or (name in _PLAN_FIELDS and kind is Schedule):
+            continue
+        if name not in known:
+            errors.setdefault(name[:100], []).append(f"is no field of a {record_type.replace('_', ' ')}; {_listed(known)}")
+        elif is_blank(value) and not known[name].required:
+            values.pop(name, None)  # emptied: its default stands again
+        else:
+            _read_field(record_type, name, value, values, errors)
+    if current is not None:
+        for name in _FIXED.get(record_type, frozenset()):
+            if values.get(name) != getattr(current, name):
+                errors.setdefault(name, []).append("cannot be changed; create another record")
+    return values
+
+
+def _read_field(record_type: str, name: str, value: Any, values: dict[str, Any], errors: Errors) -> None:
+    parse = _PARSERS.get((record_type, name)) or PARSERS[name]
+    try:
+        values[name] = parse(value)
+    except FieldError as error:
+        errors.setdefault(name, []).append(str(error))
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    return f"those are {', '.join(known)}"
+
+
+def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors) -> None:
+    for field in fields_of(kind):
+        if field.required and field.name not in values and field.name not in errors:
+            sentence = "must be given: make one at random, 16 to 64 letters, digits, _ or -"
+            errors[field.name] = [sentence if field.name == "lead_token" else "must be given"]
+
+
+def _read_plan(given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None) -> None:
+    """Read and check the plan where it was given; what it refers to cannot be deleted while it does."""
+    lists = {
+        field: read_steps(given[field], field, errors) if field in given else values.get(field, ())
+        for field in ("steps", "end_steps")
+    }
+    if lists.keys() & given.keys():
+        check_steps(lists["steps"], lists["end_steps"], errors, exists)
+    values |= lists
+    if "windows" in given:
+        values["windows"] = read_windows(given["windows"], errors)
+
+
+_LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group"}
+
+
+def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
+    """Check what the given fields name; what stood before was checked then, and cannot have been deleted since."""
+    offer_id = values.get("offer_id")
+    if "offer_id" in given and offer_id is not None and not exists("offer", offer_id):
+        errors.setdefault("offer_id", []).append(f"{offer_id} is no offer of this company")
+    for field, record_type in _LIST_REFERENCES.items():
+        if field in given:
+            missing = [record_id for record_id in values.get(field, ()) if not exists(record_type, record_id)]
+            errors_of = [f"{record_id} is no {record_type.replace('_', ' ')} of this company" for record_id in missing]
+            if errors_of:
+                errors.setdefault(field, []).extend(errors_of)
+
+
+def _refuse(errors: Errors) -> None:
+    if not errors:
+        return
+    shown = dict(list(errors.items())[:FIELDS_SHOWN_MAX])
+    planned = all(name.partition("[")[0].partition(".")[0] in _PLAN_FIELDS for name in errors)
+    code = "invalid_schedule" if planned else "validation_failed"
+    first = ", ".join(list(shown)[:5])
+    more = f" and {len(errors) - 5} more" if len(errors) > 5 else ""  # noqa: PLR2004
+    raise RefusedError(code, f"Mend {first}{more} and send it again; nothing was changed.", shown)

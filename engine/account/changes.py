@@ -1,0 +1,144 @@
+"""How does a record come about, change and go? Each change is a new version; what is deleted keeps its last body."""
+
+from engine.account.bodies import read_body
+from engine.account.references import buyer_named, live, refer, refuse_in_use, take
+from engine.identity import uuid_of
+from engine.partition.draft import Draft, RefusedError
+from engine.submission.fields import FieldError, parse_id
+from schemas.decisions import Answer
+from schemas.records import RECORD_BODIES, Body, Record, body_of, plain
+from schemas.requests import RecordChangeRequested
+from schemas.state import record_key
+
+CREATED, DONE = 201, 200
+
+
+def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
+    """Carry out a change, answer it, and return the record as it now is. Raises `RefusedError`."""
+    if request.type not in RECORD_BODIES:
+        raise RefusedError(
+            "validation_failed", f"The record types are {', '.join(RECORD_BODIES)}.", {"type": ["is not known"]}
+        )
+    if request.type != "company":
+        _require_company(draft, request.company_id)
+    if request.operation == "create":
+        return _create(draft, request)
+    record = _known(draft, request)
+    return _update(draft, request, record) if request.operation == "update" else _delete(draft, record)
+
+
+def _create(draft: Draft, request: RecordChangeRequested) -> Record:
+    record = Record(
+        type=request.type,
+        id=0,
+        uuid="",
+        company_id=request.company_id,
+        version=1,
+        created_at=draft.now,
+        updated_at=draft.now,
+        user_updated_at=draft.now,
+        body={},
+    )
+    body = _read(draft, request, record, None)
+    record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
+    record.uuid = uuid_of(record.type, record.id)
+    _keep(draft, record, None, body)
+    _answer(draft, record, CREATED, "created")
+    return record
+
+
+def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Record:
+    if request.type == "company":
+        _check_company_id(request)
+    before = body_of(record)
+    body = _read(draft, request, record, before)
+    if body == before:  # nothing to tell the schedulers, and no version that leads would be pinned to
+        draft.answer = _answered(record, DONE)
+        return record
+    record.version += 1
+    record.updated_at = record.user_updated_at = draft.now
+    _keep(draft, record, before, body)
+    _answer(draft, record, DONE, "updated")
+    return record
+
+
+def _delete(draft: Draft, record: Record) -> Record:
+    refuse_in_use(draft, record)
+    record.version += 1
+    record.updated_at = record.user_updated_at = record.deleted_at = draft.now
+    body = body_of(record)
+    take(draft, record, body, None)
+    refer(draft, record, body, None)
+    draft.put(record_key(record.type, record.id), record)
+    _answer(draft, record, DONE, "deleted")
+    return record
+
+
+def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: Body | None) -> Body:
+    company_id = record.company_id
+    change = read_body(
+        record.type,
+        request.fields,
+        before,
+        now=draft.now,
+        exists=lambda record_type, record_id: live(draft, company_id, record_type, record_id) is not None,
+        buyer_named=lambda user_buyer_id: buyer_named(draft, company_id, user_buyer_id),
+    )
+    for fact in change.facts:
+        draft.fact(fact, record_type=record.type, record_id=record.id)
+    return change.body
+
+
+def _keep(draft: Draft, record: Record, before: Body | None, body: Body) -> None:
+    take(draft, record, before, body)
+    refer(draft, record, before, body)
+    record.body = plain(body)
+    draft.put(record_key(record.type, record.id), record)
+
+
+def _new_company(draft: Draft, request: RecordChangeRequested) -> int:
+    """Return the id of a new company: the one that the request is keyed by, since it says where the company lives."""
+    company_id = request.company_id
+    _check_company_id(request)
+    if draft.get(record_key("company", company_id), Record) is not None:
+        raise RefusedError("duplicate_value", f"There is a company {company_id}; choose another id.", {"id": ["is taken"]})
+    return company_id
+
+
+def _check_company_id(request: RecordChangeRequested) -> None:
+    detail = "A company is created under its own id, which its creator chooses."
+    try:
+        company_id = parse_id(request.fields.get("id", request.company_id))
+    except FieldError as error:
+        raise RefusedError("validation_failed", detail, {"id": [str(error)]}) from None
+    if company_id != request.company_id:
+        sentence = f"must be {request.company_id}, the company that the request is sent to"
+        raise RefusedError("validation_failed", detail, {"id": [sentence]})
+
+
+def _require_company(draft: Draft, company_id: int) -> None:
+    record = draft.get(record_key("company", company_id), Record)
+    if record is None:
+        raise RefusedError("not_found", f"There is no company {company_id}; create it first.")
+    if record.deleted_at is not None:
+        raise RefusedError("deleted", f"Company {company_id} was deleted; its records can be read, not changed.")
+
+
+def _known(draft: Draft, request: RecordChangeRequested) -> Record:
+    record = None if request.id is None else draft.get(record_key(request.type, request.id), Record)
+    # Another company's record is as unknown as one that nobody has.
+    if record is None or record.company_id != request.company_id:
+        raise RefusedError("not_found", f"There is no {request.type.replace('_', ' ')} {request.id}.")
+    if record.deleted_at is not None:
+        raise RefusedError("deleted", f"The {request.type.replace('_', ' ')} {request.id} was deleted.")
+    return record
+
+
+def _answer(draft: Draft, record: Record, status: int, what: str) -> None:
+    draft.fact(f"record.{what}", record_type=record.type, record_id=record.id, version=record.version)
+    draft.answer = _answered(record, status)
+
+
+def _answered(record: Record, status: int) -> Answer:
+    extra = {"uuid": record.uuid, "version": record.version}
+    return Answer(status=status, record_type=record.type, record_id=record.id, extra=extra)

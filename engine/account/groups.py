@@ -1,0 +1,114 @@
+"""What may be asked of a buyer group beyond its plain fields? Buyers added and removed, caps by name, pausing.
+
+Adding and removing commute and may be repeated, so that callers who do both at once need not know of each other.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from engine.account.plans import Errors, Exists
+from engine.account.values import REFERENCES_MAX, ids, texts
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_decimal
+from schemas.instant import Instant
+from schemas.records import Body, BuyerGroup
+
+METRICS = ("attempt", "buyer_conversion", "connection", "earned_revenue", "revenue")
+PERIODS = ("hourly", "daily", "monthly", "total")
+
+CAPS: dict[str, str] = {f"{metric}_{period}_limit": f"{metric}_{period}" for metric in METRICS for period in PERIODS}
+"""Name in the interface -> name in `BuyerGroup.caps`."""
+
+GROUP_INPUTS: frozenset[str] = frozenset(
+    {*CAPS, "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids", "reset_total_caps"}
+)
+"""Fields that are asked for and not kept as such."""
+
+Named = Callable[[str], int | None]
+"""Gives the id of a live buyer of this company by its `user_buyer_id`."""
+
+
+def nobody(_: str) -> int | None:
+    """Know no buyer at all, where references are not looked up."""
+    return None
+
+
+def change_group(
+    given: Mapping[str, Any],
+    values: dict[str, Any],
+    current: Body | None,
+    errors: Errors,
+    *,
+    now: Instant,
+    exists: Exists | None,
+    buyer_named: Named,
+) -> tuple[str, ...]:
+    """Lay what was asked for over the values of a group and return the facts that follow; faults go to the errors."""
+    values["caps"] = _caps(given, values.get("caps", {}), errors)
+    values["buyer_ids"] = _buyers(given, values.get("buyer_ids", ()), errors, buyer_named)
+    if exists is not None:
+        _check_buyers(given, errors, exists)
+    if len(values["buyer_ids"]) > REFERENCES_MAX:
+        errors.setdefault("buyer_ids", []).append(f"must have at most {REFERENCES_MAX} entries")
+    was_paused = isinstance(current, BuyerGroup) and current.paused
+    if values.get("paused", False) != was_paused:
+        values["unpaused_at" if was_paused else "paused_at"] = now
+    return ("buyer_group.total_caps_reset",) if _asked_to_reset(given, errors) else ()
+
+
+def _caps(given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -> dict[str, float]:
+    changed = dict(caps)
+    for name, cap in CAPS.items():
+        if name not in given:
+            continue
+        if is_blank(given[name]):
+            changed.pop(cap, None)  # no cap; 0 would be closed
+            continue
+        try:
+            changed[cap] = parse_decimal(given[name], least=0)
+        except FieldError as error:
+            errors.setdefault(name, []).append(str(error))
+    return {cap: changed[cap] for cap in CAPS.values() if cap in changed}
+
+
+def _buyers(given: Mapping[str, Any], buyer_ids: Iterable[int], errors: Errors, named: Named) -> tuple[int, ...]:
+    added = (*_ids(given, "add_buyer_ids", errors), *_named(given, "add_user_buyer_ids", errors, named))
+    removed = {*_ids(given, "remove_buyer_ids", errors), *_named(given, "remove_user_buyer_ids", errors, named)}
+    return tuple(buyer_id for buyer_id in dict.fromkeys((*buyer_ids, *added)) if buyer_id not in removed)
+
+
+def _check_buyers(given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
+    for field in ("add_buyer_ids", "remove_buyer_ids"):
+        for buyer_id in _ids(given, field, {}):
+            if not exists("buyer", buyer_id):
+                errors.setdefault(field, []).append(f"{buyer_id} is no buyer of this company")
+
+
+def _ids(given: Mapping[str, Any], field: str, errors: Errors) -> tuple[int, ...]:
+    try:
+        return ids(given.get(field))
+    except FieldError as error:
+        errors.setdefault(field, []).append(str(error))
+        return ()
+
+
+def _named(given: Mapping[str, Any], field: str, errors: Errors, named: Named) -> tuple[int, ...]:
+    try:
+        names = texts(given.get(field))
+    except FieldError as error:
+        errors.setdefault(field, []).append(str(error))
+        return ()
+    found = {name: named(name) for name in names}
+    for name, buyer_id in found.items():
+        if buyer_id is None:
+            errors.setdefault(field, []).append(f"no buyer has the user_buyer_id {name!r}")
+    return tuple(buyer_id for buyer_id in found.values() if buyer_id is not None)
+
+
+def _asked_to_reset(given: Mapping[str, Any], errors: Errors) -> bool:
+    if is_blank(given.get("reset_total_caps")):
+        return False
+    try:
+        return parse_boolean(given["reset_total_caps"])
+    except FieldError as error:
+        errors.setdefault("reset_total_caps", []).append(str(error))
+        return False

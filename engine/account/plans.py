@@ -1,0 +1,203 @@
+"""Can a schedule run as it is written? Every step is read, and every fault named by its place: `steps[2].duration`.
+
+The same reading serves publishing, which also looks up what the steps refer to, and the preview, which does not.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+import msgspec
+from msgspec.structs import FieldInfo
+from msgspec.structs import fields as fields_of
+
+from engine.account.steps import step_faults
+from engine.calendar.windows import window_errors
+from schemas.schedule import STEP_KINDS, Channel, Step, Window
+
+STEPS_MAX = 200
+"""Steps and end steps of one schedule: it is copied into every decision that changes it."""
+
+STEP_ID_LENGTH_MAX = 64
+
+Errors = dict[str, list[str]]
+Steps = Sequence[Step | None]
+Exists = Callable[[str, int], bool]
+"""Tells whether a live record of a type is there."""
+
+CHANNELS: tuple[str, ...] = get_args(Channel)
+
+_KNOWN_KINDS = ", ".join(STEP_KINDS)
+
+
+def read_steps(value: Any, field: str, errors: Errors) -> tuple[Step | None, ...]:
+    """Return the steps, None in the place of each that could not be read; what is wrong is added to the errors."""
+    if value is None:
+        return ()
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        _add(errors, field, "must be a list of steps")
+        return ()
+    if len(value) > STEPS_MAX:
+        _add(errors, field, f"must have at most {STEPS_MAX} steps")
+        return ()
+    return tuple(_read_step(raw, f"{field}[{place}]", errors) for place, raw in enumerate(value))
+
+
+def read_windows(value: Any, errors: Errors) -> dict[str, tuple[Window, ...]]:
+    """Return the windows of each channel that could be read."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        _add(errors, "windows", f"must be an object of {', '.join(CHANNELS)}, each with a list of windows")
+        return {}
+    found = {}
+    for channel, raw in value.items():
+        rows = _read_rows(str(channel), raw, errors)
+        if rows is not None:
+            found[str(channel)] = rows
+    return found
+
+
+def check_steps(steps: Steps, end_steps: Steps, errors: Errors, exists: Exists | None = None) -> None:
+    """Add what is wrong with the steps that could be read; with `exists` also what they refer to and is not there."""
+    if len(steps) + len(end_steps) > STEPS_MAX:
+        _add(errors, "end_steps", f"must have at most {STEPS_MAX} steps together with steps")
+    _check_ids([("steps", steps), ("end_steps", end_steps)], errors)
+    for field, listed in (("steps", steps), ("end_steps", end_steps)):
+        for place, step in _read_ones(listed):
+            _collect(errors, f"{field}[{place}]", step, step_faults(step, ending=field == "end_steps", exists=exists))
+    _check_reach(steps, errors)
+
+
+def _read_step(raw: Any, place: str, errors: Errors) -> Step | None:
+    if not isinstance(raw, Mapping):
+        _add(errors, place, "must be an object with an id and a kind")
+        return None
+    kind = STEP_KINDS.get(raw["kind"]) if isinstance(raw.get("kind"), str) else None
+    if kind is None:
+        said = "is missing" if raw.get("kind") is None else f"{raw['kind']!r} is not known here"[:80]
+        _add(errors, f"{place}.kind", f"{said}; the kinds are {_KNOWN_KINDS}")
+        return None
+    known = {field.encode_name: field for field in fields_of(kind)}
+    faults = [*_unknown_fields(raw, known), *_missing_fields(raw, known)]
+    values = {}
+    for name, field in known.items():
+        if name in raw:
+            try:
+                values[name] = msgspec.convert(raw[name], field.type)
+            except msgspec.ValidationError as error:
+                faults.append(sentence(name, error, field.type))
+    for name, fault in faults:
+        _add(errors, f"{place}.{name}", _of(raw.get("id"), fault))
+    return None if faults else kind(**values)  # type: ignore[return-value]  # one of the union's own structs
+
+
+def _unknown_fields(raw: Mapping[Any, Any], known: Mapping[str, FieldInfo]) -> Iterator[tuple[str, str]]:
+    for name in raw:
+        if name not in known and name != "kind":
+            yield str(name)[:STEP_ID_LENGTH_MAX], f"is no field of a {raw['kind']} step; those are {', '.join(known)}"
+
+
+def _missing_fields(raw: Mapping[Any, Any], known: Mapping[str, FieldInfo]) -> Iterator[tuple[str, str]]:
+    for name, field in known.items():
+        if field.required and name not in raw:
+            yield name, "must be given"
+
+
+def _read_rows(channel: str, raw: Any, errors: Errors) -> tuple[Window, ...] | None:
+    field = f"windows.{channel}"[:STEP_ID_LENGTH_MAX]
+    if channel not in CHANNELS:
+        _add(errors, field, f"is no channel; they are {', '.join(CHANNELS)}")
+        return None
+    if isinstance(raw, str | bytes) or not isinstance(raw, Sequence):
+        _add(errors, field, "must be a list of windows with days, open and close")
+        return None
+    rows = [_read_row(row, f"{field}[{place}]", errors) for place, row in enumerate(raw)]
+    found = tuple(row for row in rows if row is not None)
+    if len(found) < len(rows):
+        return None
+    for spot, sentences in window_errors(found).items():
+        place, _, name = spot.partition(".")
+        errors.setdefault(f"{field}[{place}].{name}" if name else field, []).extend(sentences)
+    return found
+
+
+def _read_row(raw: Any, place: str, errors: Errors) -> Window | None:
+    try:
+        return msgspec.convert(raw, Window)
+    except msgspec.ValidationError as error:
+        path, fault = sentence("", error, Window)
+        _add(errors, f"{place}{path}", fault)
+        return None
+
+
+def _read_ones(steps: Steps) -> Iterator[tuple[int, Step]]:
+    return ((place, step) for place, step in enumerate(steps) if step is not None)
+
+
+def _check_ids(lists: Iterable[tuple[str, Steps]], errors: Errors) -> None:
+    seen: dict[str, str] = {}
+    for field, steps in lists:
+        for place, step in _read_ones(steps):
+            where = f"{field}[{place}]"
+            if not step.id.strip() or len(step.id) > STEP_ID_LENGTH_MAX or not step.id.isprintable():
+                _add(errors, f"{where}.id", f"must be 1 to {STEP_ID_LENGTH_MAX} printable characters")
+            elif step.id in seen:
+                _add(errors, f"{where}.id", f"{step.id!r} is the id of {seen[step.id]} too; give each step its own")
+            else:
+                seen[step.id] = where
+
+
+def _check_reach(steps: Steps, errors: Errors) -> None:
+    exits = [place for place, step in _read_ones(steps) if step.__struct_config__.tag == "exit"]
+    if exits and exits[0] + 1 < len(steps):
+        after = f"steps[{exits[0] + 1}]"
+        _add(errors, after, f"is never reached: steps[{exits[0]}] leaves the schedule; move or remove it")
+
+
+def _collect(errors: Errors, place: str, step: Step, faults: Iterable[tuple[str, str]]) -> None:
+    for name, fault in faults:
+        _add(errors, f"{place}.{name}" if name else place, _of(step.id, fault))
+
+
+def _of(step_id: Any, fault: str) -> str:
+    return f"(step {step_id[:STEP_ID_LENGTH_MAX]!r}) {fault}" if isinstance(step_id, str) and step_id else fault
+
+
+def _add(errors: Errors, field: str, fault: str) -> None:
+    errors.setdefault(field, []).append(fault)
+
+
+_DAYS = "must be one of mon, tue, wed, thu, fri, sat, sun"
+_WANTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def sentence(name: str, error: msgspec.ValidationError, kind: Any) -> tuple[str, str]:
+    """Return the place (`name` and the path behind it) and a sentence for what msgspec found wrong."""
+    text, _, path = str(error).partition(" - at `")
+    # The path of a mapping's values is written `[...]`: which value it was is not said.
+    place = name + path.removeprefix("key in `").rstrip("`").removeprefix("$").replace("[...]", "")
+    words = text.split("`")
+    if text.startswith("Expected `"):
+        wanted = " or ".join(_WANTED.get(word.strip(), word.strip()) for word in words[1].split("|"))
+        return place, f"must be {wanted}"
+    if text.startswith("Invalid enum value"):
+        return place, _DAYS if "days[" in place else _known_words(kind)
+    if text.startswith("Object contains unknown field"):
+        return f"{place}.{words[1]}", "is not a field that is known here"
+    if text.startswith("Object missing required field"):
+        return f"{place}.{words[1]}", "must be given"
+    return place, f"is not valid: {text}"
+
+
+def _known_words(kind: Any) -> str:
+    words = [word for part in (kind, *get_args(kind)) if get_origin(part) is not None for word in get_args(part)]
+    texts = [word for word in words if isinstance(word, str)]
+    return f"must be one of {', '.join(texts)}" if texts else "is not one of the known words"

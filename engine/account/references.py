@@ -1,0 +1,121 @@
+"""What refers to what, and which values are taken? Kept beside the records, so that no decision has to search them."""
+
+from collections.abc import Iterator, Mapping
+
+from engine.partition.draft import Draft, RefusedError
+from schemas.account import Referrers, Taken
+from schemas.records import (
+    ApiKey,
+    Body,
+    Buyer,
+    BuyerGroup,
+    Number,
+    Offer,
+    Record,
+    Schedule,
+)
+from schemas.schedule import CallStep, WebhookStep
+from schemas.state import record_key, referrers_key, taken_key
+
+SHOWN_MAX = 5
+"""Referring records named in one answer."""
+
+Reference = tuple[str, int]
+
+
+def live(draft: Draft, company_id: int, record_type: str, record_id: int) -> Record | None:
+    """Return a record of the company that was not deleted."""
+    record = draft.get(record_key(record_type, record_id), Record)
+    if record is None or record.company_id != company_id or record.deleted_at is not None:
+        return None
+    return record
+
+
+def references_of(body: Body) -> set[Reference]:
+    """Return the records that a body names."""
+    return set(_references(body))
+
+
+def _references(body: Body) -> Iterator[Reference]:
+    if isinstance(body, Schedule | Number) and body.offer_id is not None:
+        yield "offer", body.offer_id
+    if isinstance(body, Offer | BuyerGroup):
+        yield from (("buyer", buyer_id) for buyer_id in body.buyer_ids)
+    if isinstance(body, Offer):
+        yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
+    if isinstance(body, Schedule):
+        for step in (*body.steps, *body.end_steps):
+            if isinstance(step, WebhookStep):
+                yield "outgoing_webhook", step.outgoing_webhook_id
+            elif isinstance(step, CallStep):
+                yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
+                if step.connect.buyer_group_id is not None:
+                    yield "buyer_group", step.connect.buyer_group_id
+
+
+def refer(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
+    """Note what a record refers to from now on."""
+    name = f"{record.type}/{record.id}"
+    old, new = references_of(before) if before else set(), references_of(after) if after else set()
+    for record_type, record_id in sorted(old ^ new):
+        key = referrers_key(record_type, record_id)
+        known = draft.get(key, Referrers) or Referrers(company_id=record.company_id)
+        by = {*known.by, name} if (record_type, record_id) in new else {*known.by} - {name}
+        known.by = tuple(sorted(by))
+        if by:
+            draft.put(key, known)
+        else:
+            draft.remove(key)
+
+
+def refuse_in_use(draft: Draft, record: Record) -> None:
+    """Raise `RefusedError` where live records refer to this one."""
+    known = draft.get(referrers_key(record.type, record.id), Referrers)
+    if known is None:
+        return
+    named = ", ".join(name.replace("_", " ").replace("/", " ") for name in known.by[:SHOWN_MAX])
+    more = f" and {len(known.by) - SHOWN_MAX} more" if len(known.by) > SHOWN_MAX else ""
+    raise RefusedError("record_in_use", f"It is used by {named}{more}; take it out of them, then delete it.")
+
+
+def unique_values(body: Body) -> dict[str, tuple[str, str]]:
+    """Return the values of a body that no other record of the company may have: field -> (kind, value)."""
+    match body:
+        case Offer() | Schedule():
+            return {"lead_token": ("lead_token", body.lead_token)}
+        case ApiKey():
+            return {"public_key": ("public_key", body.public_key)}
+        case Buyer() if body.user_buyer_id is not None:
+            return {"user_buyer_id": ("user_buyer_id", body.user_buyer_id)}
+        case Number():
+            return {"number": ("number", body.number)}
+        case _:
+            return {}
+
+
+def take(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
+    """Take the values of a body and give back those of the one before. Raises `RefusedError` where another has them."""
+    old, new = unique_values(before) if before else {}, unique_values(after) if after else {}
+    _refuse_taken(draft, record, new)
+    for kind, value in old.values():
+        draft.remove(taken_key(record.company_id, kind, value))
+    for kind, value in new.values():
+        taken = Taken(company_id=record.company_id, record_type=record.type, record_id=record.id)
+        draft.put(taken_key(record.company_id, kind, value), taken)
+
+
+def _refuse_taken(draft: Draft, record: Record, values: Mapping[str, tuple[str, str]]) -> None:
+    errors: dict[str, list[str]] = {}
+    for field, (kind, value) in values.items():
+        taken = draft.get(taken_key(record.company_id, kind, value), Taken)
+        if taken is not None and (taken.record_type, taken.record_id) != (record.type, record.id):
+            holder = f"{taken.record_type.replace('_', ' ')} {taken.record_id}"
+            errors[field] = [f"is taken by {holder}; choose another"]
+    if errors:
+        raise RefusedError("duplicate_value", f"Another record has this {', '.join(errors)}; nothing was changed.", errors)
+
+
+def buyer_named(draft: Draft, company_id: int, user_buyer_id: str) -> int | None:
+    """Return the id of the live buyer with a `user_buyer_id`."""
+    taken = draft.get(taken_key(company_id, "user_buyer_id", user_buyer_id), Taken)
+    return None if taken is None else taken.record_id

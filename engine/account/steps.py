@@ -1,0 +1,165 @@
+"""What can be wrong with a step that is well formed? Its durations, templates, outcomes, numbers and references."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import singledispatch
+
+from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, number, optional
+from engine.calendar.waits import parse_duration
+from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
+from engine.calendar.zones import is_zone
+from engine.contact.text import TOKEN
+from engine.submission.fields import FieldError, parse_email, sound_text
+from schemas.outcomes import OUTCOMES
+from schemas.schedule import CallStep, Connect, EmailStep, ExitStep, Retry, SmsStep, Step, Until, WaitStep, WebhookStep
+
+SMS_LENGTH_MAX = 1_600
+"""Ten segments: the most that carriers join."""
+
+SUBJECT_LENGTH_MAX = 255
+
+RING_TIMEOUT_SECONDS = (5, 120)
+"""Shorter is no call; longer than any network rings."""
+
+RETRIES_MAX = 20
+"""Of one outcome at one step: more is harassment or a loop."""
+
+Fault = tuple[str, str]
+Exists = Callable[[str, int], bool] | None
+
+
+def step_faults(step: Step, *, ending: bool, exists: Exists) -> Iterator[Fault]:
+    """Yield `(field, sentence)` for everything wrong with a step; references are looked up where `exists` is given."""
+    yield from _faults(step, exists)
+    if ending and isinstance(step, ExitStep):
+        yield "kind", "has no place among end_steps: the schedule has been left already"
+
+
+@singledispatch
+def _faults(step: Step, exists: Exists) -> Iterator[Fault]:
+    raise NotImplementedError(type(step).__name__)
+
+
+@_faults.register
+def _(step: CallStep, exists: Exists) -> Iterator[Fault]:
+    yield from _contact_faults(step, "call")
+    yield from _parsed("from_number", optional(number), step.from_number)
+    yield from _duration("await_disposition", step.await_disposition)
+    least, most = RING_TIMEOUT_SECONDS
+    if not least <= step.ring_timeout_seconds <= most:
+        yield "ring_timeout_seconds", f"must be from {least} to {most}"
+    yield from _connect_faults(step.connect, exists)
+
+
+@_faults.register
+def _(step: SmsStep, exists: Exists) -> Iterator[Fault]:
+    del exists  # a text refers to nothing
+    yield from _contact_faults(step, "sms")
+    yield from _parsed("from_number", optional(number), step.from_number)
+    yield from _template("template", step.template, SMS_LENGTH_MAX)
+
+
+@_faults.register
+def _(step: EmailStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    yield from _contact_faults(step, "email")
+    yield from _parsed("from_address", optional(parse_email), step.from_address)
+    yield from _template("subject", step.subject, SUBJECT_LENGTH_MAX)
+    if not step.subject.isprintable():
+        yield "subject", "must be one line of printable characters"
+    yield from _template("template", step.template, BODY_TEMPLATE_LENGTH_MAX)
+
+
+@_faults.register
+def _(step: WebhookStep, exists: Exists) -> Iterator[Fault]:
+    yield from _retry_faults(step.retry, "webhook")
+    yield from _duration("outcome_timeout", step.outcome_timeout)
+    yield from _reference("outgoing_webhook_id", "outgoing_webhook", step.outgoing_webhook_id, exists)
+
+
+@_faults.register
+def _(step: WaitStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if (step.duration is None) == (step.until is None):
+        yield "", "must have either duration or until"
+    yield from _duration("duration", step.duration)
+    if step.mode is not None and step.duration is None:
+        yield "mode", "goes with duration only; leave it out"
+    if step.until is not None:
+        yield from _until_faults(step.until)
+
+
+@_faults.register
+def _(step: ExitStep, exists: Exists) -> Iterator[Fault]:
+    del step, exists
+    yield from ()
+
+
+def _contact_faults(step: CallStep | SmsStep | EmailStep, kind: str) -> Iterator[Fault]:
+    yield from _retry_faults(step.retry, kind)
+    yield from _duration("outcome_timeout", step.outcome_timeout)
+    yield from _duration("max_lateness", step.max_lateness)
+
+
+def _retry_faults(retry: Mapping[str, Retry], kind: str) -> Iterator[Fault]:
+    known = OUTCOMES[kind]
+    triable = [name for name, outcome in known.items() if not (outcome.opts_out or outcome.disables_channel)]
+    for name, row in retry.items():
+        if name not in known:
+            yield f"retry.{name}"[:64], f"is no outcome of a {kind}; try again after {', '.join(triable)}"
+        elif name not in triable:
+            yield f"retry.{name}", "is never tried again: the person or the number said no"
+        yield from _duration(f"retry.{name}.delay"[:64], row.delay)
+        if row.max is not None and not 1 <= row.max <= RETRIES_MAX:
+            yield f"retry.{name}.max"[:64], f"must be from 1 to {RETRIES_MAX}"
+
+
+def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
+    if connect.buyer_group_id is not None and connect.buyer_ids:
+        yield "connect", "must name either buyer_group_id or buyer_ids"
+    if connect.buyer_group_id is not None:
+        yield from _reference("connect.buyer_group_id", "buyer_group", connect.buyer_group_id, exists)
+    for buyer_id in connect.buyer_ids:
+        yield from _reference("connect.buyer_ids", "buyer", buyer_id, exists)
+
+
+def _until_faults(until: Until) -> Iterator[Fault]:
+    yield from _calendar("until.time", parse_wall_time, until.time)
+    if until.date is not None:
+        yield from _calendar("until.date", parse_date, until.date)
+    if until.zone not in {"lead", "schedule"} and not is_zone(until.zone):
+        yield "until.zone", "must be lead, schedule, or a time zone such as America/New_York"
+
+
+def _reference(field: str, record_type: str, record_id: int, exists: Exists) -> Iterator[Fault]:
+    if exists is not None and not exists(record_type, record_id):
+        yield field, f"{record_id} is no {record_type.replace('_', ' ')} of this company"
+
+
+def _duration(field: str, text: str | None) -> Iterator[Fault]:
+    if text is not None:
+        yield from _calendar(field, parse_duration, text)
+
+
+def _calendar(field: str, parse: Callable[[str], object], text: str) -> Iterator[Fault]:
+    try:
+        parse(text)
+    except CalendarError as error:
+        yield field, str(error)
+
+
+def _parsed(field: str, parse: Callable[[object], object], value: object) -> Iterator[Fault]:
+    try:
+        parse(value)
+    except FieldError as error:
+        yield field, str(error)
+
+
+def _template(field: str, text: str, most: int) -> Iterator[Fault]:
+    if not text.strip():
+        yield field, "must not be blank"
+    if len(text) > most:
+        yield field, f"must have at most {most} characters"
+    yield from _parsed(field, lambda value: sound_text(str(value)), text)
+    between = TOKEN.sub("", text)
+    if "{{" in between or "}}" in between:
+        yield field, "has braces that do not pair around one token name, as {{first_name}} does"

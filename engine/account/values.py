@@ -1,0 +1,278 @@
+"""How is one field of an account record read? A parser per field; each raises `FieldError` with a sentence that mends."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from ipaddress import ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+from engine.submission.columns import parse_country
+from engine.submission.fields import (
+    FieldError,
+    is_blank,
+    parse_boolean,
+    parse_id,
+    parse_integer,
+    parse_moment,
+    parse_text,
+    parse_zone,
+    sound_text,
+)
+from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
+from engine.submission.numbers import read_number
+from schemas.instant import Instant
+
+DESCRIPTION_LENGTH_MAX = 2_000
+"""A screen of prose."""
+
+REFERENCES_MAX = 500
+"""Records that one record may name in a list: a group of more buyers is several groups."""
+
+HEADERS_MAX = 20
+HEADER_LENGTH_MAX = 1_024
+URL_LENGTH_MAX = 2_048
+BODY_TEMPLATE_LENGTH_MAX = 64 * 1024
+"""Of an outgoing webhook: what ordinary servers take without being told."""
+
+CLOSE_MARGIN_SECONDS_MAX = 3_600
+TIMEOUT_SECONDS = (12, 120)
+"""How long a buyer's telephone may ring (research/domain.md 2.10)."""
+
+WEIGHT_MAX = 1_000
+TIER_MAX = 1_000_000
+CONCURRENCY_MAX = 100_000
+"""More calls at once than one company's numbers carry."""
+
+SCOPES_MAX = 50
+NETWORKS_MAX = 100
+
+_LEAD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
+_SIP = re.compile(r"sips?:[^\s@<>]{1,100}@[A-Za-z0-9.:\[\]-]{1,150}(?:;[^\s<>]{0,100})?", re.ASCII)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_SCOPE = re.compile(r"\*|[a-z_]{1,40}(?::[a-z_*]{1,40})?", re.ASCII)
+_KEY = re.compile(r"[A-Za-z0-9_.-]{8,100}", re.ASCII)
+# These belong to the connection, or say who signed.
+_OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-type"})
+
+Parser = Callable[[Any], Any]
+
+
+def required_text(value: Any) -> str:
+    """Return text with something in it."""
+    if is_blank(value):
+        raise FieldError("must not be blank")
+    return parse_text(value)
+
+
+def optional(parse: Parser) -> Parser:
+    """Return a parser that takes null and blank as None."""
+    return lambda value: None if is_blank(value) else parse(value)
+
+
+def choice(*known: str) -> Parser:
+    """Return a parser that takes one of these words."""
+
+    def read(value: Any) -> str:
+        if value in known:
+            return str(value)
+        raise FieldError(f"must be one of {', '.join(known)}")
+
+    return read
+
+
+def ids(value: Any) -> tuple[int, ...]:
+    """Return a list of internal ids, each once, in the order given; null and blank are the empty list."""
+    if is_blank(value):
+        return ()
+    listed = _listed(value, "internal ids", REFERENCES_MAX)
+    return tuple(dict.fromkeys(parse_id(part) for part in listed))
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts, each once."""
+    if is_blank(value):
+        return ()
+    return tuple(dict.fromkeys(required_text(part) for part in _listed(value, "texts", REFERENCES_MAX)))
+
+
+def _listed(value: Any, what: str, most: int) -> Sequence[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise FieldError(f"must be a list of {what}")
+    if len(value) > most:
+        raise FieldError(f"must have at most {most} entries")
+    return value
+
+
+def lead_token(value: Any) -> str:
+    """Return a lead token: it is a credential, so whoever creates the record makes it at random."""
+    if is_blank(value):
+        raise FieldError("must be given: make one at random, 16 to 64 letters, digits, _ or -")
+    if not isinstance(value, str) or _LEAD_TOKEN.fullmatch(value) is None:
+        raise FieldError("must be 16 to 64 letters, digits, _ or -, made at random")
+    return value
+
+
+def number(value: Any) -> str:
+    """Return a telephone number as E.164; it must say its country."""
+    text = required_text(value)
+    found = read_number(text, "US") if text.startswith("+") else None
+    if found is None:
+        raise FieldError("must be a telephone number such as +13055550123")
+    return found.e164
+
+
+def number_or_sip(value: Any) -> str:
+    """Return an E.164 number or a SIP address."""
+    text = required_text(value)
+    if text.lower().startswith(("sip:", "sips:")):
+        if _SIP.fullmatch(text) is None:
+            raise FieldError("must be a SIP address such as sip:sales@example.com")
+        return text
+    try:
+        return number(text)
+    except FieldError:
+        raise FieldError("must be a number such as +13055550123 or an address such as sip:sales@example.com") from None
+
+
+def url(value: Any) -> str:
+    """Return an http or https address without credentials."""
+    if is_blank(value):
+        raise FieldError("must not be blank")
+    text = parse_text(value, most=URL_LENGTH_MAX)
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not sound or any(character <= " " for character in text) or not text.isascii():
+        raise FieldError("must be an address such as https://example.com/leads")
+    if "@" in parts.netloc:
+        raise FieldError("must not hold a user name or password; send them in headers")
+    return text
+
+
+def headers(value: Any) -> dict[str, str]:
+    """Return the extra headers of a webhook."""
+    if is_blank(value):
+        return {}
+    if not isinstance(value, Mapping):
+        raise FieldError("must be an object of header names and their values")
+    if len(value) > HEADERS_MAX:
+        raise FieldError(f"must have at most {HEADERS_MAX} headers")
+    return {_header_name(name): _header_value(text) for name, text in value.items()}
+
+
+def _header_name(name: Any) -> str:
+    if not isinstance(name, str) or _HEADER_NAME.fullmatch(name) is None:
+        raise FieldError("must have header names of letters, digits and dashes")
+    if name.lower() in _OUR_HEADERS or name.lower().startswith("webhook-"):
+        raise FieldError(f"must not set {name}: it is set on the way")
+    return name
+
+
+def _header_value(value: Any) -> str:
+    text = parse_text(value, most=HEADER_LENGTH_MAX)
+    if not text.isascii() or not text.isprintable():
+        raise FieldError("must have values of printable ASCII characters")
+    return text
+
+
+def body_template(value: Any) -> str:
+    """Return the template of a webhook's body."""
+    if not isinstance(value, str):
+        raise FieldError("must be text")
+    if len(value) > BODY_TEMPLATE_LENGTH_MAX:
+        raise FieldError(f"must have at most {BODY_TEMPLATE_LENGTH_MAX} characters")
+    return sound_text(value)
+
+
+def public_key(value: Any) -> str:
+    """Return the public half of an API key."""
+    if not isinstance(value, str) or _KEY.fullmatch(value) is None:
+        raise FieldError("must be 8 to 100 letters, digits, _, . or -, made at random")
+    return value
+
+
+def sha256(value: Any) -> str:
+    """Return the hash of the private half of an API key."""
+    if not isinstance(value, str) or _SHA256.fullmatch(value) is None:
+        raise FieldError("must be the SHA-256 of the private key in 64 hexadecimal digits; the key itself is never sent")
+    return value
+
+
+def scopes(value: Any) -> tuple[str, ...]:
+    """Return what an API key may do."""
+    listed = _listed(value, "scopes", SCOPES_MAX)
+    if not listed or any(not isinstance(scope, str) or _SCOPE.fullmatch(scope) is None for scope in listed):
+        raise FieldError("must be a list of scopes such as * or lead:update")
+    return tuple(dict.fromkeys(listed))
+
+
+def networks(value: Any) -> tuple[str, ...]:
+    """Return addresses and networks from which an API key is taken."""
+    if is_blank(value):
+        return ()
+    try:
+        return tuple(
+            dict.fromkeys(str(ip_network(required_text(part))) for part in _listed(value, "networks", NETWORKS_MAX))
+        )
+    except FieldError:
+        raise
+    except ValueError:
+        raise FieldError("must be a list of addresses or networks such as 192.0.2.0/24") from None
+
+
+def moment(value: Any) -> Instant:
+    """Return an instant: whole milliseconds as they are, or a date and time with its offset."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return parse_integer(value, least=0)
+    return parse_moment(value)
+
+
+_seconds_of_margin = partial(parse_integer, least=0, most=CLOSE_MARGIN_SECONDS_MAX)
+
+PARSERS: dict[str, Parser] = {
+    "name": required_text,
+    "time_zone": parse_zone,
+    "country": parse_country,
+    "paused": parse_boolean,
+    "require_auth": parse_boolean,
+    "voice": parse_boolean,
+    "sms": parse_boolean,
+    "hours_to_expire": optional(partial(parse_integer, least=1, most=HOURS_TO_EXPIRE_MAX)),
+    "max_contact_attempts": optional(partial(parse_integer, least=1, most=CONTACT_ATTEMPTS_MAX)),
+    "description": optional(partial(parse_text, most=DESCRIPTION_LENGTH_MAX)),
+    "lead_token": lead_token,
+    "offer_id": optional(parse_id),
+    "buyer_group_ids": ids,
+    "buyer_ids": ids,
+    "duplicate_policy": choice("update", "create", "reject", "restart"),
+    "on_conversion": choice("exit", "continue"),
+    "close_margin_seconds": _seconds_of_margin,
+    "number": number,
+    "user_buyer_id": optional(parse_text),
+    "user_traffic_source_id": optional(parse_text),
+    "external_record_id": optional(parse_text),
+    "first_name": optional(parse_text),
+    "last_name": optional(parse_text),
+    "company_name": optional(parse_text),
+    "timeout_seconds": partial(parse_integer, least=TIMEOUT_SECONDS[0], most=TIMEOUT_SECONDS[1]),
+    "tier": partial(parse_integer, least=-TIER_MAX, most=TIER_MAX),
+    "weight": partial(parse_integer, least=0, most=WEIGHT_MAX),
+    "concurrency_cap_limit": optional(partial(parse_integer, least=0, most=CONCURRENCY_MAX)),
+    "dial_buyers_type": choice("sequentially", "simultaneously"),
+    "url": url,
+    "method": choice("POST", "PUT"),
+    "headers": headers,
+    "body_template": optional(body_template),
+    "secret_generation": partial(parse_integer, least=1, most=1_000_000),
+    "public_key": public_key,
+    "private_key_sha256": sha256,
+    "scopes": scopes,
+    "ip_allow_list": networks,
+    "expires_at": optional(moment),
+    "revoked_at": optional(moment),
+}
+"""By field; what a field of one type reads otherwise stands with that type (`engine.account.bodies`)."""
