@@ -1,0 +1,186 @@
+"""Who is asking, and for which company? Keys and lead tokens, read against the account records of this process.
+
+Basic takes `public:private`; `Bearer`, `Token` and the field `auth_token` take `public.private` in one word. Only the
+SHA-256 of a private half is known here, and comparing takes the same work whether or not the public half exists.
+"""
+
+import hmac
+from asyncio import Lock
+from base64 import b64decode
+from binascii import Error as Base64Error
+from hashlib import sha256
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from msgspec import Struct
+
+from adapters.http.ports import RulesSource
+from adapters.http.problems import ProblemError
+from engine.rules import Target
+from schemas.instant import Instant
+from schemas.records import ApiKey, Offer, Schedule
+
+CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
+
+CREDENTIALS_LENGTH_MAX = 1_000
+"""Of an Authorization header: our keys have some hundred characters."""
+
+TOKEN_LENGTH_MAX = 200
+"""Of a lead token that is looked up at all."""
+
+_NOBODY = sha256(b"compared with where there is no such key").hexdigest()
+
+
+class Access(Struct, frozen=True):
+    """An authenticated key: it acts for one company, within its scopes."""
+
+    company_id: int
+    key_id: int
+    scopes: tuple[str, ...]
+
+    def may(self, scope: str) -> bool:
+        """Tell whether a scope such as `lead:update` is granted, itself or by `lead:*`, `*:update` or `*`."""
+        subject, _, action = scope.partition(":")
+        return any(granted in self.scopes for granted in ("*", scope, f"{subject}:*", f"*:{action}"))
+
+    def require(self, scope: str) -> None:
+        """Raise `ProblemError` forbidden where a scope is not granted."""
+        if not self.may(scope):
+            raise ProblemError("forbidden", f"This key needs the scope {scope}.")
+
+
+class TokenTarget(Struct, frozen=True):
+    """What a lead token points at, and whether it asks for a key as well."""
+
+    company_id: int
+    kind: str
+    id: int
+    require_auth: bool
+
+    @property
+    def offer_id(self) -> int | None:
+        """The offer, where it is one."""
+        return self.id if self.kind == "offer" else None
+
+    @property
+    def schedule_id(self) -> int | None:
+        """The schedule, where it is one."""
+        return self.id if self.kind == "schedule" else None
+
+
+class Gate:
+    """Keys and tokens, looked up in what is known; before one is refused as unknown, the rules are read to their end."""
+
+    def __init__(self, source: RulesSource, *, trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()) -> None:
+        self._source = source
+        self._trusted_proxies = trusted_proxies
+        self._refreshing = Lock()
+        self._refreshes_begun = 0
+
+    async def authenticate(self, authorization: str, auth_token: str, *, address: str, now: Instant) -> Access:
+        """Return whose key this is. Raises `ProblemError` unauthenticated, the same for every reason but the network's."""
+        public, private = credentials(authorization, auth_token)
+        found = self._source.rules.api_key(public)
+        if found is None and public:
+            await self.refresh()
+            found = self._source.rules.api_key(public)
+        given = sha256(private.encode()).hexdigest()
+        known = _NOBODY if found is None else found[1].private_key_sha256
+        if not hmac.compare_digest(given, known) or found is None or not _in_force(found[1], now):
+            raise unauthenticated("Send a valid public and private key with HTTP Basic.")
+        record, key = found
+        if key.ip_allow_list and not _listed(address, key.ip_allow_list):
+            raise unauthenticated("This key is not for use from this network address.")
+        return Access(record.company_id, record.id, key.scopes)
+
+    async def target(self, lead_token: str) -> TokenTarget | None:
+        """Return what a lead token points at, or None where nobody has it."""
+        if not lead_token or len(lead_token) > TOKEN_LENGTH_MAX:
+            return None
+        target = self._source.rules.target(lead_token)
+        if target is None:
+            await self.refresh()
+            target = self._source.rules.target(lead_token)
+        return None if target is None else self._described(target)
+
+    async def refresh(self) -> None:
+        """Read the rules to the end that they have now; askers who come meanwhile share the next reading."""
+        seen = self._refreshes_begun
+        async with self._refreshing:
+            # One that began after we asked has read everything that was there when we asked.
+            if self._refreshes_begun > seen:
+                return
+            self._refreshes_begun += 1
+            await self._source.refresh()
+
+    def address(self, peer: str, forwarded_for: str) -> str:
+        """Return the network address of who is asking: the last one that no trusted proxy has."""
+        hops = [*(hop.strip() for hop in forwarded_for.split(",") if hop.strip()), peer]
+        while len(hops) > 1 and _within(hops[-1], self._trusted_proxies):
+            hops.pop()
+        return hops[-1]
+
+    def schedule_ids(self, target: TokenTarget) -> tuple[int, ...]:
+        """Return the schedules whose leads a token speaks of: its own one, or those of its offer."""
+        if target.kind == "schedule":
+            return (target.id,)
+        rules = self._source.rules
+        return tuple(
+            record.id
+            for record in rules.records("schedule", target.company_id)
+            if (schedule := rules.body(Schedule, "schedule", record.id)) is not None and schedule.offer_id == target.id
+        )
+
+    def _described(self, target: Target) -> TokenTarget:
+        rules = self._source.rules
+        body: Schedule | Offer | None = (
+            rules.body(Schedule, "schedule", target.id)
+            if target.kind == "schedule"
+            else rules.body(Offer, "offer", target.id)
+        )
+        return TokenTarget(target.company_id, target.kind, target.id, body is not None and body.require_auth)
+
+
+def credentials(authorization: str, auth_token: str) -> tuple[str, str]:
+    """Return the public and private half that were sent, or two empty texts where nothing readable was."""
+    if len(authorization) > CREDENTIALS_LENGTH_MAX or len(auth_token) > CREDENTIALS_LENGTH_MAX:
+        return "", ""
+    scheme, _, value = authorization.strip().partition(" ")
+    if not scheme:
+        public, _, private = auth_token.strip().partition(".")
+    elif scheme.lower() == "basic":
+        public, _, private = _decoded(value.strip()).partition(":")
+    elif scheme.lower() in {"bearer", "token"}:
+        public, _, private = value.strip().partition(".")
+    else:
+        return "", ""
+    return public, private
+
+
+def unauthenticated(detail: str) -> ProblemError:
+    """Return the refusal that asks for keys."""
+    return ProblemError("unauthenticated", detail, headers={"WWW-Authenticate": CHALLENGE})
+
+
+def _decoded(text: str) -> str:
+    try:
+        return b64decode(text, validate=True).decode()
+    except (Base64Error, ValueError):
+        return ""
+
+
+def _in_force(key: ApiKey, now: Instant) -> bool:
+    return key.revoked_at is None and (key.expires_at is None or now < key.expires_at)
+
+
+def _listed(address: str, networks: tuple[str, ...]) -> bool:
+    try:
+        return _within(address, tuple(ip_network(network, strict=False) for network in networks))
+    except ValueError:
+        return False
+
+
+def _within(address: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
+    try:
+        return any(ip_address(address) in network for network in networks)
+    except ValueError:
+        return False

@@ -1,0 +1,158 @@
+"""What does an answer look like? A record or a list in the envelope of the interface, bare with `root=false`, or as CSV."""
+
+import csv
+import io
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from adapters.http.exchange import Exchange, Reply
+from adapters.http.parameters import Parameters
+from adapters.http.ports import Page, Paging, Row
+from engine.submission.fields import INTEGER_MAX
+
+PER_PAGE_DEFAULT = 25
+PER_PAGE_MAX = 100
+CURSOR_PER_PAGE_MAX = 1_000
+"""contracts.md section 3."""
+
+ROWS_BY_PAGE_MAX = 10_000
+"""Rows beyond need a cursor: a database that skips a million rows does nothing else meanwhile."""
+
+PAGING_PARAMETERS: Mapping[str, str] = {
+    "page": "page to return, from 1",
+    "per_page": "rows of a page: 25, at most 100 (1000 with cursor)",
+    "cursor": "-1 to begin; then metadata.next_cursor of the answer before, until that is 0",
+    "order": "column to order by; created_at",
+    "order_dir": "desc or asc; desc",
+    "columns": "columns to return, with commas between them, in this order",
+    "root": "false: the bare list, paging in headers X-Total-Count, X-Next-Cursor and Link",
+    "ids": "internal ids to restrict to",
+    "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
+    "created_at_to": "created before",
+    "fulltext": "text to search for",
+    "time_zone": "zone of dates without an offset; UTC",
+}
+
+
+def one(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int = 200, **more: Any) -> Reply:
+    """Return the answer with one record."""
+    if _bare(exchange):
+        return Reply(status=status, content=shown)
+    return Reply(status=status, content={"status": status, "errors": {}, name: shown, **more, "metadata": {"root": name}})
+
+
+def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
+    """Read which rows of a list are wanted; faults are kept in the parameters."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if cursor is None else CURSOR_PER_PAGE_MAX)
+    per_page = per_page or PER_PAGE_DEFAULT
+    page = parameters.whole("page", least=1, most=INTEGER_MAX) or 1
+    order = parameters.choice("order", sorted(sortable))
+    direction = parameters.choice("order_dir", ("desc", "asc"))
+    if cursor is not None and (order is not None or direction == "asc"):
+        parameters.refuse("order", "cannot be chosen with a cursor, which goes by descending id")
+    return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=direction != "asc")
+
+
+def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...] | None:
+    """Read which columns are wanted; faults are kept in the parameters."""
+    wanted = parameters.words("columns")
+    unknown = [name for name in wanted or () if name not in known]
+    if unknown:
+        parameters.refuse("columns", f"names no column of this record: {', '.join(unknown)[:200]}")
+    return tuple(dict.fromkeys(wanted)) if wanted else None
+
+
+async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
+    """Read a page; one past the end is empty, one beyond the rows that are counted is refused by `ProblemError`."""
+    if paging.cursor is not None or paging.page * paging.per_page <= ROWS_BY_PAGE_MAX:
+        return await read(paging)
+    first = await read(Paging(per_page=1))
+    if first.total_count is None:
+        parameters.refuse("page", f"must end within the first {ROWS_BY_PAGE_MAX} rows; use cursor beyond")
+        parameters.finish()
+    return Page(rows=(), total_count=first.total_count)
+
+
+def many(
+    exchange: Exchange,
+    name: str,
+    page: Page,
+    *,
+    paging: Paging,
+    columns: Sequence[str],
+    view: Callable[[Row], dict[str, Any]],
+) -> Reply:
+    """Return the answer with a list."""
+    rows = [view(row) for row in page.rows]
+    if exchange.request.scope["path"].endswith(".csv"):
+        return _csv(exchange, rows, page, paging, columns)
+    if _bare(exchange):
+        return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
+    return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
+
+
+def _bare(exchange: Exchange) -> bool:
+    parameters = Parameters(exchange.query)
+    root = parameters.flag("root")
+    parameters.finish()
+    return root is False
+
+
+def _metadata(page: Page, paging: Paging) -> dict[str, Any]:
+    if paging.cursor is not None:
+        return {"per_page": paging.per_page, "next_cursor": page.next_cursor or 0}
+    total = page.total_count
+    return {
+        "page": paging.page,
+        "per_page": paging.per_page,
+        "total_count": total,
+        "total_pages": None if total is None else -(-total // paging.per_page),
+        "next_cursor": page.next_cursor,
+    }
+
+
+def _paging_headers(exchange: Exchange, page: Page, paging: Paging) -> dict[str, str]:
+    headers = {"X-Per-Page": str(paging.per_page)}
+    if page.total_count is not None:
+        headers["X-Total-Count"] = str(page.total_count)
+    if paging.cursor is not None:
+        headers["X-Next-Cursor"] = str(page.next_cursor or 0)
+        if page.next_cursor:
+            headers["Link"] = _link(exchange, "cursor", page.next_cursor)
+    elif page.total_count is None or paging.page * paging.per_page < page.total_count:
+        headers["Link"] = _link(exchange, "page", paging.page + 1)
+    return headers
+
+
+def _link(exchange: Exchange, name: str, value: int) -> str:
+    query = {**{key: text for key, text in exchange.query.items() if isinstance(text, str)}, name: str(value)}
+    # `auth_token` never stands in an address that is handed out again.
+    query.pop("auth_token", None)
+    return f'<{exchange.request.scope["path"]}?{urlencode(query)}>; rel="next"'
+
+
+def _csv(exchange: Exchange, rows: list[dict[str, Any]], page: Page, paging: Paging, columns: Sequence[str]) -> Reply:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([_csv_cell(row[name]) for name in columns] for row in rows)
+    return Reply(
+        content=text.getvalue().encode(),
+        media_type="text/csv; charset=utf-8",
+        headers=_paging_headers(exchange, page, paging),
+    )
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    # A spreadsheet runs what looks like a formula; telephone numbers begin with a plus sign and stay as they are.
+    if isinstance(value, str) and value[:1] in {"=", "@", "\t", "\r", "-"}:
+        return f"'{value}"
+    return value

@@ -1,0 +1,176 @@
+"""What did the sender say? Query, then the JSON, form or multipart body on top, merged into one raw mapping.
+
+Nothing is interpreted here: text stays text, and whoever reads a field says what it may be. `data[first_name]=Ann` and
+`ids[]=1&ids[]=2` nest as Rails does it. What cannot be carried on (NUL, numbers over 64 bits) is refused by field.
+"""
+
+import io
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request
+from multipart import MultipartError, MultipartParser, parse_options_header  # type: ignore[import-untyped]
+
+from adapters.http.problems import ProblemError
+
+BODY_BYTES_MAX = 256 * 1024
+"""research/domain.md 2.5: no honest lead is larger."""
+
+DEPTH_MAX = 16
+"""Nested objects and lists in one body: deeper than any CRM nests, and far from any parser's limit."""
+
+FIELDS_MAX = 1_000
+"""Names in one form or query; a lead may carry 200 of its own (engine/submission), the rest is room."""
+
+INTEGER_BITS_MAX = 63
+"""What PostgreSQL's bigint holds and every JSON reader keeps exact or refuses."""
+
+Fields = dict[str, Any]
+
+
+def read_query(query: bytes) -> Fields:
+    """Return the fields of a query string. Raises `ProblemError` malformed_body."""
+    return _nested(_pairs(query)) if query else {}
+
+
+async def read_body(request: Request[Any, Any, Any]) -> bytes:
+    """Return the body. Raises `ProblemError` too_large as soon as it is known to be so."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared[:19]) > BODY_BYTES_MAX:
+        raise _too_large()
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > BODY_BYTES_MAX:
+            raise _too_large()
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def read_fields(body: bytes, content_type: str) -> Fields:
+    """Return the fields of a body, none where there is no body.
+
+    Raises `ProblemError`: malformed_json, malformed_body, unsupported_media_type, validation_failed.
+    """
+    if not body:
+        return {}
+    kind, options = parse_options_header(content_type)
+    if options.get("charset", "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
+        raise ProblemError("unsupported_media_type", "Send the body as UTF-8.")
+    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
+        return _json(body)
+    if kind == "application/x-www-form-urlencoded":
+        return _nested(_pairs(body))
+    if kind == "multipart/form-data":
+        return _nested(_parts(body, options.get("boundary", "")))
+    raise ProblemError(
+        "unsupported_media_type",
+        "Send application/json, application/x-www-form-urlencoded or multipart/form-data, and say so in Content-Type.",
+    )
+
+
+def screen(fields: Mapping[str, Any]) -> None:
+    """Refuse what no store behind us could keep. Raises `ProblemError` naming every such field."""
+    errors: dict[str, list[str]] = {}
+    _screen(fields, "", 1, errors)
+    if errors:
+        raise ProblemError("validation_failed", "Some fields hold what cannot be stored.", errors)
+
+
+def _json(body: bytes) -> Fields:
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError:
+        raise _too_deep() from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProblemError("malformed_json", f"{error}.") from None
+    if not isinstance(value, dict):
+        raise ProblemError("malformed_body", "The JSON body must be an object with the fields as its members.")
+    return value
+
+
+def _pairs(text: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            text.decode("ascii") if text.isascii() else text.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=FIELDS_MAX,
+        )
+    except UnicodeDecodeError:
+        raise ProblemError("malformed_body", "The query or form holds bytes that are not UTF-8.") from None
+    except ValueError:
+        raise ProblemError("malformed_body", f"The query or form holds more than {FIELDS_MAX} fields.") from None
+
+
+def _parts(body: bytes, boundary: str) -> list[tuple[str, str]]:
+    if not boundary:
+        raise ProblemError("malformed_body", "The Content-Type of a multipart body names its boundary.")
+    try:
+        parts = list(MultipartParser(io.BytesIO(body), boundary, part_limit=FIELDS_MAX, strict=True))
+        if any(part.filename for part in parts):
+            raise ProblemError("malformed_body", "Files are not taken here; send fields only.")
+        return [(part.name, part.raw.decode()) for part in parts]
+    except (MultipartError, UnicodeDecodeError, ValueError) as error:
+        raise ProblemError("malformed_body", f"The multipart body cannot be read: {error}.") from None
+
+
+def _nested(pairs: Iterable[tuple[str, str]]) -> Fields:
+    fields: Fields = {}
+    for name, value in pairs:
+        _place(fields, name, value)
+    return fields
+
+
+def _place(fields: Fields, name: str, value: str) -> None:
+    """Put a value where its name says: `a`, `a[b]`, `a[]`, `a[b][]`. A name that contradicts an earlier one replaces it."""
+    head, *inner = name.replace("]", "").split("[") if name.endswith("]") and "[" in name else [name]
+    if len(inner) >= DEPTH_MAX:
+        raise _too_deep()
+    place: Any = fields
+    path = [head, *inner]
+    for step, following in pairwise(path):
+        if isinstance(place, list):
+            raise ProblemError("malformed_body", f"The field {name[:100]!r} nests objects in a list; send JSON for that.")
+        empty: Any = [] if following == "" else {}
+        if not isinstance(place.get(step), type(empty)):
+            place[step] = empty
+        place = place[step]
+    if isinstance(place, list):
+        place.append(value)
+    else:
+        place[path[-1]] = value
+
+
+def _screen(value: Any, path: str, depth: int, errors: dict[str, list[str]]) -> None:
+    if depth > DEPTH_MAX:
+        raise _too_deep()
+    if isinstance(value, str):
+        if "\x00" in value:
+            errors.setdefault(path, []).append("must not contain the NUL character")
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            if "\x00" in name:
+                errors.setdefault(path, []).append("must not have a name with the NUL character")
+            _screen(inner, f"{path}.{name}" if path else name, depth + 1, errors)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            _screen(inner, f"{path}[{place}]", depth + 1, errors)
+    elif isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX:
+        errors.setdefault(path, []).append("must be a number of at most 64 bits; send longer ones as text")
+
+
+def _too_large() -> ProblemError:
+    return ProblemError(
+        "too_large",
+        f"A body has at most {BODY_BYTES_MAX} bytes.",
+        # The rest of the body was not read: the connection cannot be used again.
+        headers={"Connection": "close"},
+    )
+
+
+def _too_deep() -> ProblemError:
+    return ProblemError("malformed_body", f"Objects and lists nest at most {DEPTH_MAX} deep.")

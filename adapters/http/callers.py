@@ -1,0 +1,63 @@
+"""How does a person get out? By token and number: opt out, leave, or skip to the end; the contact itself decides.
+
+GET is taken because links in messages use it; what only looks at a link (HEAD, prefetch) changes nothing.
+"""
+
+from functools import partial
+from typing import Literal
+
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.parameters import Parameters
+from adapters.http.people import contact_key_of
+from adapters.http.submissions import render
+from adapters.http.writes import change
+from schemas.requests import CallerActed
+
+CALLER_PARAMETERS = {
+    "lead_token": "of an offer or a schedule; required",
+    "update_all_matching_leads": "true: every live lead of the token and number",
+}
+
+
+async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
+    """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
+    target = await exchange.target(exchange.fields.get("lead_token"))
+    parameters = Parameters(exchange.fields)
+    matching = parameters.flag("update_all_matching_leads")
+    parameters.finish()
+    message = CallerActed(
+        company_id=target.company_id,
+        contact_key=await contact_key_of(exchange, exchange.path["id"], target),
+        action=action,
+        offer_id=target.offer_id,
+        schedule_id=target.schedule_id,
+        update_all_matching_leads=bool(matching),
+    )
+    exchange.headers["Cache-Control"] = "no-store"
+    return await change(exchange, message, render)
+
+
+def _operation(
+    name: str, methods: tuple[str, ...], action: Literal["opt_out", "remove", "move_to_end"], summary: str
+) -> Operation:
+    return Operation(
+        name=name,
+        methods=methods,
+        path=f"/api/v1/leads/{{id}}/{name}",
+        summary=summary,
+        handler=partial(act, action=action),
+        access="token",
+        scope="lead:update",
+        rate="write",
+        safe=False,
+        parameters=CALLER_PARAMETERS,
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _operation("caller_opt_out", ("PUT", "GET"), "opt_out", "Opt a person out"),
+    _operation("caller_remove", ("POST", "DELETE", "GET"), "remove", "Remove a lead from its schedule or offer"),
+    _operation(
+        "caller_move_to_end_of_schedule", ("PUT", "POST", "HEAD"), "move_to_end", "Move a lead to its schedule's end"
+    ),
+)

@@ -1,0 +1,168 @@
+"""What is one request on its way? Its fields, whoever asks, and the answer that is growing; handlers see nothing else.
+
+An `Operation` is one row of the interface: where it is, who may use it, how often. Routing, documentation and the tests
+that hold every operation to the same rules are all made of these rows.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+from litestar import Request
+from msgspec import Struct
+
+from adapters.http.access import Access, Gate, TokenTarget, unauthenticated
+from adapters.http.binding import Fields, read_body, read_fields, read_query, screen
+from adapters.http.identity import RequestIds
+from adapters.http.parameters import read_id
+from adapters.http.ports import Claims, Reads, Requests, RulesSource
+from adapters.http.problems import ProblemError, not_found
+from adapters.http.rates import Limiter
+from adapters.http.settings import Settings
+from adapters.observability.metrics import Metrics
+from schemas.instant import Instant
+
+HttpRequest = Request[Any, Any, Any]
+
+JSON = msgspec.json.Encoder()
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """An answer: `content` is encoded as JSON unless it is bytes; None means no body."""
+
+    status: int = 200
+    content: Any = None
+    headers: Mapping[str, str] = {}
+    media_type: str = "application/json"
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """What every handler can use. `now` is domain time, `monotonic` wall seconds that never go back."""
+
+    requests: Requests
+    reads: Reads
+    source: RulesSource
+    claims: Claims
+    settings: Settings
+    gate: Gate
+    limiter: Limiter
+    ids: RequestIds
+    now: Callable[[], Instant]
+    monotonic: Callable[[], float]
+    ready: Callable[[], Awaitable[Mapping[str, str]]]
+    metrics: Metrics
+
+
+Handler = Callable[["Exchange"], Awaitable[Reply]]
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    """One row of the interface.
+
+    `access`: a key with `scope`, a lead token (a key is optional), or open to all. `safe` operations change nothing.
+    `suffixes` are ends that the path also takes (`.csv`). `parameters` names fields with a sentence each, `body` is the
+    JSON Schema of a body: both for the documentation.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    path: str
+    summary: str
+    handler: Handler
+    access: Literal["key", "token", "open"] = "key"
+    scope: str = ""
+    rate: str | None = "read"
+    safe: bool = True
+    suffixes: tuple[str, ...] = ("",)
+    parameters: Mapping[str, str] = {}
+    body: Mapping[str, Any] | None = None
+
+
+class Exchange:
+    """One request: path, query and merged fields as they came, and who asks."""
+
+    def __init__(self, services: Services, operation: Operation, request: HttpRequest, request_id: str) -> None:
+        self.services = services
+        self.operation = operation
+        self.request = request
+        self.request_id = request_id
+        self.path: Mapping[str, str] = request.path_params
+        self.query: Fields = {}
+        self.fields: Fields = {}
+        self.body = b""
+        self.access: Access | None = None
+        self.headers: dict[str, str] = {}
+        self.now = services.now()
+
+    @property
+    def company_id(self) -> int:
+        """The company of the key. Only operations that need a key ask for it."""
+        if self.access is None:
+            raise unauthenticated("This needs a key.")
+        return self.access.company_id
+
+    async def read(self) -> None:
+        """Read query and body, and find out who asks. Raises `ProblemError`."""
+        if self.operation.access == "key":
+            await self._authenticate("")
+        self.query = read_query(self.request.scope["query_string"])
+        self.fields = self.query
+        if self.request.method not in {"GET", "HEAD"}:
+            self.body = await read_body(self.request)
+            self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
+        screen(self.fields)
+        screen(self.path)
+        if self.operation.access == "token":
+            await self._authenticate(_text(self.fields.pop("auth_token", "")))
+
+    async def target(self, lead_token: Any) -> TokenTarget:
+        """Return what a lead token points at, having checked that this sender may use it. Raises `ProblemError`.
+
+        An unknown token, and another company's for a sender with a key, are told in the same words.
+        """
+        token = _text(lead_token).strip()
+        if not token:
+            sentence = "must be the lead token of an offer or a schedule"
+            raise ProblemError("validation_failed", "Send the lead_token.", {"lead_token": [sentence]})
+        target = await self.services.gate.target(token)
+        if target is None or (self.access is not None and self.access.company_id != target.company_id):
+            raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
+        if self.access is None:
+            if target.require_auth:
+                raise unauthenticated("This lead token is used together with a key.")
+            self.limit(f"{target.kind}/{target.id}")
+        return target
+
+    def limit(self, sender: str) -> None:
+        """Take one from the sender's allowance. Raises `ProblemError` rate_limited."""
+        if self.operation.rate is None:
+            return
+        allowance = self.services.limiter.take(self.operation.rate, sender, self.services.monotonic())
+        if allowance is None:
+            return
+        self.headers.update(allowance.headers())
+        if not allowance.allowed:
+            raise ProblemError("rate_limited", f"Try again in {allowance.retry_after_seconds} s.")
+
+    def path_id(self, what: str) -> int | str:
+        """Return the internal id (int) or uuid (str) of the path. Raises `ProblemError` not_found for anything else."""
+        found = read_id(self.path["id"])
+        if found is None:
+            raise not_found(what)
+        return found
+
+    async def _authenticate(self, auth_token: str) -> None:
+        authorization = self.request.headers.get("authorization", "")
+        if not authorization and not auth_token and self.operation.access == "token":
+            return
+        client = self.request.scope["client"]
+        gate = self.services.gate
+        address = gate.address(client[0] if client else "", self.request.headers.get("x-forwarded-for", ""))
+        self.access = await gate.authenticate(authorization, auth_token, address=address, now=self.now)
+        if self.operation.scope:
+            self.access.require(self.operation.scope)
+        self.limit(f"key/{self.access.key_id}")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,185 @@
+"""How is a lead changed or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.leads import live_row
+from adapters.http.people import country_of
+from adapters.http.ports import Row
+from adapters.http.submissions import SUBMISSION_PARAMETERS, render
+from adapters.http.writes import change
+from engine.identity import contact_key
+from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
+from engine.submission.fields import (
+    FieldError,
+    parse_boolean,
+    parse_decimal,
+    parse_email,
+    parse_id,
+    parse_integer,
+    parse_text,
+)
+from engine.submission.numbers import Number, read_number
+from engine.submission.reading import AHEAD_MAX, Reading
+from schemas.instant import SECOND
+from schemas.records import Schedule
+from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
+
+_OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
+    "blocked": parse_boolean,
+    "opt_out": parse_boolean,
+    "lead_priority": parse_decimal,
+    "buyer_converted": parse_boolean,
+    "offer_converted": parse_boolean,
+}
+_FLAGS = ("schedule_start", "schedule_stop")
+_NAMED = frozenset(
+    {
+        *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
+        "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
+        "apply_to", "data", "auth_token", "columns", "root",
+    }
+)  # fmt: skip
+_PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
+"""Where the person is follows from these and the number."""
+
+UPDATE_PARAMETERS: Mapping[str, str] = {
+    **{name: SUBMISSION_PARAMETERS[name] for name in ("contact_field_type", "caller_id", "email", "data", "lead_priority")},
+    **{name: SUBMISSION_PARAMETERS[name] for name in ("schedule_callback_at", "schedule_callback_in_seconds")},
+    **{name: SUBMISSION_PARAMETERS[name] for name in COLUMNS},
+    "blocked": "true: no action for this person, nor calls from them",
+    "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
+    "next_action_at": "when the next step may start at the earliest; blank takes it back",
+    "schedule_start": "true: begin the schedule",
+    "schedule_stop": "true: leave the schedule",
+    "move_to_another_schedule_id": "schedule to move to; the present one begins again",
+    "apply_to": "calls: apply the data to the calls of the lead too; or self",
+    "buyer_converted": "true or false",
+    "offer_converted": "true or false",
+}
+
+
+async def update(exchange: Exchange) -> Reply:
+    """Change one lead."""
+    row = await live_row(exchange)
+    reading = Reading(exchange.fields, exchange.now)
+    reading.take_data()
+    reading.take_columns()
+    reading.take_tokens(_NAMED)
+    reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
+    message = _update(exchange, reading, row)
+    reading.close()
+    return await change(exchange, message, render)
+
+
+async def delete(exchange: Exchange) -> Reply:
+    """Destroy one lead."""
+    row = await live_row(exchange)
+    message = LeadDeleteRequested(company_id=exchange.company_id, contact_key=row["contact_key"], lead_id=row["id"])
+    return await change(exchange, message, render)
+
+
+def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequested:
+    fields = exchange.fields
+    country = (
+        reading.columns.get("country") or row["country"] or country_of(exchange.services.source.rules, exchange.company_id)
+    )
+    found: dict[str, Any] = {
+        name: value for name, parse in _OPTIONAL.items() if (value := reading.optional(name, parse)) is not None
+    }
+    found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
+    found |= _moments(reading)
+    field_type = reading.optional("contact_field_type", parse_text)
+    if field_type is not None:
+        reading.columns["contact_field_type"] = field_type
+    reading.optional("apply_to", _apply_to)
+    number = reading.number(country)
+    if "caller_id" in fields:
+        found["caller_id"] = None if number is None else number.e164
+    if "email" in fields:
+        found["email"] = reading.optional("email", parse_email)
+    _check_reachable(reading, row, found)
+    return LeadUpdateRequested(
+        company_id=exchange.company_id,
+        contact_key=row["contact_key"],
+        lead_id=row["id"],
+        columns=reading.columns,
+        data=reading.data,
+        move_to_another_schedule_id=_schedule(exchange, reading),
+        **found,
+        **_place(reading, row, number, country),
+    )
+
+
+def _moments(reading: Reading) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "next_action_at" in reading.raw:
+        found["next_action_at"] = reading.moment_ahead("next_action_at")
+    callback = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    if callback is not None:
+        found["schedule_callback_at"] = callback
+    return found
+
+
+def _check_reachable(reading: Reading, row: Row, found: Mapping[str, Any]) -> None:
+    caller_id = found.get("caller_id", row["caller_id"])
+    email = found.get("email", row["email"])
+    if "caller_id" not in reading.errors and contact_key(row["company_id"], caller_id, email) is None:
+        reading.fault("caller_id", "cannot be emptied where the lead has no email")
+
+
+def _schedule(exchange: Exchange, reading: Reading) -> int | None:
+    schedule_id = reading.optional("move_to_another_schedule_id", parse_id)
+    if schedule_id is None:
+        return None
+    rules = exchange.services.source.rules
+    record = rules.record("schedule", schedule_id)
+    if record is None or record.company_id != exchange.company_id or rules.body(Schedule, "schedule", schedule_id) is None:
+        reading.fault("move_to_another_schedule_id", f"names no schedule: {schedule_id}")
+    return schedule_id
+
+
+def _place(reading: Reading, row: Row, number: Number | None, country: str) -> dict[str, Any]:
+    """Return the zones and states anew where anything changed that they follow from."""
+    if "caller_id" not in reading.raw and not (_PLACE_COLUMNS & reading.columns.keys()):
+        return {}
+    stated = {name: row[name] for name in _PLACE_COLUMNS if row[name] is not None}
+    known = Reading({}, reading.received_at)
+    known.columns = {**stated, **reading.columns}
+    if "caller_id" not in reading.raw and row["caller_id"]:
+        number = read_number(row["caller_id"], country)
+    place = known.place(country, number)
+    return {"zones": place.zones, "zone_source": place.source, "states": place.states}
+
+
+def _apply_to(value: Any) -> str:
+    if value not in {"calls", "self"}:
+        raise FieldError("must be calls or self")
+    return str(value)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="update_lead",
+        methods=("PUT", "PATCH"),
+        path="/api/v1/leads/{id}",
+        summary="Update a lead",
+        handler=update,
+        scope="lead:update",
+        rate="write",
+        safe=False,
+        parameters=UPDATE_PARAMETERS,
+    ),
+    Operation(
+        name="delete_lead",
+        methods=("DELETE",),
+        path="/api/v1/leads/{id}/id",
+        summary="Destroy a lead; the ledger of its number stays",
+        handler=delete,
+        scope="lead:delete",
+        rate="write",
+        safe=False,
+    ),
+)

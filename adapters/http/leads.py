@@ -1,0 +1,228 @@
+"""What can be read of leads? One by id or by token and number, lists with filters, and an empty one with the defaults."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from adapters.http.answers import PAGING_PARAMETERS, fetch, many, one, read_columns, read_paging
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.parameters import Parameters
+from adapters.http.people import contact_key_of, country_of
+from adapters.http.ports import LeadFilter, Paging, Row
+from adapters.http.problems import ProblemError, not_found
+from engine.submission.numbers import read_number
+from engine.views.lead import LEAD_COLUMNS, SORTABLE_COLUMNS, lead_view
+from engine.views.periods import LABELS, span_of
+from schemas.contact import PRIORITY_DEFAULT, LeadStatus
+from schemas.instant import Instant
+
+STATUSES: tuple[str, ...] = LeadStatus.__args__  # type: ignore[attr-defined]
+
+COMPLETED = tuple(status for status in STATUSES if status.startswith("completed"))
+
+SERIALIZERS = ("lead", "lead_grid", "lead_external")
+"""Names of alternative forms; all of them give every column here."""
+
+FILTER_PARAMETERS: dict[str, str] = {
+    "serializer": "lead, lead_grid or lead_external; all give every column",
+    "created_at_label": "a span of creation such as Today or Last 4 Hours",
+    "next_action_at_from": "next action at or after",
+    "next_action_at_to": "next action before",
+    "offer_id": "internal id",
+    "schedule_id": "internal id",
+    "traffic_source_id": "internal id",
+    "buyer_id": "internal id",
+    "status": "one status; also waiting_to_dial, completed_with_one_call, completed_with_many_calls",
+    "status_wait": "why a lead waits, such as quiet_hours_state",
+    "number": "telephone number of the lead",
+    "email": "e-mail address of the lead",
+    "has_next_action": "true or false",
+    "buyer_converted": "true or false",
+    "offer_converted": "true or false",
+    "either_converted": "true or false",
+    "opt_out": "true or false",
+}
+
+
+async def show(exchange: Exchange) -> Reply:
+    """Answer with one lead."""
+    row = await live_row(exchange)
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, LEAD_COLUMNS)
+    parameters.finish()
+    return one(exchange, "lead", lead_view(row, exchange.now, columns))
+
+
+async def live_row(exchange: Exchange) -> Row:
+    """Return the row of the lead in the path. Raises `ProblemError` not_found or deleted."""
+    row = await exchange.services.reads.lead(exchange.company_id, exchange.path_id("lead"))
+    if row is None:
+        raise not_found("lead")
+    if row["deleted_at"] is not None:
+        raise ProblemError("deleted", "This lead was deleted.")
+    return row
+
+
+async def show_by_caller_number(exchange: Exchange) -> Reply:
+    """Answer with the newest live lead of a token and number, else the newest one."""
+    target = await exchange.target(exchange.path["lead_token"])
+    row = await exchange.services.reads.newest_lead(
+        target.company_id,
+        await contact_key_of(exchange, exchange.path["caller_number"], target),
+        offer_id=target.offer_id,
+        schedule_ids=exchange.services.gate.schedule_ids(target),
+    )
+    if row is None:
+        raise ProblemError("not_found", "This token has no lead with this number.")
+    return one(exchange, "lead", lead_view(row, exchange.now))
+
+
+async def build(exchange: Exchange) -> Reply:
+    """Answer with a lead that does not exist, filled with the defaults of the company."""
+    shown: dict[str, Any] = dict.fromkeys(LEAD_COLUMNS)
+    shown |= {
+        "type": "Lead",
+        "country": country_of(exchange.services.source.rules, exchange.company_id),
+        "status": "queue",
+        "has_next_action": False,
+        "is_live": False,
+        "opt_out": False,
+        "blocked": False,
+        "revenue": 0.0,
+        "payout": 0.0,
+        "offer_converted": False,
+        "buyer_converted": False,
+        "lead_priority": PRIORITY_DEFAULT,
+        "data": {},
+    }
+    return one(exchange, "lead", shown)
+
+
+async def index(exchange: Exchange) -> Reply:
+    """Answer with a list of leads."""
+    parameters = Parameters(exchange.query)
+    paging = read_paging(parameters, SORTABLE_COLUMNS)
+    columns = read_columns(parameters, LEAD_COLUMNS)
+    wanted = read_filter(exchange, parameters)
+    parameters.finish()
+    read: Callable[[Paging], Any] = partial(exchange.services.reads.leads, exchange.company_id, wanted)
+    page = await fetch(parameters, paging, read)
+    now = exchange.now
+    return many(
+        exchange,
+        "leads",
+        page,
+        paging=paging,
+        columns=columns or LEAD_COLUMNS,
+        view=lambda row: lead_view(row, now, columns),
+    )
+
+
+def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
+    """Read which leads are wanted; faults are kept in the parameters."""
+    zone_name = parameters.zone("time_zone")
+    moment = partial(parameters.instant, zone_name=zone_name)
+    parameters.choice("serializer", SERIALIZERS)
+    label = parameters.choice("created_at_label", LABELS)
+    created_from, created_to = span_of(label, exchange.now, zone_name) if label else (None, None)
+    status = _status(parameters, exchange.now)
+    due_from, due_to = moment("next_action_at_from"), moment("next_action_at_to")
+    return LeadFilter(
+        ids=parameters.ids("ids"),
+        created_from=_later(created_from, moment("created_at_from")),
+        created_to=_earlier(created_to, moment("created_at_to")),
+        next_action_from=due_from,
+        next_action_to=_earlier(due_to, status.next_action_to),
+        offer_id=parameters.id("offer_id"),
+        schedule_id=parameters.id("schedule_id"),
+        traffic_source_id=parameters.id("traffic_source_id"),
+        buyer_id=parameters.id("buyer_id"),
+        statuses=status.statuses,
+        status_wait=_status_wait(parameters),
+        caller_id=_number(exchange, parameters),
+        email=parameters.text("email"),
+        has_next_action=parameters.flag("has_next_action"),
+        buyer_converted=parameters.flag("buyer_converted"),
+        offer_converted=parameters.flag("offer_converted"),
+        either_converted=parameters.flag("either_converted"),
+        opt_out=parameters.flag("opt_out"),
+        fulltext=parameters.text("fulltext"),
+        outbound_calls=status.outbound_calls,
+    )
+
+
+def _status(parameters: Parameters, now: Instant) -> LeadFilter:
+    """Return the part of the filter that a status or one of its aliases means (research/domain.md 2.1)."""
+    status = parameters.text("status")
+    if status is None:
+        return LeadFilter()
+    if status == "waiting_to_dial":
+        return LeadFilter(statuses=("scheduled",), next_action_to=now + 1)
+    if status == "completed_with_one_call":
+        return LeadFilter(statuses=COMPLETED, outbound_calls=(1, 1))
+    if status == "completed_with_many_calls":
+        return LeadFilter(statuses=COMPLETED, outbound_calls=(2, None))
+    if status not in STATUSES:
+        parameters.refuse("status", f"must be one of {', '.join(STATUSES)}")
+    return LeadFilter(statuses=(status,))
+
+
+def _status_wait(parameters: Parameters) -> str | None:
+    reason = parameters.text("status_wait")
+    return "awaiting_disposition" if reason == "waiting_call_disposition" else reason
+
+
+def _number(exchange: Exchange, parameters: Parameters) -> str | None:
+    """Return the number to look for; one that is none matches no lead rather than all."""
+    text = parameters.text("number")
+    if text is None:
+        return None
+    number = read_number(text, country_of(exchange.services.source.rules, exchange.company_id))
+    return text if number is None else number.e164
+
+
+def _later(first: Instant | None, second: Instant | None) -> Instant | None:
+    return second if first is None else first if second is None else max(first, second)
+
+
+def _earlier(first: Instant | None, second: Instant | None) -> Instant | None:
+    return second if first is None else first if second is None else min(first, second)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="list_leads",
+        methods=("GET",),
+        path="/api/v1/leads",
+        summary="List leads",
+        handler=index,
+        scope="lead:read",
+        parameters={**PAGING_PARAMETERS, **FILTER_PARAMETERS},
+        suffixes=("", ".csv", ".json"),
+    ),
+    Operation(
+        name="new_lead",
+        methods=("GET",),
+        path="/api/v1/leads/new",
+        summary="Build a lead with the defaults of the company",
+        handler=build,
+        scope="lead:read",
+    ),
+    Operation(
+        name="show_lead",
+        methods=("GET",),
+        path="/api/v1/leads/{id}",
+        summary="Show a lead",
+        handler=show,
+        scope="lead:read",
+        parameters={"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"},
+    ),
+    Operation(
+        name="show_lead_by_caller_number",
+        methods=("GET",),
+        path="/api/v1/leads/{lead_token}/{caller_number}/by_caller_number",
+        summary="Show the newest live lead of a lead token and a number, else the newest one",
+        handler=show_by_caller_number,
+        scope="lead:read",
+    ),
+)

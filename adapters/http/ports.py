@@ -1,0 +1,190 @@
+"""What does the HTTP interface need from the rest? Writes, reads, rules and claims: four narrow ports.
+
+Every read names the company it is for: a port never returns a row of another one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from engine.rules import Rules
+from schemas.decisions import Answer
+from schemas.instant import Instant
+from schemas.wire import Message
+
+Row = Mapping[str, Any]
+"""One row of the read schema, by column name: timestamptz as aware datetime, jsonb decoded."""
+
+
+class EventsUnavailableError(Exception):
+    """The event log did not acknowledge in time. Sending again under the same request id is safe."""
+
+
+class ReadsUnavailableError(Exception):
+    """The database refused or did not answer in time."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What came of a request: the row of `request_results`, written in the transaction of the rows it speaks of."""
+
+    request_id: str
+    company_id: int
+    verdict: str
+    answer: Answer | None
+    decided_at: Instant
+
+
+class Requests(Protocol):
+    """The one way to change anything."""
+
+    async def submit(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int) -> None:
+        """Append a request and return when it is durable.
+
+        `request_id` becomes its `ce_id`: sent again under the same id it changes nothing. `ce_rules` says how far this
+        process has read the rules of the company. Raises `EventsUnavailableError`.
+        """
+        ...
+
+    async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
+        """Return what came of a request as soon as the projection shows it, or None when the time is up.
+
+        With `timeout_seconds` 0 it only looks. Raises `ReadsUnavailableError`.
+        """
+        ...
+
+
+class RulesSource(Protocol):
+    """The account records as this process has read them from `accounts.rules`."""
+
+    @property
+    def rules(self) -> Rules:
+        """Everything read so far."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read on to the end that `accounts.rules` has now; a token is not refused as unknown before.
+
+        Raises `EventsUnavailableError` where the log does not answer.
+        """
+        ...
+
+
+class Paging(Struct, frozen=True, kw_only=True):
+    """Which rows of a list: by `page` (from 1) or by `cursor`, never by both.
+
+    `cursor` None: pages, ordered by `order` (a column; None is created_at), then id. Otherwise: rows with an id below
+    `cursor`, or from the newest on where it is -1, in descending order of id.
+    """
+
+    page: int = 1
+    per_page: int = 25
+    cursor: int | None = None
+    order: str | None = None
+    descending: bool = True
+    counted: bool = True
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """Rows in order. `total_count` is exact up to 10,000 and None beyond (or where it was not asked for).
+
+    `next_cursor`: with a cursor, the id of the last row, or 0 where no further row follows.
+    """
+
+    rows: Sequence[Row]
+    total_count: int | None = None
+    next_cursor: int | None = None
+
+
+class LeadFilter(Struct, frozen=True, kw_only=True):
+    """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
+
+    `statuses` empty means any; `due` asks for leads whose next action is before that instant.
+    `outbound_calls` is (lowest, highest or None) of `outbound_calls_count`.
+    """
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    next_action_from: Instant | None = None
+    next_action_to: Instant | None = None
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    traffic_source_id: int | None = None
+    buyer_id: int | None = None
+    statuses: tuple[str, ...] = ()
+    status_wait: str | None = None
+    caller_id: str | None = None
+    email: str | None = None
+    has_next_action: bool | None = None
+    buyer_converted: bool | None = None
+    offer_converted: bool | None = None
+    either_converted: bool | None = None
+    opt_out: bool | None = None
+    fulltext: str | None = None
+    outbound_calls: tuple[int, int | None] | None = None
+
+
+class RecordFilter(Struct, frozen=True, kw_only=True):
+    """Which account records of a type; `paused` compares that field of the body."""
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    paused: bool | None = None
+    fulltext: str | None = None
+
+
+class Reads(Protocol):
+    """Queries on the projection. Every method raises `ReadsUnavailableError` where the database does not answer."""
+
+    async def lead(self, company_id: int, lead: int | str) -> Row | None:
+        """Return a lead by internal id (int) or uuid (str), deleted or not."""
+        ...
+
+    async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
+        """Return live rows of leads (deleted ones left out)."""
+        ...
+
+    async def newest_lead(
+        self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
+    ) -> Row | None:
+        """Return the newest live lead of a contact on an offer or any of the schedules, else the newest one that ended."""
+        ...
+
+    async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
+        """Return an account record by internal id (int) or uuid (str), deleted or not.
+
+        A row has the columns of `schemas.records.Record`; `body` is the decoded JSON of the body.
+        """
+        ...
+
+    async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
+        """Return live account records; `Paging.order` may name a field of the body."""
+        ...
+
+    async def result(self, request_id: str) -> Result | None:
+        """Return what came of a request, or None where it was not decided yet or is over 24 h old."""
+        ...
+
+    async def ping(self) -> None:
+        """Return where the database answers and its schema is the expected one."""
+        ...
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """The first use of an Idempotency-Key: the digest of what was sent, and the request that was made of it."""
+
+    digest: str
+    request_id: str
+
+
+class Claims(Protocol):
+    """Idempotency-Keys, kept 24 h in the `work` schema, which a rebuild of the projection never touches."""
+
+    async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> Claim:
+        """Return the claim that stands: the given one where the key was free, else the earlier one.
+
+        Raises `ReadsUnavailableError`.
+        """
+        ...

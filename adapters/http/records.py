@@ -1,0 +1,239 @@
+"""How does a company manage its records? List, show, build, create, update and delete, the same for every type.
+
+Tokens, keys and secrets are given here and shown once where only their hash is kept: a private key is in the answer that
+creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields as struct_fields
+
+from adapters.gateway.signing import shown_secret, signing_key
+from adapters.http.answers import PAGING_PARAMETERS, fetch, many, one, read_columns, read_paging
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
+from adapters.http.parameters import Parameters
+from adapters.http.ports import Paging, RecordFilter, Result, Row
+from adapters.http.problems import ProblemError, not_found
+from adapters.http.record_fields import ACTIONS, read_record_fields, settable
+from adapters.http.writes import change
+from engine.submission.fields import FieldError, parse_boolean
+from engine.views.cells import spelled_out
+from engine.views.record import TYPE_NAMES, record_columns, record_view
+from schemas.records import RECORD_BODIES
+from schemas.requests import RecordChangeRequested
+
+UNSORTABLE = frozenset(
+    {"steps", "end_steps", "windows", "headers", "body_template", "scopes", "ip_allow_list", "buyer_ids", "buyer_group_ids"}
+)
+"""Fields that have no order."""
+
+SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
+
+
+class Kind(Struct, frozen=True):
+    """A type of record, where it is found, and what one of it is called in answers."""
+
+    type: str
+    collection: str
+    root: str
+
+    @property
+    def path(self) -> str:
+        """Where its records are found."""
+        return f"/api/v1/{self.collection}"
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it."""
+        return self.type.replace("_", " ")
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("schedule", "schedules", "schedule"),
+    Kind("offer", "offers", "offer"),
+    Kind("buyer", "buyers", "buyer"),
+    Kind("buyer_group", "buyer_groups", "buyer_group"),
+    Kind("traffic_source", "traffic_sources", "traffic_source"),
+    Kind("number", "numbers", "number"),
+    Kind("outgoing_webhook", "outgoing_webhooks", "outgoing_webhook"),
+    Kind("api_key", "keys", "key"),
+)
+KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
+
+
+async def index(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with a list of records."""
+    parameters = Parameters(exchange.query)
+    known = record_columns(kind.type)
+    paging = read_paging(parameters, _sortable(kind))
+    columns = read_columns(parameters, known)
+    zone_name = parameters.zone("time_zone")
+    wanted = RecordFilter(
+        ids=parameters.ids("ids"),
+        created_from=parameters.instant("created_at_from", zone_name),
+        created_to=parameters.instant("created_at_to", zone_name),
+        paused=parameters.flag("paused"),
+        fulltext=parameters.text("fulltext"),
+    )
+    parameters.finish()
+    read: Callable[[Paging], Any] = partial(exchange.services.reads.records, exchange.company_id, kind.type, wanted)
+    page = await fetch(parameters, paging, read)
+    view = partial(record_view, kind.type, path=kind.path, columns=columns)
+    return many(exchange, kind.collection, page, paging=paging, columns=columns or known, view=view)
+
+
+async def show(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with one record."""
+    row = await _live_row(exchange, kind)
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, record_columns(kind.type))
+    parameters.finish()
+    shown = record_view(kind.type, row, kind.path, columns)
+    return one(exchange, kind.root, {**shown, **({} if columns else _secret(exchange, kind, row))})
+
+
+async def build(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with a record that does not exist, filled with the defaults."""
+    shown: dict[str, Any] = dict.fromkeys(record_columns(kind.type))
+    shown |= {"type": TYPE_NAMES[kind.type], "company_id": exchange.company_id}
+    for field in struct_fields(RECORD_BODIES[kind.type]):
+        default = field.default if field.default is not NODEFAULT else None
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        if field.name in shown:
+            shown[field.name] = spelled_out(default)
+    return one(exchange, kind.root, shown)
+
+
+async def create(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Create a record."""
+    fields = read_record_fields(exchange, kind.type)
+    told: dict[str, Any] = {}
+    if kind.type in {"offer", "schedule"}:
+        fields["lead_token"] = new_lead_token()
+    if kind.type == "api_key":
+        _check_scopes(exchange, fields)
+        private_key = new_private_key()
+        fields |= {"public_key": new_public_key(), "private_key_sha256": fingerprint(private_key)}
+        told["private_key"] = private_key
+    message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
+    exchange.headers["Cache-Control"] = "no-store"
+    return await change(exchange, message, partial(render, told=told))
+
+
+async def update(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Change a record."""
+    row = await _live_row(exchange, kind)
+    fields = read_record_fields(exchange, kind.type)
+    if kind.type == "api_key":
+        _check_scopes(exchange, fields)
+    if _asked(exchange, "rotate_lead_token", kind):
+        fields["lead_token"] = new_lead_token()
+    if _asked(exchange, "rotate_secret", kind):
+        fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
+    message = RecordChangeRequested(
+        company_id=exchange.company_id, type=kind.type, operation="update", id=row["id"], fields=fields
+    )
+    return await change(exchange, message, render)
+
+
+async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Delete a record."""
+    row = await _live_row(exchange, kind)
+    message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"])
+    return await change(exchange, message, render)
+
+
+async def render(exchange: Exchange, result: Result, *, told: Mapping[str, Any] | None = None) -> Reply:
+    """Answer with the record that a request was about; `told` is what only this answer shows."""
+    answer = result.answer
+    kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
+    if answer is None or answer.record_id is None or kind is None:
+        raise not_found("record")
+    row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
+    if row is None:
+        raise not_found(kind.words)
+    # Of a repeat under an Idempotency-Key the secret was made anew and is not the one that was stored.
+    first = result.request_id == exchange.request_id
+    shown = {**record_view(kind.type, row, kind.path), **_secret(exchange, kind, row), **((told or {}) if first else {})}
+    return one(exchange, kind.root, shown, status=answer.status)
+
+
+async def _live_row(exchange: Exchange, kind: Kind) -> Row:
+    row = await exchange.services.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
+    if row is None:
+        raise not_found(kind.words)
+    if row["deleted_at"] is not None:
+        raise ProblemError("deleted", f"This {kind.words} was deleted.")
+    return row
+
+
+def _sortable(kind: Kind) -> tuple[str, ...]:
+    return (*SORTABLE_BASE, *(name for name in RECORD_BODIES[kind.type].__struct_fields__ if name not in UNSORTABLE))
+
+
+def _asked(exchange: Exchange, action: str, kind: Kind) -> bool:
+    if action not in ACTIONS.get(kind.type, ()) or action not in exchange.fields:
+        return False
+    try:
+        return parse_boolean(exchange.fields[action])
+    except FieldError as error:
+        raise ProblemError("validation_failed", "Mend the fields named in errors.", {action: [str(error)]}) from None
+
+
+def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
+    """A key gives no more than it has. Left out, a new key would have all scopes."""
+    access = exchange.access
+    wanted = fields.get("scopes", ["*"] if exchange.request.method == "POST" else [])
+    if access is not None and not all(access.may(scope) for scope in wanted):
+        raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
+
+
+def _secret(exchange: Exchange, kind: Kind, row: Row) -> dict[str, str]:
+    """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
+    access = exchange.access
+    if kind.type != "outgoing_webhook" or access is None or not access.may("outgoing_webhook:secret"):
+        return {}
+    generation = row["body"].get("secret_generation", 1)
+    return {
+        "secret": shown_secret(signing_key(exchange.services.settings.secret_key, row["company_id"], row["id"], generation))
+    }
+
+
+def _operations(kind: Kind) -> tuple[Operation, ...]:
+    named = dict.fromkeys(settable(kind.type), "")
+    actions = dict.fromkeys(ACTIONS.get(kind.type, ()), "true: give a new one")
+    one_path = f"{kind.path}/{{id}}"
+
+    def operation(verb: str, methods: tuple[str, ...], path: str, handler: Any, summary: str, **more: Any) -> Operation:
+        scope = {"list": "read", "show": "read", "build": "read"}.get(verb, verb)
+        return Operation(
+            name=f"{verb}_{kind.root if verb != 'list' else kind.collection}",
+            methods=methods,
+            path=path,
+            summary=summary,
+            handler=partial(handler, kind=kind),
+            scope=f"{kind.type}:{scope}",
+            rate="read" if scope == "read" else "write",
+            safe=scope == "read",
+            **more,
+        )
+
+    listed = {**PAGING_PARAMETERS, "paused": "true or false"}
+    return (
+        operation(
+            "list", ("GET",), kind.path, index, f"List {kind.words}s", parameters=listed, suffixes=("", ".csv", ".json")
+        ),
+        operation("build", ("GET",), f"{kind.path}/new", build, f"Build a {kind.words} with the defaults"),
+        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", parameters=named),
+        operation("show", ("GET",), one_path, show, f"Show a {kind.words}"),
+        operation("update", ("PUT", "PATCH"), one_path, update, f"Update a {kind.words}", parameters={**named, **actions}),
+        operation("delete", ("DELETE",), one_path, delete, f"Delete a {kind.words}"),
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = tuple(operation for kind in KINDS for operation in _operations(kind))

@@ -1,0 +1,91 @@
+"""How is the application served? By granian inside this process's own asyncio loop, beside the producer it uses.
+
+granian's embedded server runs its network threads in Rust and calls the application in the loop that started it, so
+there is one loop, one producer and one pool per process, and no second process to lose.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+from litestar import Litestar
+
+BACKLOG = 1_024
+BACKPRESSURE = 1_000
+"""Requests in this process at once; more wait in the socket, whose backlog bounds them."""
+
+HEADER_READ_MILLISECONDS = 10_000
+"""A client that sends its headers slower than this is not one of ours."""
+
+START_SECONDS = 10.0
+STOP_SECONDS = 10.0
+"""What is under way when we are told to stop is answered within this: longer than a submission waits."""
+
+POLL_SECONDS = 0.01
+
+
+class ServerError(Exception):
+    """The port cannot be served; `str(error)` says why."""
+
+
+@asynccontextmanager
+async def serving(app: Litestar, *, host: str, port: int) -> AsyncIterator[int]:
+    """Serve until the block ends; yields the port, a free one where 0 was asked for. Raises `ServerError`."""
+    port = _checked_port(host, port)
+    server = Server(
+        app,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.auto,
+        websockets=False,
+        backlog=BACKLOG,
+        backpressure=BACKPRESSURE,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_READ_MILLISECONDS),
+        log_enabled=False,
+    )
+    task = asyncio.create_task(server.serve(), name=f"http {host}:{port}")
+    try:
+        await _answering(host, port, task)
+        yield port
+    finally:
+        server.stop()  # type: ignore[no-untyped-call]
+        await _ended(task)
+
+
+def _checked_port(host: str, port: int) -> int:
+    """Return the port, having seen that it is free: granian itself would share it with another process."""
+    try:
+        with socket.create_server((host, port)) as found:
+            return int(found.getsockname()[1])
+    except OSError as error:
+        raise ServerError(f"port {port} of {host} cannot be served: {error.strerror}") from error
+
+
+async def _answering(host: str, port: int, task: "asyncio.Task[Any]") -> None:
+    deadline = asyncio.get_running_loop().time() + START_SECONDS
+    while True:
+        if task.done():
+            raise ServerError(f"the HTTP server ended at once: {task.exception()}")
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            if asyncio.get_running_loop().time() > deadline:
+                raise ServerError(f"nothing answers on port {port} of {host}") from None
+            await asyncio.sleep(POLL_SECONDS)
+        else:
+            writer.close()
+            await writer.wait_closed()
+            return
+
+
+async def _ended(task: "asyncio.Task[Any]") -> None:
+    done, _ = await asyncio.wait([task], timeout=STOP_SECONDS)
+    if not done:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

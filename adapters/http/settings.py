@@ -1,0 +1,40 @@
+"""What can an operator set about the HTTP interface? One struct, validated once, passed down."""
+
+from ipaddress import IPv4Network, IPv6Network
+
+from msgspec import Struct, field
+
+WAIT_SECONDS = 2.0
+"""contracts.md section 3: how long an answer waits for its own projection before it becomes 202."""
+
+
+class Rate(Struct, frozen=True):
+    """A token bucket: `per_second` come in, at most `burst` are saved up."""
+
+    per_second: float
+    burst: int
+
+
+RATES: dict[str, Rate] = {
+    "read": Rate(100, 500),
+    "write": Rate(50, 500),
+    "submission": Rate(1_000, 5_000),
+    "report": Rate(5, 5),
+    "call_start": Rate(5, 5),
+}
+"""contracts.md section 3; each one per company, by key or lead token."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """`secret_key` is the deployment's own (LEADCLOCK_SECRET_KEY): webhook secrets and the seal of request ids rest on it.
+
+    A rate that is missing from `rates` is turned off. `trusted_proxies` are the networks whose X-Forwarded-For is believed.
+    `speed` above 1 is said in an answer header: domain time runs faster than the wall's.
+    """
+
+    secret_key: str
+    wait_seconds: float = WAIT_SECONDS
+    rates: dict[str, Rate] = field(default_factory=lambda: dict(RATES))
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    speed: float = 1.0
+    version: str = "0.1.0"

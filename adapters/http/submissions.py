@@ -1,0 +1,130 @@
+"""How does a lead come in over HTTP? Normalised by the engine, submitted as a request, answered when it shows."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from adapters.http.answers import one
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.ports import Result, Row
+from adapters.http.problems import not_found
+from adapters.http.writes import change
+from engine.submission.normalise import normalise
+from engine.views.cells import moment
+from engine.views.lead import lead_view, token_view
+
+CREATED = 201
+
+SUBMISSION_PARAMETERS: Mapping[str, str] = {
+    "lead_token": "of an offer or a schedule",
+    "caller_id": "telephone number to call and text",
+    "email": "address to mail",
+    "contact_field_type": "of an agent script",
+    "schedule_callback_at": "when to call back",
+    "schedule_callback_in_seconds": "after how many seconds to call back",
+    "update_all_matching_leads": "true: apply the data to every lead of the token and number",
+    "apply_to": "calls: apply the data to the calls of the lead too",
+    "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
+    "blocked": "true: block the lead",
+    "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
+    "assign_sms_number": "true: assign a number to text from, returned as sms_number_plain",
+    "expire_existing": "true: live leads of this token and number expire",
+    "delete_existing": "true: leads of this token and number are deleted",
+    "update_only": "true: only a live lead is updated, none is created",
+    "lead_priority": "decimal; lower goes first",
+    "restart_schedule": "true: the schedule begins again",
+    "auto_format_nested_fields": "true: find the contact's fields inside another structure",
+    "next_action_at": "when the next step may start at the earliest",
+    "hours_to_expire": "whole hours until the lead expires",
+    "max_contact_attempts": "calls and texts until the lead ends",
+    "time_zone": "zone of the lead",
+    "country": "two letters",
+    "state_province": "state or province; also as state",
+    "zip_postal_code": "postal code; also as zip",
+    "full_name": "name of the person",
+    "name": "name of the lead",
+    "sub_id": "of the traffic source",
+    "traffic_source_id": "internal id",
+    "external_record_id": "id of the lead in the sender's system",
+    "remote_ip": "address the person came from",
+    "data": "object of tokens; any other field is a token as well",
+}
+
+
+async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply:
+    """Take a lead in."""
+    target = await exchange.target(exchange.fields.get("lead_token"))
+    access = exchange.access
+    found = normalise(
+        exchange.fields,
+        exchange.services.source.rules,
+        received_at=exchange.now,
+        api_company_id=None if access is None else target.company_id,
+        may_update=access is not None and access.may("lead:update"),
+        create_or_update=create_or_update,
+        idempotency_key=exchange.request.headers.get("idempotency-key") or None,
+    )
+    return await change(exchange, found.request, partial(render, warnings=found.warnings))
+
+
+async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:
+    """Answer with the lead that a request was about."""
+    answer = result.answer
+    row = None if answer is None or answer.record_id is None else await _row(exchange, result, answer.record_id)
+    if answer is None or row is None:
+        raise not_found("lead")
+    created = answer.status == CREATED
+    told: dict[str, Any] = {
+        "created": created,
+        "dedupe_action": answer.dedupe_action,
+        "schedule_id": row["schedule_id"],
+        "next_action_at": moment(row["next_action_at"]),
+        "svc_number_plain": row["svc_number"],
+        "sms_number_plain": row["sms_number"],
+        "request_id": result.request_id,
+    }
+    if warnings:
+        told["warnings"] = list(warnings)
+    if len(answer.record_ids) > 1:
+        told["lead_ids"] = list(answer.record_ids)
+    if exchange.access is not None:
+        return one(exchange, "lead", lead_view(row, exchange.now), status=answer.status, **told)
+    return one(
+        exchange,
+        "lead",
+        token_view(row, created=created, dedupe_action=answer.dedupe_action),
+        status=answer.status,
+        **({"warnings": told["warnings"]} if warnings else {}),
+    )
+
+
+async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
+    return await exchange.services.reads.lead(result.company_id, lead_id)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="submit_lead",
+        methods=("POST",),
+        path="/api/v1/leads",
+        summary="Submit a lead",
+        handler=submit,
+        access="token",
+        scope="lead:create",
+        rate="submission",
+        safe=False,
+        parameters=SUBMISSION_PARAMETERS,
+    ),
+    Operation(
+        name="create_or_update_lead",
+        methods=("POST",),
+        path="/api/v1/leads/create_or_update",
+        summary="Create a lead where none is live on the offer, else update that one",
+        handler=partial(submit, create_or_update=True),
+        access="token",
+        scope="lead:create",
+        rate="submission",
+        safe=False,
+        parameters=SUBMISSION_PARAMETERS,
+    ),
+)

@@ -1,0 +1,102 @@
+"""What else is asked? What came of a request, the names of time zones, and whether this process is well."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from adapters.http import records, submissions
+from adapters.http.exchange import Exchange, Handler, Operation, Reply
+from adapters.http.identity import is_uuid
+from adapters.http.problems import ProblemError
+from adapters.http.writes import accepted, check
+from adapters.observability.metrics import CONTENT_TYPE
+from engine.calendar.rails_names import RAILS_NAMES
+from engine.calendar.zones import zone_names
+
+
+async def show_request(exchange: Exchange) -> Reply:
+    """Answer as the request itself would have been, once it is decided; 202 until then.
+
+    Who has the id and no key is told what a lead token's sender is told.
+    """
+    request_id = exchange.path["id"]
+    services = exchange.services
+    result = await services.reads.result(request_id) if is_uuid(request_id) else None
+    if result is None:
+        if services.ids.is_ours(request_id, exchange.now):
+            return accepted(request_id)
+        raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
+    about = None if result.answer is None else result.answer.record_type
+    if exchange.access is not None and exchange.access.company_id != result.company_id:
+        raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
+    if exchange.access is None and about not in {None, "lead"}:
+        raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
+    check(result)
+    return await (submissions.render if about in {None, "lead"} else records.render)(exchange, result)
+
+
+async def list_time_zones(_exchange: Exchange) -> Reply:
+    """Answer with every name of a zone that is taken as input, and the IANA name that is shown for it."""
+    rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
+    rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items())]
+    return Reply(
+        content={"status": 200, "errors": {}, "time_zones": rows, "metadata": {"root": "time_zones"}},
+        headers={"Cache-Control": "public, max-age=86400"},
+    )
+
+
+async def live(_exchange: Exchange) -> Reply:
+    """Answer: this process turns its loop. Kafka and PostgreSQL are not asked: restarting us would not mend them."""
+    return Reply(content={"status": "live", "version": _version()})
+
+
+async def ready(exchange: Exchange) -> Reply:
+    """Answer whether this process can serve, and what it waits for."""
+    waits = dict(await exchange.services.ready())
+    try:
+        await exchange.services.reads.ping()
+    except Exception as error:  # noqa: BLE001 - whatever it is, this process is not ready
+        waits["database"] = type(error).__name__
+    status = 503 if waits else 200
+    return Reply(status=status, content={"status": "waiting" if waits else "ready", "waits_for": waits})
+
+
+async def show_metrics(exchange: Exchange) -> Reply:
+    """Answer with the figures of this process in the text form of Prometheus."""
+    return Reply(content=exchange.services.metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _version() -> str:
+    try:
+        return version("leadclock")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _probe(name: str, summary: str, handler: Handler) -> Operation:
+    return Operation(
+        name=name, methods=("GET",), path=f"/{name}", summary=summary, handler=handler, access="open", rate=None
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="show_request",
+        methods=("GET",),
+        path="/api/v1/requests/{id}",
+        summary="Show what came of a request that was answered with 202",
+        handler=show_request,
+        access="token",
+        rate="read",
+    ),
+    Operation(
+        name="list_time_zones",
+        methods=("GET",),
+        path="/api/v1/collections/time_zone",
+        summary="List the names of time zones",
+        handler=list_time_zones,
+        access="open",
+    ),
+    _probe("livez", "Is it alive?", live),
+    _probe("readyz", "Can it serve?", ready),
+    _probe("startupz", "Has it started?", ready),
+    _probe("metrics", "Figures of this process", show_metrics),
+)

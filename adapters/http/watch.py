@@ -1,0 +1,59 @@
+"""What is seen of each request? One line of log and a few figures; never a secret, never a whole telephone number."""
+
+import re
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+logger = structlog.get_logger("leadclock.http")
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Buckets from one indexed read to beyond the wait of a submission."""
+
+_NUMBER = re.compile(r"(?:%2B|\+)?[0-9]{7,15}(?![0-9a-fA-F-])")
+_EMAIL = re.compile(r"[^/@]+(?:@|%40)", re.IGNORECASE)
+# Lead tokens stand in one path; whoever reads the log must not be able to submit with them.
+_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)")
+
+
+def masked(path: str) -> str:
+    """Return a path without lead tokens, e-mail names, and all but the last two digits of numbers."""
+    path = _TOKEN.sub("***", path)
+    path = _EMAIL.sub("***@", path)
+    return _NUMBER.sub(lambda found: "***" + found[0][-2:], path)
+
+
+class Watch:
+    """The log line and the figures of one process's HTTP interface."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            "leadclock_http_requests",
+            "HTTP requests answered",
+            ("method", "operation", "status"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "leadclock_http_seconds",
+            "Wall time from request to answer",
+            ("method", "operation"),
+            buckets=SECONDS,
+            registry=registry,
+        )
+
+    def answered(
+        self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
+    ) -> None:
+        """Note an answer."""
+        self._requests.labels(method, operation, str(status)).inc()
+        self._seconds.labels(method, operation).observe(seconds)
+        logger.info(
+            "http.answered",
+            method=method,
+            path=masked(path),
+            status=status,
+            ms=round(seconds * 1000, 1),
+            operation=operation,
+            request_id=request_id,
+            company_id=company_id,
+        )

@@ -1,0 +1,100 @@
+"""How is something changed? As a request on a topic, answered from the projection when it shows there, or with 202.
+
+An Idempotency-Key names the request: sent again with the same body it is the same request, whose first answer stands.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from adapters.http.exchange import Exchange, Reply
+from adapters.http.ports import Result
+from adapters.http.problems import ProblemError
+from schemas.requests import AccountRequest, ContactRequest
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
+from schemas.wire import digest
+
+IDEMPOTENCY_KEY_LENGTH_MAX = 255
+"""As long as the draft standard's examples and every client library's keys, with room."""
+
+Render = Callable[[Exchange, Result], Awaitable[Reply]]
+
+
+async def change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
+    """Submit a request and return its answer, or 202 where it is not there in time.
+
+    Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
+    """
+    company_id = message.company_id
+    request_id, result = await _claim(exchange, company_id)
+    topic, key = _destination(message)
+    services = exchange.services
+    if result is None:
+        # Also for a key that was used before and has no answer yet: the first try may not have reached the log.
+        await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
+    preferences = _preferences(exchange)
+    if result is None and "respond-async" not in preferences:
+        result = await services.requests.wait(request_id, _wait_seconds(preferences, services.settings.wait_seconds))
+    if result is None:
+        return accepted(request_id)
+    check(result)
+    return await render(exchange, result)
+
+
+def accepted(request_id: str) -> Reply:
+    """Return the answer to a request that is stored but not decided yet, or not shown yet."""
+    path = f"/api/v1/requests/{request_id}"
+    content = {"status": 202, "errors": {}, "request": {"id": request_id, "path": path}, "metadata": {"root": "request"}}
+    return Reply(status=202, content=content, headers={"Location": path, "Retry-After": "1"})
+
+
+def check(result: Result) -> None:
+    """Raise `ProblemError` where a request was refused or could not be decided."""
+    answer = result.answer
+    if result.verdict == "failed" or answer is None:
+        raise ProblemError("decision_failed", "Deciding this request failed; nothing was changed.")
+    if answer.code is not None:
+        raise ProblemError(answer.code, answer.detail or "", answer.errors, extra=answer.extra)
+
+
+def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:
+    if isinstance(message, ContactRequest):
+        return CONTACTS_REQUESTS.name, message.contact_key
+    return ACCOUNTS_REQUESTS.name, str(message.company_id)
+
+
+async def _claim(exchange: Exchange, company_id: int) -> tuple[str, Result | None]:
+    """Return the id under which to submit, and the result where that was done and decided before."""
+    key = exchange.request.headers.get("idempotency-key", "").strip()
+    if not key:
+        return exchange.request_id, None
+    if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not key.isprintable():
+        raise ProblemError(
+            "validation_failed", f"An Idempotency-Key has at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
+        )
+    sent = digest(
+        exchange.request.method.encode(),
+        exchange.request.scope["path"].encode(),
+        exchange.request.scope["query_string"],
+        exchange.body,
+    )
+    services = exchange.services
+    claim = await services.claims.claim(company_id, key, sent, exchange.request_id, now=exchange.now)
+    if claim.digest != sent:
+        raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
+    if claim.request_id == exchange.request_id:
+        return claim.request_id, None
+    return claim.request_id, await services.requests.wait(claim.request_id, 0)
+
+
+def _preferences(exchange: Exchange) -> dict[str, str]:
+    """Return the preferences of RFC 7240 by name."""
+    found: dict[str, str] = {}
+    for preference in exchange.request.headers.get("prefer", "").split(","):
+        name, _, value = preference.partition(";")[0].partition("=")
+        found[name.strip().lower()] = value.strip()
+    return found
+
+
+def _wait_seconds(preferences: dict[str, Any], most: float) -> float:
+    wait = preferences.get("wait", "")
+    return min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most

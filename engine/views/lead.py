@@ -1,0 +1,242 @@
+"""What is shown of a lead? The columns of the interface, rendered from its row at a moment.
+
+Times are RFC 3339 in UTC. A column that this version has no value for is null, never missing: whoever asked for the
+columns of a lead gets all of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from engine.calendar.zones import is_zone, local_datetime
+from engine.views.cells import cell, moment
+from schemas.contact import LIVE_STATUSES
+from schemas.instant import SECOND, Instant, from_datetime
+
+Row = Mapping[str, Any]
+
+CSS_STATUSES: dict[str, str] = {
+    "captured": "muted",
+    "queue": "info",
+    "scheduled": "info",
+    "waiting": "warning",
+    "running": "active",
+    "success": "success",
+    "completed_converted": "success",
+    "completed_connected": "success",
+    "completed_attempted": "muted",
+    "completed": "muted",
+    "expired": "muted",
+    "exceeded_max_calls": "muted",
+    "exceeded_short_calls": "muted",
+    "removed": "muted",
+    "opt_out": "danger",
+    "dnc": "danger",
+    "blocked": "danger",
+    "failure": "danger",
+    "disabled": "muted",
+}
+"""research/domain.md 2.1."""
+
+SENTENCES: dict[str, str] = {
+    "captured": "Captured: the data waits for an inbound call",
+    "queue": "Queued: the first step is being planned",
+    "success": "Success: the schedule reached its goal",
+    "completed_converted": "Completed: the lead converted",
+    "completed_connected": "Completed: the lead was connected",
+    "completed_attempted": "Completed: every step was tried, nobody was connected",
+    "completed": "Completed: the schedule reached its end",
+    "expired": "Expired: the time to reach this lead is over",
+    "exceeded_max_calls": "Attempt limit reached",
+    "exceeded_short_calls": "Short-call limit reached",
+    "removed": "Removed from the schedule",
+    "opt_out": "Opted out: this person must not be contacted",
+    "dnc": "On a do-not-call list: this person must not be contacted",
+    "blocked": "Blocked: no action is taken for this lead",
+    "failure": "Failed: no usable way to reach this lead is left",
+    "disabled": "Disabled: the schedule is no longer there",
+}
+
+REASONS: dict[str, str] = {
+    "quiet_hours_federal": "the law allows no contact at this hour",
+    "quiet_hours_state": "the law of the state allows no contact at this hour",
+    "preferred_window": "outside the hours of the schedule",
+    "holiday": "a holiday",
+    "frequency_cap": "this person was contacted as often as the law allows",
+    "min_spacing": "the last contact was a moment ago",
+    "max_attempts_pending_outcome": "the last allowed attempt has no outcome yet",
+    "schedule_paused": "the schedule is paused",
+    "offer_paused": "the offer is paused",
+    "company_paused": "the company is paused",
+    "awaiting_outcome": "the outcome of the last action is not known yet",
+    "awaiting_disposition": "nobody has said yet how the call ended",
+    "callback_pending": "a callback was promised",
+    "callback_owner_unavailable": "the owner of the callback is not available",
+    "reply_pause": "the person answered by text",
+    "inbound_pause": "the person called",
+    "concurrency_cap": "all lines are in use",
+    "rate_limited": "calls are started as fast as allowed",
+    "no_buyer_available": "no buyer is available",
+    "no_number_available": "no number to contact from is available",
+    "window_never_open": "the schedule is never open at an hour that the law allows",
+    "timezone_unknown": "the time zone is not known, so only hours that suit every zone are used",
+    "consent_missing": "there is no consent",
+    "rnd_pending": "it is being checked whether the number has a new owner",
+    "suppression_lookup_failed": "the do-not-call list did not answer",
+    "provider_backoff": "the provider does not answer",
+    "move_loop_guard": "the lead moves between schedules in a circle",
+    "manual_hold": "somebody holds it",
+}
+"""The codes of `status_wait` in words."""
+
+ACTIONS: dict[str, str] = {"call": "a call", "sms": "a text", "email": "an e-mail", "webhook": "a webhook"}
+
+_PLAIN = (
+    "external_record_id", "caller_id", "email", "full_name", "contact_field_type", "country", "state_province",
+    "zip_postal_code", "time_zone", "sub_id", "offer_id", "schedule_id", "status", "opt_out", "revenue", "payout",
+    "offer_converted", "buyer_converted", "traffic_source_id", "buyer_id", "remote_ip", "attempted_call_id",
+    "connected_call_id", "schedule_trigger_type", "blocked", "data", "status_wait", "svc_number", "sms_number",
+    "lead_priority", "schedule_version", "outbound_calls_count", "sms_count", "emails_count",
+)  # fmt: skip
+_MOMENTS = (
+    "created_at", "updated_at", "deleted_at", "last_action_at", "first_action_at", "first_queued_at", "schedule_ended_at",
+    "next_action_at", "last_call_at", "expires_at", "planned_at", "callback_at",
+)  # fmt: skip
+_NOT_YET = (
+    "legacy_id", "lead_import_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
+    "sms_number_id", "dial_number_id", "dial_tier",
+)  # fmt: skip
+
+
+def is_live(row: Row) -> bool:
+    """Tell whether the lead is still on its way."""
+    return row["status"] in LIVE_STATUSES
+
+
+def expires_in(row: Row, now: Instant) -> int | None:
+    """Return the seconds left, 0 where the lead has ended, None where it does not expire."""
+    if not is_live(row):
+        return 0
+    expires_at = row["expires_at"]
+    return None if expires_at is None else max(0, (from_datetime(expires_at) - now) // SECOND)
+
+
+def human_status(row: Row, now: Instant) -> str:
+    """Return one sentence: where the lead stands, why, and when it goes on, in its own local time."""
+    status = row["status"]
+    if status in SENTENCES:
+        return SENTENCES[status]
+    if status == "running":
+        flight = row["flight"] or {}
+        return f"Running: {ACTIONS.get(flight.get('kind', ''), 'an action')} is on its way"
+    if status == "waiting":
+        reason = REASONS.get(row["status_wait"], row["status_wait"] or "held")
+        return f"Waiting: {reason}{_when(row, now, 'next try')}"
+    return f"Scheduled{_when(row, now, 'next action')}"
+
+
+def _when(row: Row, now: Instant, what: str) -> str:
+    at: datetime | None = row["next_action_at"]
+    if at is None:
+        return ""
+    if row["expires_at"] is not None and at >= row["expires_at"]:
+        return ", and will expire before the next allowed time"
+    if from_datetime(at) <= now:
+        return ", due now"
+    local = local_datetime(from_datetime(at), _zone(row))
+    return f", {what} {local:%a} {local.day} {local:%b} {local:%H:%M} (lead's time)"
+
+
+def _zone(row: Row) -> str:
+    candidates = (row["zone_deciding"], row["time_zone"], *row["zones"])
+    return next((name for name in candidates if name and is_zone(name)), "UTC")
+
+
+def _plain(name: str) -> Callable[[Row, Instant], Any]:
+    return lambda row, _: row[name]
+
+
+def _moment(name: str) -> Callable[[Row, Instant], Any]:
+    return lambda row, _: moment(row[name])
+
+
+def _nothing(_row: Row, _now: Instant) -> None:
+    return None
+
+
+def _name(row: Row, _now: Instant) -> Any:
+    return row["name"] or row["full_name"] or row["caller_id"] or row["email"]
+
+
+def _path(row: Row, _now: Instant) -> str:
+    return f"/api/v1/leads/{row['id']}"
+
+
+_COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
+    "id": _plain("id"),
+    "type": lambda _row, _now: "Lead",
+    "uuid": lambda row, _: cell(row["uuid"]),
+    "user_updated_at": _nothing,
+    "routes_show_path": _path,
+    "routes_edit_path": _path,
+    "context_menu_name": _name,
+    "name": _name,
+    "expires_in": expires_in,
+    "human_status": human_status,
+    "css_status": lambda row, _: CSS_STATUSES.get(row["status"], "muted"),
+    "has_next_action": lambda row, _: is_live(row) and row["next_action_at"] is not None,
+    "is_live": lambda row, _: is_live(row),
+    "svc_number_plain": _plain("svc_number"),
+    "sms_number_plain": _plain("sms_number"),
+    **{name: _plain(name) for name in _PLAIN},
+    **{name: _moment(name) for name in _MOMENTS},
+    **dict.fromkeys(_NOT_YET, _nothing),
+}
+
+_ORDER_OF_THE_INTERFACE = """
+id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id
+context_menu_name name caller_id email full_name contact_field_type expires_in country state_province zip_postal_code
+time_zone sub_id offer_id schedule_id status human_status css_status has_next_action opt_out revenue payout offer_converted
+buyer_converted traffic_source_id buyer_id lead_import_id remote_ip attempted_call_id connected_call_id
+scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id dial_tier
+last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live
+schedule_trigger_type blocked data
+status_wait expires_at planned_at callback_at lead_priority schedule_version svc_number sms_number svc_number_plain
+sms_number_plain outbound_calls_count sms_count emails_count
+"""
+
+LEAD_COLUMNS: tuple[str, ...] = tuple(_ORDER_OF_THE_INTERFACE.split())
+"""Every column that can be asked for: those of the interface in its order, then ours."""
+
+SORTABLE_COLUMNS = frozenset(
+    {
+        "created_at", "updated_at", "next_action_at", "last_action_at", "first_action_at", "last_call_at", "status",
+        "caller_id", "email", "offer_id", "schedule_id", "buyer_id", "traffic_source_id", "revenue", "payout",
+        "lead_priority", "expires_at", "id",
+    }
+)  # fmt: skip
+"""What a list of leads can be ordered by: columns of the row itself."""
+
+_RENDERERS = tuple((name, _COLUMNS[name]) for name in LEAD_COLUMNS)
+
+
+def lead_view(row: Row, now: Instant, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a lead as the interface shows it: all columns, or exactly the given ones in their order."""
+    if columns is None:
+        return {name: render(row, now) for name, render in _RENDERERS}
+    return {name: _COLUMNS[name](row, now) for name in columns}
+
+
+def token_view(row: Row, *, created: bool, dedupe_action: str | None) -> dict[str, Any]:
+    """Return the little that somebody with a lead token and no key is told."""
+    return {
+        "id": row["id"],
+        "uuid": cell(row["uuid"]),
+        "status": row["status"],
+        "created": created,
+        "dedupe_action": dedupe_action,
+        "schedule_id": row["schedule_id"],
+        "next_action_at": moment(row["next_action_at"]),
+        "svc_number_plain": row["svc_number"],
+        "sms_number_plain": row["sms_number"],
+    }

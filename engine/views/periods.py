@@ -1,0 +1,75 @@
+"""Which span of time does a label such as `Last 4 Hours` or `This Month` mean, seen from a moment and a zone?
+
+Calendar words are read in the zone: weeks begin on Monday, a day begins at the first instant of its date.
+"""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+from engine.calendar.zones import day_start, local_datetime
+from schemas.instant import DAY, HOUR, MINUTE, Instant
+
+Span = tuple[Instant | None, Instant | None]
+"""From (inclusive) and to (exclusive); None is open."""
+
+MONTHS_A_QUARTER = 3
+MONTHS_A_YEAR = 12
+
+_ELAPSED: dict[str, Instant] = {
+    "Last 5 Min": 5 * MINUTE,
+    "Last 15 Min": 15 * MINUTE,
+    "Last 30 Min": 30 * MINUTE,
+    "Last Hour": HOUR,
+    "Last 4 Hours": 4 * HOUR,
+    "Last 6 Hours": 6 * HOUR,
+    "Last 12 Hours": 12 * HOUR,
+    "Last Day": DAY,
+    "Last 2 Days": 2 * DAY,
+}
+
+
+def _months(day: date, count: int) -> date:
+    """Return the first day of the month `count` months after that of `day`."""
+    months = day.year * MONTHS_A_YEAR + day.month - 1 + count
+    return date(months // MONTHS_A_YEAR, months % MONTHS_A_YEAR + 1, 1)
+
+
+def _week(day: date, count: int) -> date:
+    return day + timedelta(days=7 * count - day.weekday())
+
+
+def _quarter(day: date, count: int) -> date:
+    return _months(day, MONTHS_A_QUARTER * count - (day.month - 1) % MONTHS_A_QUARTER)
+
+
+def _year(day: date, count: int) -> date:
+    return date(day.year + count, 1, 1)
+
+
+_CALENDAR: dict[str, Callable[[date], tuple[date, date]]] = {
+    "Today": lambda day: (day, day + timedelta(days=1)),
+    "Yesterday": lambda day: (day - timedelta(days=1), day),
+    "This Week": lambda day: (_week(day, 0), _week(day, 1)),
+    "Last Week": lambda day: (_week(day, -1), _week(day, 0)),
+    "This Month": lambda day: (_months(day, 0), _months(day, 1)),
+    "Last Month": lambda day: (_months(day, -1), _months(day, 0)),
+    "This Quarter": lambda day: (_quarter(day, 0), _quarter(day, 1)),
+    "Last Quarter": lambda day: (_quarter(day, -1), _quarter(day, 0)),
+    "Last 6 Months": lambda day: (_months(day, -5), _months(day, 1)),
+    "This Year": lambda day: (_year(day, 0), _year(day, 1)),
+    "Last Year": lambda day: (_year(day, -1), _year(day, 0)),
+}
+_UNBOUNDED = ("Lifetime", "Custom Range")
+
+LABELS: tuple[str, ...] = (*_ELAPSED, *_CALENDAR, *_UNBOUNDED)
+"""Every label; `Custom Range` leaves the span to explicit bounds. `Last 6 Months` are this month and the five before."""
+
+
+def span_of(label: str, now: Instant, zone_name: str) -> Span:
+    """Return the span of a label. Raises `KeyError` for a label that is not one of `LABELS`."""
+    if label in _UNBOUNDED:
+        return None, None
+    if label in _ELAPSED:
+        return now - _ELAPSED[label], None
+    first, behind = _CALENDAR[label](local_datetime(now, zone_name).date())
+    return day_start(first, zone_name), day_start(behind, zone_name)

@@ -1,0 +1,98 @@
+"""What is shown of an account record? Its base columns and every field of its body, spelt out with the defaults.
+
+The hash of a private key is never shown; the limits of a buyer group are `<metric>_<period>_limit`, as the interface says.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from engine.account.groups import CAPS
+from engine.views.cells import cell, spelled_out
+from schemas.instant import to_rfc3339
+from schemas.records import RECORD_BODIES, Body
+
+Row = Mapping[str, Any]
+
+HIDDEN_FIELDS: dict[str, frozenset[str]] = {
+    "api_key": frozenset({"private_key_sha256"}),
+    "buyer_group": frozenset({"caps"}),
+}
+
+TYPE_NAMES: dict[str, str] = {
+    "company": "Company",
+    "offer": "Offer",
+    "schedule": "Schedule",
+    "buyer": "Buyer",
+    "buyer_group": "BuyerGroup",
+    "traffic_source": "TrafficSource",
+    "number": "Number",
+    "outgoing_webhook": "OutgoingWebhook",
+    "api_key": "ApiKey",
+}
+
+BASE_COLUMNS = (
+    "id", "legacy_id", "type", "uuid", "created_at", "updated_at", "deleted_at", "user_updated_at", "routes_show_path",
+    "routes_edit_path", "external_record_id", "company_id", "version",
+)  # fmt: skip
+
+_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at"})
+
+
+def record_columns(record_type: str) -> tuple[str, ...]:
+    """Return every column of a type, in order."""
+    hidden = HIDDEN_FIELDS.get(record_type, frozenset())
+    names = [field for field in RECORD_BODIES[record_type].__struct_fields__ if field not in hidden]
+    return tuple(dict.fromkeys((*BASE_COLUMNS, *names, *_derived_names(record_type))))
+
+
+def record_view(record_type: str, row: Row, path: str, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a record as the interface shows it; `path` is where the records of its type are found."""
+    body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
+    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body)}
+    return {name: shown.get(name) for name in (columns or record_columns(record_type))}
+
+
+def body_view(body: Body) -> dict[str, Any]:
+    """Return the fields of a body that are shown, with those that follow from them."""
+    return {**_fields(body), **_derived(body)}
+
+
+def _base(record_type: str, row: Row, path: str) -> dict[str, Any]:
+    moments = {name: cell(row[name]) for name in ("created_at", "updated_at", "deleted_at", "user_updated_at")}
+    return {
+        "id": row["id"],
+        "legacy_id": None,
+        "type": TYPE_NAMES[record_type],
+        "uuid": cell(row["uuid"]),
+        **moments,
+        "routes_show_path": path,
+        "routes_edit_path": path,
+        "company_id": row["company_id"],
+        "version": row["version"],
+    }
+
+
+def _fields(body: Body) -> dict[str, Any]:
+    return {
+        name: to_rfc3339(value) if name in _INSTANTS and value is not None else value
+        for name, value in spelled_out(body).items()
+        if name != "caps"
+    }
+
+
+def _derived(body: Body) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if "buyer_ids" in body.__struct_fields__:
+        shown["buyers_count"] = len(getattr(body, "buyer_ids", ()))
+    if "caps" in body.__struct_fields__:
+        caps = getattr(body, "caps", {})
+        shown |= {name: caps.get(cap) for name, cap in CAPS.items()}
+    return shown
+
+
+def _derived_names(record_type: str) -> tuple[str, ...]:
+    names = RECORD_BODIES[record_type].__struct_fields__
+    counted = ("buyers_count",) if "buyer_ids" in names else ()
+    return (*counted, *CAPS) if "caps" in names else counted

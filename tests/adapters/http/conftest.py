@@ -1,0 +1,179 @@
+"""What does every test of the HTTP interface run on? A whole deployment in one process: log, roles, a real PostgreSQL.
+
+Only the broker is the embedded one; requests are decided, projected and read as they are in production.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+from litestar import Litestar
+
+from adapters.clock import SystemClock
+from adapters.embedded.log import EmbeddedLog
+from adapters.http.app import build_app
+from adapters.http.identity import fingerprint
+from adapters.http.requests import LogRequests
+from adapters.http.settings import Settings
+from adapters.observability.metrics import Metrics
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.postgres.results import Results
+from adapters.postgres.upkeep import PostgresClaims
+from adapters.roles.context import Context, open_context, prepare
+from adapters.roles.deciders import accounts, scheduler
+from adapters.roles.projector import ProjectorRole
+from adapters.roles.role import Role
+from adapters.settings import Settings as Deployment
+from engine.views.record import record_columns
+from schemas.requests import RecordChangeRequested
+
+SECRET_KEY = "a secret of the deployment, long enough"
+PARTITIONS = 2
+START_SECONDS = 20.0
+WAIT_SECONDS = 10.0
+"""Of the tests' own API: a slow machine must not turn a 201 into a 202."""
+
+WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+STEPS: list[dict[str, Any]] = [
+    {"id": "pause", "kind": "wait", "duration": "1h"},
+    {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"},
+]
+
+
+class Company:
+    """A company with a key; `client` speaks with it, `record` makes what it needs."""
+
+    def __init__(self, town: "Town", company_id: int) -> None:
+        self.town = town
+        self.id = company_id
+        self.public_key = f"pk_company_{company_id}"
+        self.private_key = f"sk_{company_id}_private"
+        self.headers = basic(self.public_key, self.private_key)
+
+    async def create(self) -> None:
+        await self.town.change(self.id, "company", {"name": f"Company {self.id}", "country": "US"})
+        fields = {"name": "key", "public_key": self.public_key, "private_key_sha256": fingerprint(self.private_key)}
+        await self.town.change(self.id, "api_key", fields)
+
+    async def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        headers = {**self.headers, **more.pop("headers", {})}
+        return await self.town.client.request(method, path, headers=headers, **more)
+
+    async def record(self, collection: str, fields: dict[str, Any]) -> dict[str, Any]:
+        answer = await self.send("POST", f"/api/v1/{collection}", json=fields)
+        assert answer.status_code == 201, answer.text
+        root = answer.json()["metadata"]["root"]
+        found: dict[str, Any] = answer.json()[root]
+        return found
+
+    async def schedule(self, **more: Any) -> dict[str, Any]:
+        return await self.record("schedules", {"name": "Solar", "steps": STEPS, **more})
+
+
+class Town:
+    """The deployment, and a client without a key."""
+
+    def __init__(self, context: Context, requests: LogRequests, app: Litestar, results: Results) -> None:
+        self.context = context
+        self.requests = requests
+        self.app = app
+        self.results = results
+        self.numbers = 0
+        self.client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
+            base_url="http://leadclock.test",
+        )
+
+    async def company(self, company_id: int) -> Company:
+        company = Company(self, company_id)
+        await company.create()
+        return company
+
+    async def change(self, company_id: int, record_type: str, fields: dict[str, Any]) -> None:
+        self.numbers += 1
+        request_id = f"town-{company_id}-{self.numbers}"
+        message = RecordChangeRequested(company_id=company_id, type=record_type, operation="create", fields=fields)
+        await self.requests.submit(
+            "accounts.requests", str(company_id), message, request_id=request_id, company_id=company_id
+        )
+        result = await self.requests.wait(request_id, WAIT_SECONDS)
+        assert result is not None, f"{record_type} was not decided in time"
+        assert result.answer is not None
+        assert result.answer.code is None, result.answer
+
+
+def basic(public_key: str, private_key: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + b64encode(f"{public_key}:{private_key}".encode()).decode()}
+
+
+@pytest.fixture
+def http_settings() -> Settings:
+    """Rates off; a test of rates says otherwise."""
+    return Settings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
+
+
+@pytest.fixture
+async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
+    """A deployment without any company."""
+    await migrate(database)
+    settings = Deployment(postgres_dsn=database, secret_key=SECRET_KEY, partitions=PARTITIONS)
+    log = EmbeddedLog(None, now=SystemClock().now)
+    async with AsyncExitStack() as stack:
+        context = await stack.enter_async_context(open_context(settings, log))
+        stack.push_async_callback(log.close)
+        await prepare(context)
+        await _start(stack, context)
+        pool = await open_pool(database)
+        stack.push_async_callback(pool.close)
+        reads = PostgresReads(pool)
+        results = Results(pool, reads)
+        results.start()
+        stack.push_async_callback(results.close)
+        appender = await log.appender()
+        requests = LogRequests(
+            log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=results.wait
+        )
+        stack.push_async_callback(requests.close)
+        app = build_app(
+            requests=requests,
+            reads=reads,
+            source=context.rules,
+            claims=PostgresClaims(pool),
+            settings=http_settings,
+            now=context.clock.now,
+            metrics=Metrics(),
+        )
+        place = Town(context, requests, app, results)
+        stack.push_async_callback(place.client.aclose)
+        yield place
+
+
+@pytest.fixture
+async def company(town: Town) -> Company:
+    """The company of most tests."""
+    return await town.company(1)
+
+
+async def _start(stack: AsyncExitStack, context: Context) -> None:
+    metrics = Metrics()
+    roles: list[Role] = [accounts(context, metrics), scheduler(context, metrics), ProjectorRole(context, metrics)]
+    stop = asyncio.Event()
+    tasks = [asyncio.create_task(role.run(stop), name=role.name) for role in roles]
+
+    async def end() -> None:
+        stop.set()
+        await asyncio.gather(*tasks)
+
+    stack.push_async_callback(end)
+    async with asyncio.timeout(START_SECONDS):
+        while any(role.troubles() for role in roles):
+            await asyncio.sleep(0.02)
+
+
+__all__ = ["STEPS", "WEEK", "Company", "Town", "basic", "record_columns"]

@@ -1,0 +1,124 @@
+"""Does a lead come in over HTTP, whatever the form it is sent in, and is its answer the one that was promised?"""
+
+from typing import Any
+
+import pytest
+
+NUMBER = "+13055550142"
+
+
+async def test_a_lead_with_a_token_alone_is_created_and_told_little(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    answer = await town.client.post(
+        "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER, "first_name": "Ann"}
+    )
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    assert body["status"] == 201
+    assert body["errors"] == {}
+    assert body["metadata"] == {"root": "lead"}
+    assert list(body["lead"]) == [
+        "id", "uuid", "status", "created", "dedupe_action", "schedule_id", "next_action_at", "svc_number_plain",
+        "sms_number_plain",
+    ]  # fmt: skip
+    assert body["lead"]["created"] is True
+    assert body["lead"]["schedule_id"] == schedule["id"]
+
+
+@pytest.mark.parametrize("form", ["json", "urlencoded", "multipart", "query"])
+async def test_a_lead_can_be_sent_in_any_form(company: Any, form: str) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "first_name": "Ann", "zip": "33130"}
+    how: dict[str, Any] = {
+        "json": {"json": {**fields, "data": {"roof": "flat"}}},
+        "urlencoded": {"data": {**fields, "data[roof]": "flat"}},
+        "multipart": {"files": {name: (None, value) for name, value in {**fields, "data[roof]": "flat"}.items()}},
+        "query": {"params": {**fields, "data[roof]": "flat"}},
+    }[form]
+    answer = await company.send("POST", "/api/v1/leads", **how)
+    assert answer.status_code == 201, answer.text
+    lead = answer.json()["lead"]
+    assert lead["data"] == {"first_name": "Ann", "roof": "flat"}
+    assert lead["zip_postal_code"] == "33130"
+    assert lead["caller_id"] == NUMBER
+    read = (await company.send("GET", f"/api/v1/leads/{lead['uuid']}")).json()["lead"]
+    assert read["id"] == lead["id"]
+
+
+async def test_the_same_person_again_updates_the_live_lead(company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    first = await company.send("POST", "/api/v1/leads", json={**fields, "roof": "flat"})
+    second = await company.send("POST", "/api/v1/leads", json={**fields, "color": "red"})
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert second.json()["lead"]["id"] == first.json()["lead"]["id"]
+    assert second.json()["lead"]["data"] == {"roof": "flat", "color": "red"}
+    assert second.json()["created"] is False
+    listed = (await company.send("GET", "/api/v1/leads")).json()
+    assert listed["metadata"]["total_count"] == 1
+
+
+async def test_who_does_not_want_to_wait_is_told_where_to_look(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    answer = await town.client.post("/api/v1/leads", json=fields, headers={"Prefer": "respond-async"})
+    assert answer.status_code == 202, answer.text
+    path = answer.headers["location"]
+    assert path == f"/api/v1/requests/{answer.headers['x-request-id']}"
+    await town.results.wait(answer.headers["x-request-id"], 10)
+    later = await town.client.get(path)
+    assert later.status_code == 201, later.text
+    assert later.json()["lead"]["created"] is True
+    with_key = await company.send("GET", path)
+    assert with_key.json()["lead"]["caller_id"] == NUMBER
+
+
+async def test_a_request_that_nobody_made_is_unknown(town: Any, company: Any) -> None:
+    for name in ("00000000-0000-4000-8000-000000000000", "nonsense", "%00"):
+        answer = await company.send("GET", f"/api/v1/requests/{name}")
+        assert answer.status_code in {404, 422}, answer.text
+    ours = town.app._services.ids.new(town.context.clock.now())
+    assert (await company.send("GET", f"/api/v1/requests/{ours}")).status_code == 202
+
+
+async def test_an_idempotency_key_gives_the_first_answer_again_and_refuses_another_body(company: Any) -> None:
+    schedule = await company.schedule(duplicate_policy="create")
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    headers = {"Idempotency-Key": "order-1"}
+    first = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
+    again = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
+    other = await company.send("POST", "/api/v1/leads", json={**fields, "x": "1"}, headers=headers)
+    assert (first.status_code, again.status_code, other.status_code) == (201, 201, 409), again.text
+    assert again.json()["lead"]["id"] == first.json()["lead"]["id"]
+    assert other.json()["code"] == "idempotency_conflict"
+    assert (await company.send("GET", "/api/v1/leads")).json()["metadata"]["total_count"] == 1
+
+
+async def test_a_token_that_was_made_a_moment_ago_is_known_at_once(town: Any, company: Any) -> None:
+    for _ in range(3):
+        schedule = await company.schedule()
+        answer = await town.client.post("/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
+        assert answer.status_code == 201, answer.text
+
+
+async def test_an_offer_that_asks_for_a_key_refuses_without_one(town: Any, company: Any) -> None:
+    offer = await company.record("offers", {"name": "Closed", "require_auth": True})
+    fields = {"lead_token": offer["lead_token"], "caller_id": NUMBER}
+    refused = await town.client.post("/api/v1/leads", json=fields)
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Basic ")
+    taken = await company.send("POST", "/api/v1/leads", json=fields)
+    assert taken.status_code == 201, taken.text
+    assert taken.json()["lead"]["status"] == "captured"
+
+
+async def test_a_key_can_be_sent_in_one_word_and_is_never_kept(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    token = f"{company.public_key}.{company.private_key}"
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "auth_token": token}
+    answer = await town.client.post("/api/v1/leads", json=fields)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["lead"]["data"] == {}
+    for scheme in ("Bearer", "Token"):
+        listed = await town.client.get("/api/v1/leads", headers={"Authorization": f"{scheme} {token}"})
+        assert listed.status_code == 200
