@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from adapters.cli.failures import told
-from adapters.observability.logs import configure
+from adapters.observability.logs import configure_logs
 from adapters.up.folder import DEFAULT
 from adapters.up.house import House, Options
 from adapters.up.house import up as run_up
@@ -42,7 +42,7 @@ def up(  # noqa: PLR0917 - one parameter per flag, given by name
     if speed != 1.0 and not ephemeral:
         raise click.UsageError("--speed needs --ephemeral: fast time must not get into data that is kept")
     options = Options(port=port, data_dir=data_dir, ephemeral=ephemeral, speed=speed, broker=broker, ready_file=ready_file)
-    configure(level="warning", style="console")
+    configure_logs("warning", form="console")
     asyncio.run(run_up(options, default_folder=DEFAULT, say=_say, welcome=_welcome))
 
 

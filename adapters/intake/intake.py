@@ -124,7 +124,7 @@ class IntakePartition:
         return self._normalise(raw)
 
     def _normalise(self, raw: Mapping[str, Any]) -> LeadSubmitted:
-        return normalise(raw, self._rules.rules, received_at=self._clock.now())
+        return normalise(raw, self._rules.rules, received_at=self._clock.now()).request
 
     def _outgoing(self, record: Record, request: LeadSubmitted) -> Outgoing:
         position = f"{self._stream}/{record.offset}"

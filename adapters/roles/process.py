@@ -6,7 +6,7 @@ import signal
 import structlog
 
 from adapters.observability.health import HealthServer
-from adapters.observability.logs import configure
+from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import open_context
 from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, ROLES
@@ -18,7 +18,7 @@ logger = structlog.get_logger(__name__)
 async def run_role(name: str, settings: Settings) -> None:
     """Run a role until SIGTERM or SIGINT. Raises `SettingsError` before anything is begun."""
     check(name, settings)
-    configure(level=settings.log_level, style=settings.log_format)
+    configure_logs(settings.log_level, form=settings.log_format)
     metrics = Metrics()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -30,9 +30,13 @@ async def run_role(name: str, settings: Settings) -> None:
         if name == "api":
             await role.run(stop)
         else:
-            async with HealthServer(settings.health_host, settings.health_port, role.troubles, metrics) as health:
-                await logger.ainfo("health", role=name, port=health.port)
+            health = HealthServer(role.troubles, metrics)
+            await health.start(settings.health_host, settings.health_port)
+            await logger.ainfo("health", role=name, port=health.port)
+            try:
                 await role.run(stop)
+            finally:
+                await health.stop()
         await logger.ainfo("stopped", role=name)
 
 

@@ -1,0 +1,116 @@
+"""The `api` role: the HTTP interface over the log it writes to and the read schema it reads from."""
+
+import asyncio
+from collections.abc import Mapping
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from adapters.http.app import build_app
+from adapters.http.requests import LogRequests
+from adapters.http.server import serving
+from adapters.http.settings import RATES, Settings
+from adapters.observability.metrics import Metrics
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.postgres.results import Results
+from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.roles.context import Context
+from engine.partition.ports import LogError
+
+PURGE_MINUTES = 10
+"""Results and Idempotency-Keys live for 24 h; ten minutes more do no harm."""
+
+
+class ApiRole:
+    """Serves one port until told to stop; `port` is the one it got."""
+
+    name = "api"
+
+    def __init__(self, context: Context, metrics: Metrics) -> None:
+        self._context = context
+        self._metrics = metrics
+        self._troubles: dict[str, str] = {"http": "starting"}
+        self.port = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until told to stop."""
+        context, settings = self._context, self._context.settings
+        pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock api")
+        reads = PostgresReads(pool)
+        results = Results(pool, reads)
+        results.start()
+        appender = await context.log.appender()
+        requests = LogRequests(
+            context.log,
+            names=context.names,
+            appender=appender,
+            rules=context.rules,
+            now=context.clock.now,
+            wait=results.wait,
+        )
+        app = build_app(
+            requests=requests,
+            reads=reads,
+            source=context.rules,
+            claims=PostgresClaims(pool),
+            settings=_http_settings(context),
+            now=context.clock.now,
+            ready=self._ready,
+            metrics=self._metrics,
+        )
+        housekeeping = _housekeeping(context, Purge(pool))
+        try:
+            await self._first_rules(stop)
+            async with serving(app, host=settings.http_host, port=settings.http_port) as port:
+                self.port = port
+                self._troubles.clear()
+                await stop.wait()
+        finally:
+            housekeeping.shutdown(wait=False)
+            await requests.close()
+            await appender.close()
+            await results.close()
+            await pool.close()
+
+    def troubles(self) -> dict[str, str]:
+        """Tell what keeps the interface from answering."""
+        return dict(self._troubles)
+
+    async def _ready(self) -> Mapping[str, str]:
+        return self.troubles()
+
+    async def _first_rules(self, stop: asyncio.Event) -> None:
+        """Read the keys and tokens once before anybody is refused for an unknown one."""
+        while not stop.is_set():
+            try:
+                await self._context.rules.refresh()
+            except LogError as error:
+                self._troubles["log"] = str(error)
+                await asyncio.sleep(1.0)
+            else:
+                self._troubles.pop("log", None)
+                return
+
+
+def _http_settings(context: Context) -> Settings:
+    settings = context.settings
+    kept = {"on": set(RATES), "off": set(), "call_starts": {"call_start"}}[settings.rate_limits]
+    return Settings(
+        secret_key=settings.secret_key,
+        rates={name: rate for name, rate in RATES.items() if name in kept},
+        speed=settings.clock_speed,
+    )
+
+
+def _housekeeping(context: Context, purge: Purge) -> AsyncIOScheduler:
+    """Start the chores of this process: late ones run once, never two at a time."""
+    scheduler = AsyncIOScheduler(
+        timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+    )
+
+    async def purge_results() -> None:
+        await purge.run(context.clock.now())
+
+    scheduler.add_job(purge_results, "interval", minutes=PURGE_MINUTES)
+    scheduler.start()
+    return scheduler
