@@ -1,0 +1,117 @@
+"""How is an account asked in these tests? Through the decider of the runner, on a real state: what is seen is what runs."""
+
+from typing import Any
+
+import pytest
+
+from engine.account.aggregate import AccountAggregate
+from engine.partition.decider import Decider, Sealed
+from engine.partition.ports import Record as LogRecord
+from engine.partition.state import State
+from engine.rules import Rules
+from schemas.account import Slots
+from schemas.decisions import Answer, Position
+from schemas.envelope import Envelope, to_headers
+from schemas.records import Body, Record, body_of
+from schemas.requests import REQUEST_TYPES, AccountRequest, RecordChangeRequested, SlotAnswered, SlotReleased, SlotRequested
+from schemas.state import record_key, slots_key
+from schemas.wire import from_json, to_json
+
+NOW = 1_773_000_000_000
+TOKEN = "0123456789abcdef"
+
+
+class Account:
+    """One partition of accounts, with company 1 in it."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.now = NOW
+        self.asked = 0
+        self.decider = Decider(AccountAggregate(), 0, self.state, Rules(), Position())
+        self.create("company", company_id=1, name="Sunny")
+
+    def ask(self, request: AccountRequest, *, request_id: str | None = None) -> Sealed:
+        self.asked += 1
+        envelope = Envelope(id=request_id or f"request-{self.asked}", type=REQUEST_TYPES[type(request)], source="/test")
+        key = str(request.company_id).encode()
+        record = LogRecord("accounts.requests", 0, self.asked, key, to_json(request), to_headers(envelope), self.now)
+        sealed = self.decider.request(record, self.now)
+        self.state.commit()
+        return sealed
+
+    def change(
+        self,
+        operation: Any,
+        record_type: str,
+        record_id: int | None = None,
+        *,
+        company_id: int = 1,
+        request_id: str | None = None,
+        **fields: Any,
+    ) -> Answer:
+        request = RecordChangeRequested(
+            company_id=company_id, type=record_type, operation=operation, id=record_id, fields=fields
+        )
+        sealed = self.ask(request, request_id=request_id)
+        assert sealed.decision.error is None, sealed.decision.error
+        assert sealed.decision.answer is not None
+        return sealed.decision.answer
+
+    def create(self, record_type: str, *, company_id: int = 1, **fields: Any) -> int:
+        """Create a record and return its id."""
+        answer = self.change("create", record_type, company_id=company_id, **fields)
+        assert answer.status == 201, answer
+        assert answer.record_id is not None
+        return answer.record_id
+
+    def update(self, record_type: str, record_id: int, **fields: Any) -> Answer:
+        return self.change("update", record_type, record_id, **fields)
+
+    def delete(self, record_type: str, record_id: int) -> Answer:
+        return self.change("delete", record_type, record_id)
+
+    def record(self, record_type: str, record_id: int) -> Record:
+        record = self.state.get(record_key(record_type, record_id), Record)
+        assert record is not None
+        return record
+
+    def body(self, record_type: str, record_id: int) -> Body:
+        return body_of(self.record(record_type, record_id))
+
+    def buyer(self, number: int = 0, **fields: Any) -> int:
+        return self.create("buyer", name="Buyer", number=f"+1305555{100 + number:04}", **fields)
+
+    def group(self, *buyer_ids: int, **fields: Any) -> int:
+        return self.create("buyer_group", name="Closers", buyer_ids=list(buyer_ids), **fields)
+
+    def slots(self, resource: str) -> Slots:
+        slots = self.state.get(slots_key(1, resource), Slots)
+        assert slots is not None
+        return slots
+
+    def want(self, request_id: str, **asked: Any) -> list[SlotAnswered]:
+        """Ask for a slot and return the answers that were sent, to whomever."""
+        request = SlotRequested(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **asked)
+        return answers(self.ask(request))
+
+    def release(self, request_id: str) -> list[SlotAnswered]:
+        request = SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id)
+        return answers(self.ask(request))
+
+    def changed(self, record_type: str, record_id: int, **fields: Any) -> list[SlotAnswered]:
+        """Update a record and return the answers to those who waited."""
+        request = RecordChangeRequested(company_id=1, type=record_type, operation="update", id=record_id, fields=fields)
+        sealed = self.ask(request)
+        assert sealed.decision.verdict == "done", sealed.decision
+        return answers(sealed)
+
+
+def answers(sealed: Sealed) -> list[SlotAnswered]:
+    assert sealed.decision.error is None, sealed.decision.error
+    return [from_json(entry.body, SlotAnswered) for entry in sealed.entries]
+
+
+@pytest.fixture
+def account() -> Account:
+    return Account()
