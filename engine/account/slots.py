@@ -35,16 +35,17 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         return
     claim = _claim(draft, request)
     slots = _slots_for(draft, request)
-    if not _open(draft, slots):
+    # Whoever waits is waiting because nothing is free, so nobody is passed over here.
+    buyer_id = None if slots.waiting else _free_buyer(draft, slots, request.request_id)
+    if buyer_id is not None:
+        _grant(draft, slots, claim, buyer_id)
+    elif not _open(draft, slots):
         _tell(draft, claim, granted=False, reason=NO_BUYER)
-        return
-    if _is_hopeless(slots, request):
+    elif _is_hopeless(slots, request):
         _tell(draft, claim, granted=False, reason=QUEUE_FULL)
-        return
-    draft.put(claim_key(claim.company_id, claim.request_id), claim)
-    _enqueue(draft, slots, request)
-    _grant_waiting(draft, request.company_id, [slots.resource])
-    _cut(draft, slots)
+    else:
+        draft.put(claim_key(claim.company_id, claim.request_id), claim)
+        _enqueue(draft, slots, request)
 
 
 def release_slot(draft: Draft, request: SlotReleased) -> None:
@@ -163,14 +164,14 @@ def _open(draft: Draft, slots: Slots) -> bool:
     return bool(_candidates(draft, slots, group))
 
 
-def _free_buyer(draft: Draft, slots: Slots) -> int | None:
-    """Return the buyer that the most urgent waiting request would get now, or None where it must go on waiting."""
+def _free_buyer(draft: Draft, slots: Slots, request_id: str) -> int | None:
+    """Return the buyer that a request would get now, or None where it must wait."""
     group = _group(draft, slots)
     if slots.buyer_group_id is not None and (group is None or group.paused):
         return None
     if group is not None and group.concurrency_cap_limit is not None and slots.in_use >= group.concurrency_cap_limit:
         return None
-    return choose_buyer(_candidates(draft, slots, group), slots.waiting[0].request_id)
+    return choose_buyer(_candidates(draft, slots, group), request_id)
 
 
 def _is_hopeless(slots: Slots, request: SlotRequested) -> bool:
@@ -188,39 +189,48 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
     at = bisect_right(slots.waiting, place)
     slots.waiting = (*slots.waiting[:at], place, *slots.waiting[at:])
     _keep(draft, slots)
+    _want(draft, slots)
+    if len(slots.waiting) > WAITING_MAX:
+        last, slots.waiting = slots.waiting[-1], slots.waiting[:-1]
+        _refuse(draft, slots, last, QUEUE_FULL)
 
 
 def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
     """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first."""
     queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
     while True:
-        heads = [
-            (slots.waiting[0], slots.resource, slots, buyer)
-            for slots in queues
-            if slots.waiting
-            if (buyer := _free_buyer(draft, slots)) is not None
-        ]
+        heads = [head for slots in queues if slots.waiting for head in _grantable(draft, slots)]
         if not heads:
             break
-        _, _, slots, buyer_id = min(heads, key=lambda head: head[:2])
-        _grant(draft, slots, buyer_id)
+        place, _, slots, buyer_id = min(heads, key=lambda head: head[:2])
+        slots.waiting = slots.waiting[1:]
+        _grant(draft, slots, _waiting_claim(draft, slots, place), buyer_id)
     for slots in queues:
         _want(draft, slots)
 
 
-def _grant(draft: Draft, slots: Slots, buyer_id: int) -> None:
-    place, slots.waiting = slots.waiting[0], slots.waiting[1:]
+def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, int]]:
+    """Return the most urgent of a queue with the buyer that it would get, or nothing where it must go on waiting."""
+    head = slots.waiting[0]
+    buyer_id = _free_buyer(draft, slots, head.request_id)
+    return [] if buyer_id is None else [(head, slots.resource, slots, buyer_id)]
+
+
+def _grant(draft: Draft, slots: Slots, claim: Claim, buyer_id: int) -> None:
     slots.in_use += 1
     _keep(draft, slots)
     buyer = _known(draft, slots.company_id, _buyer_resource(buyer_id))
     buyer.in_use += 1
     _keep(draft, buyer)
-    key = claim_key(slots.company_id, place.request_id)
-    claim = draft.get(key, Claim)
-    assert claim is not None  # noqa: S101 - whoever waits has a claim
     claim.granted_at, claim.buyer_id = draft.now, buyer_id
-    draft.put(key, claim)
+    draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _tell(draft, claim, granted=True)
+
+
+def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
+    claim = draft.get(claim_key(slots.company_id, place.request_id), Claim)
+    assert claim is not None  # noqa: S101 - whoever waits has a claim
+    return claim
 
 
 def _want(draft: Draft, slots: Slots) -> None:
@@ -238,14 +248,6 @@ def _want(draft: Draft, slots: Slots) -> None:
     _keep(draft, slots)
 
 
-def _cut(draft: Draft, slots: Slots) -> None:
-    """Refuse the least urgent of a queue that is too long."""
-    while len(slots.waiting) > WAITING_MAX:
-        place, slots.waiting = slots.waiting[-1], slots.waiting[:-1]
-        _keep(draft, slots)
-        _refuse(draft, slots, place, QUEUE_FULL)
-
-
 def _refuse_all(draft: Draft, slots: Slots) -> None:
     waiting, slots.waiting = slots.waiting, ()
     _keep(draft, slots)
@@ -255,10 +257,8 @@ def _refuse_all(draft: Draft, slots: Slots) -> None:
 
 
 def _refuse(draft: Draft, slots: Slots, place: Waiting, reason: str) -> None:
-    key = claim_key(slots.company_id, place.request_id)
-    claim = draft.get(key, Claim)
-    assert claim is not None  # noqa: S101 - whoever waits has a claim
-    draft.remove(key)
+    claim = _waiting_claim(draft, slots, place)
+    draft.remove(claim_key(claim.company_id, claim.request_id))
     _tell(draft, claim, granted=False, reason=reason)
 
 
