@@ -11,6 +11,7 @@ import msgspec
 from adapters.projector.rows import (
     CALLS,
     CONTACTS,
+    HISTORY,
     LEADS,
     SLOTS,
     CountedSlots,
@@ -143,14 +144,7 @@ class World:
         for ordinal, fact in enumerate(decision.facts):
             at = (TOPIC, partition, decision.sequence, ordinal)
             values = (*at, decision.decided_at, fact.type, COMPANY, cause.key, fact.lead_id, None, fact.data)
-            self.tables["history"][at] = dict(
-                zip(
-                    ("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key")
-                    + ("lead_id", "call_id", "data"),
-                    values,
-                    strict=True,
-                )
-            )
+            self.tables["history"][at] = dict(zip(HISTORY, values, strict=True))
         if decision.answer is not None and decision.verdict != "repeated":
             answer = msgspec.json.decode(to_json(decision.answer))
             result = {"request_id": cause.id, "company_id": COMPANY, "verdict": decision.verdict, "answer": answer}

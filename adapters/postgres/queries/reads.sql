@@ -1,0 +1,70 @@
+-- What does the read API ask? Every query of a tenant's rows names the company first.
+--
+-- `{where}`, `{order}` and `{limit}` are put together in reads.py from the fixed pieces there; values are always parameters.
+
+-- lead_by_id --
+SELECT * FROM {read}.leads WHERE company_id = $1 AND id = $2
+
+-- lead_by_uuid --
+SELECT * FROM {read}.leads WHERE company_id = $1 AND uuid = $2
+
+-- newest_lead --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND contact_key = $2 AND deleted_at IS NULL AND (offer_id = $3 OR schedule_id = ANY ($4::bigint[]))
+ORDER BY is_live DESC, created_at DESC, id DESC
+LIMIT 1
+
+-- leads --
+SELECT * FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
+
+-- leads_count --
+SELECT count(*) FROM (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
+
+-- lead_history --
+-- The newest facts of a lead; `reasons` are the codes that a fact carries, if any.
+SELECT topic, partition, sequence, ordinal, at, type, call_id, data, data -> 'reasons' AS reasons
+FROM {read}.history
+WHERE company_id = $1 AND lead_id = $2
+ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
+LIMIT $3
+
+-- call_by_id --
+SELECT * FROM {read}.calls WHERE company_id = $1 AND id = $2
+
+-- call_by_uuid --
+SELECT * FROM {read}.calls WHERE company_id = $1 AND uuid = $2
+
+-- calls_of_lead --
+SELECT * FROM {read}.calls
+WHERE company_id = $1 AND lead_id = $2 AND deleted_at IS NULL
+ORDER BY created_at DESC, id DESC
+LIMIT $3
+
+-- contact --
+SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = $2
+
+-- record_by_id --
+SELECT * FROM {read}.records WHERE company_id = $1 AND type = $2 AND id = $3
+
+-- record_by_uuid --
+SELECT * FROM {read}.records WHERE company_id = $1 AND type = $2 AND uuid = $3
+
+-- records --
+SELECT * FROM {read}.records
+WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
+
+-- records_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.records WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} LIMIT {limit}
+) AS found
+
+-- slots --
+SELECT resource, in_use, waiting_count FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
+
+-- results --
+SELECT request_id, company_id, verdict, answer::text AS answer, decided_at
+FROM {read}.request_results
+WHERE request_id = ANY ($1::text[])
+
+-- newest_migration --
+SELECT max(number) FROM {read}.migrations

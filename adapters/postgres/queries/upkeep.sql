@@ -1,0 +1,23 @@
+-- What is thrown away, and which keys are in use?
+
+-- claim_key --
+-- Take an Idempotency-Key that is free, or whose day is over; nothing comes back where it is in use.
+INSERT INTO {work}.idempotency_keys AS k (company_id, key, digest, request_id, created_at) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (company_id, key) DO UPDATE
+SET digest = excluded.digest, request_id = excluded.request_id, created_at = excluded.created_at
+WHERE k.created_at <= $6
+RETURNING digest, request_id
+
+-- find_key --
+SELECT digest, request_id FROM {work}.idempotency_keys WHERE company_id = $1 AND key = $2
+
+-- purge_results --
+DELETE FROM {read}.request_results
+WHERE ctid = ANY (ARRAY (SELECT ctid FROM {read}.request_results WHERE decided_at < $1 LIMIT $2))
+
+-- purge_keys --
+DELETE FROM {work}.idempotency_keys
+WHERE ctid = ANY (ARRAY (SELECT ctid FROM {work}.idempotency_keys WHERE created_at < $1 LIMIT $2))
+
+-- purge_send_log --
+DELETE FROM {work}.send_log WHERE ctid = ANY (ARRAY (SELECT ctid FROM {work}.send_log WHERE at < $1 LIMIT $2))

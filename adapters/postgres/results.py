@@ -1,0 +1,124 @@
+"""When is a request's result there? One connection per process listens for all who wait; a word that is lost is made up for.
+
+Every look asks for all awaited requests at once, so a thousand waiting requests cost one query per look.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from adapters.http.ports import ReadsUnavailableError, Result
+from adapters.postgres.pool import RESULTS_CHANNEL, Pool
+from adapters.postgres.reads import AWAY, PostgresReads
+
+POLL_SECONDS = 0.1
+"""Between two looks while words arrive; a lost word costs this much."""
+
+DEAF_POLL_SECONDS = 0.025
+"""Between two looks while there is no connection to listen on."""
+
+RELISTEN_SECONDS = 1.0
+ALIVE_SECONDS = 10.0
+"""How often the listening connection is asked whether it is still there: a silent one looks like a quiet one."""
+
+WAITING_MAX = 10_000
+"""Requests that wait at once in one process; a further one is told at once that there is no result yet."""
+
+
+class Results:
+    """Waits for results. `start` inside the running loop; `close` at the end."""
+
+    def __init__(self, pool: Pool, reads: PostgresReads) -> None:
+        self._pool = pool
+        self._reads = reads
+        self._waiting: dict[str, set[asyncio.Future[Result]]] = {}
+        self._look_now = asyncio.Event()
+        self._hears = False
+        self._error: ReadsUnavailableError | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._tasks = [
+            asyncio.create_task(self._listen(), name="listen for results"),
+            asyncio.create_task(self._look(), name="look for results"),
+        ]
+
+    async def close(self) -> None:
+        """Stop; whoever still waits runs into its timeout. Never raises."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
+        """Return what came of a request as soon as the projection shows it, or None when the time is up.
+
+        With `timeout_seconds` 0 it only looks. Raises `ReadsUnavailableError` where the last look failed.
+        """
+        if timeout_seconds <= 0 or len(self._waiting) >= WAITING_MAX:
+            return await self._reads.result(request_id)
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(request_id, set()).add(future)
+        self._look_now.set()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                return await future
+        except TimeoutError:
+            if self._error is not None:
+                raise self._error from None
+            return None
+        finally:
+            self._forget(request_id, future)
+
+    def _forget(self, request_id: str, future: asyncio.Future[Result]) -> None:
+        waiting = self._waiting.get(request_id)
+        if waiting is not None:
+            waiting.discard(future)
+            if not waiting:
+                del self._waiting[request_id]
+
+    async def _look(self) -> None:
+        while True:
+            while not self._waiting:
+                self._look_now.clear()
+                await self._look_now.wait()
+            self._look_now.clear()
+            await self._look_once()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS if self._hears else DEAF_POLL_SECONDS):
+                    await self._look_now.wait()
+
+    async def _look_once(self) -> None:
+        try:
+            found = await self._reads.results(list(self._waiting))
+            self._error = None
+        except ReadsUnavailableError as error:
+            self._error = error
+            return
+        for request_id, result in found.items():
+            for future in self._waiting.pop(request_id, ()):
+                if not future.done():
+                    future.set_result(result)
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(*AWAY):
+                async with self._pool.acquire() as connection:
+                    await self._hear(connection)
+            await asyncio.sleep(RELISTEN_SECONDS)
+
+    async def _hear(self, connection: Any) -> None:
+        def heard(*_: object) -> None:
+            self._look_now.set()
+
+        await connection.add_listener(RESULTS_CHANNEL, heard)
+        try:
+            self._hears = True
+            while True:
+                await asyncio.sleep(ALIVE_SECONDS)
+                await connection.execute("SELECT 1")
+        finally:
+            self._hears = False
+            with suppress(*AWAY):
+                await connection.remove_listener(RESULTS_CHANNEL, heard)

@@ -1,0 +1,279 @@
+"""What does the read API see? Real queries on rows that came from decisions."""
+
+from collections.abc import AsyncIterator
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+
+from adapters.http.ports import LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
+from adapters.postgres import reads
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.projector.rows import LEADS
+from engine.identity import uuid_of
+from schemas.contact import Attempt, Call, Head
+from schemas.decisions import Fact
+from schemas.instant import DAY, from_datetime
+from tests.adapters.postgres.rows_shown import START, Shown, lead, record
+
+
+@pytest.fixture
+async def shown(database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(database)
+    yield shown
+    await shown.close()
+
+
+def ids(page: Page) -> list[int]:
+    return [row["id"] for row in page.rows]
+
+
+async def test_a_lead_is_found_by_id_and_by_uuid_in_its_own_company_only(shown: Shown) -> None:
+    await shown.decide(lead(5, data={"first_name": "Ann"}, zones=("America/New_York", "UTC"), next_action_at=START + 1))
+    found = PostgresReads(shown.pool)
+    by_id, by_uuid = await found.lead(1, 5), await found.lead(1, uuid_of("lead", 5))
+    assert by_id is not None
+    assert by_id == by_uuid
+    assert (by_id["data"], by_id["zones"]) == ({"first_name": "Ann"}, ["America/New_York", "UTC"])
+    assert (by_id["uuid"], from_datetime(by_id["next_action_at"])) == (uuid_of("lead", 5), START + 1)
+    assert await found.lead(2, 5) is None
+    assert await found.lead(2, uuid_of("lead", 5)) is None
+    assert await found.contact_key(1, 5) == "1|+13055550005"
+    assert await found.contact_key(2, 5) is None
+
+
+async def test_what_is_no_lead_is_not_found(shown: Shown) -> None:
+    await shown.decide(lead(5))
+    for reference in (6, -1, 2**63, 2**80, "", "5", "not-a-uuid", "\0", uuid_of("lead", 6)):
+        assert await PostgresReads(shown.pool).lead(1, reference) is None, reference
+
+
+async def test_a_deleted_lead_is_still_known_but_in_no_list(shown: Shown) -> None:
+    await shown.decide(lead(5), lead(6))
+    await shown.decide(removed=("lead/5",), at=START + 7)
+    row = await PostgresReads(shown.pool).lead(1, 5)
+    assert row is not None
+    assert from_datetime(row["deleted_at"]) == START + 7
+    assert ids(await PostgresReads(shown.pool).leads(1, LeadFilter(), Paging())) == [6]
+
+
+FILTERED: list[tuple[LeadFilter, list[int]]] = [
+    (LeadFilter(), [9, 8, 7, 6, 5, 4, 3, 2, 1]),
+    (LeadFilter(ids=(3, 5, 77, 2**70 % 1000)), [5, 3]),
+    (LeadFilter(ids=()), []),
+    (LeadFilter(created_from=START + 3000, created_to=START + 5000), [4, 3]),
+    (LeadFilter(next_action_from=START + DAY + 2, next_action_to=START + DAY + 4), [3, 2]),
+    (LeadFilter(offer_id=70), [7]),
+    (LeadFilter(schedule_id=8), [9, 8]),
+    (LeadFilter(traffic_source_id=12), [4]),
+    (LeadFilter(buyer_id=3), [3]),
+    (LeadFilter(statuses=("opt_out",)), [6]),
+    (LeadFilter(statuses=("opt_out", "waiting")), [6, 5]),
+    (LeadFilter(status_wait="quiet_hours_state"), [5]),
+    (LeadFilter(caller_id="+13055550002"), [2]),
+    (LeadFilter(email="ann@example.org"), [9]),
+    (LeadFilter(has_next_action=True), [4, 3, 2, 1]),
+    (LeadFilter(has_next_action=False), [9, 8, 7, 6, 5]),
+    (LeadFilter(buyer_converted=True), [1]),
+    (LeadFilter(offer_converted=True), [2]),
+    (LeadFilter(either_converted=True), [2, 1]),
+    (LeadFilter(either_converted=False), [9, 8, 7, 6, 5, 4, 3]),
+    (LeadFilter(opt_out=True), [6]),
+    (LeadFilter(outbound_calls=(2, None)), [8, 7]),
+    (LeadFilter(outbound_calls=(1, 2)), [7, 1]),
+    (LeadFilter(fulltext="EXAMPLE.org"), [9]),
+    (LeadFilter(fulltext="ann%"), []),
+    (LeadFilter(fulltext="Smith"), [4]),
+    (LeadFilter(offer_id=2**70), []),
+    (LeadFilter(fulltext="\0"), []),
+    (LeadFilter(email="\ud800"), []),
+    (LeadFilter(schedule_id=8, statuses=("scheduled",), buyer_converted=False, created_from=START), [9, 8]),
+]
+
+
+async def test_every_filter_narrows_the_list(shown: Shown) -> None:
+    fields: dict[int, dict[str, Any]] = {
+        1: {"buyer_converted": True, "outbound_calls_count": 1},
+        2: {"offer_converted": True},
+        3: {"buyer_id": 3},
+        4: {"columns": {"traffic_source_id": "12", "full_name": "Ann Smith"}},
+        5: {"status": "waiting", "status_wait": "quiet_hours_state"},
+        6: {"status": "opt_out", "opt_out": True},
+        7: {"offer_id": 70, "outbound_calls_count": 2},
+        8: {"schedule_id": 8, "outbound_calls_count": 3},
+        9: {"schedule_id": 8, "email": "ann@example.org"},
+    }
+    moments = {number: {"next_action_at": START + DAY + number} for number in range(1, 5)}
+    await shown.decide(*(lead(number, **fields[number], **moments.get(number, {})) for number in fields))
+    await shown.decide(lead(10, company=2, **fields[9]))
+    for wanted, expected in FILTERED:
+        page = await PostgresReads(shown.pool).leads(1, wanted, Paging())
+        assert ids(page) == expected, wanted
+        assert page.total_count == len(expected), wanted
+
+
+async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> None:
+    everything = LeadFilter(
+        ids=(1,), created_from=0, created_to=1, next_action_from=0, next_action_to=1, offer_id=1, schedule_id=1,
+        traffic_source_id=1, buyer_id=1, statuses=("queue",), status_wait="x", caller_id="x", email="x",
+        has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
+        fulltext="x", outbound_calls=(1, 2),
+    )  # fmt: skip
+    assert None not in msgspec.structs.astuple(everything)
+    assert ids(await PostgresReads(shown.pool).leads(1, everything, Paging())) == []
+
+
+async def test_pages_are_cut_and_counted(shown: Shown) -> None:
+    await shown.decide(*(lead(number) for number in range(1, 8)))
+    found = PostgresReads(shown.pool)
+    pages = [await found.leads(1, LeadFilter(), Paging(page=page, per_page=3)) for page in (1, 2, 3, 4)]
+    assert [ids(page) for page in pages] == [[7, 6, 5], [4, 3, 2], [1], []]
+    assert [page.total_count for page in pages] == [7, 7, 7, 7]
+    assert (await found.leads(1, LeadFilter(), Paging(counted=False))).total_count is None
+
+
+async def test_a_total_over_the_bound_is_not_given(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "COUNT_MAX", 4)
+    await shown.decide(*(lead(number) for number in range(1, 6)))
+    found = PostgresReads(shown.pool)
+    assert (await found.leads(1, LeadFilter(), Paging(per_page=2))).total_count is None
+    assert (await found.leads(1, LeadFilter(created_from=START + 2000), Paging(per_page=2))).total_count == 4
+    assert (await found.leads(1, LeadFilter(), Paging(per_page=100))).total_count is None
+
+
+async def test_a_cursor_walks_down_the_ids_to_the_end(shown: Shown) -> None:
+    await shown.decide(*(lead(number, created_at=START - number) for number in range(1, 8)))
+    found, seen, cursor = PostgresReads(shown.pool), [], -1
+    while cursor != 0:
+        page = await found.leads(1, LeadFilter(), Paging(cursor=cursor, per_page=3))
+        seen.append(ids(page))
+        assert page.total_count == 7
+        assert page.next_cursor is not None
+        cursor = page.next_cursor
+    assert seen == [[7, 6, 5], [4, 3, 2], [1]]
+    assert ids(await found.leads(1, LeadFilter(), Paging(cursor=2**70))) == []
+
+
+async def test_every_column_can_order_a_list(shown: Shown) -> None:
+    await shown.decide(lead(1), lead(2))
+    for column, descending in product(LEADS.columns, (True, False)):
+        page = await PostgresReads(shown.pool).leads(1, LeadFilter(), Paging(order=column, descending=descending))
+        assert sorted(ids(page)) == [1, 2], column
+
+
+async def test_equal_rows_are_ordered_by_id_and_empty_ones_come_last(shown: Shown) -> None:
+    await shown.decide(lead(1, buyer_id=7), lead(2), lead(3, buyer_id=7), lead(4, buyer_id=9))
+    found = PostgresReads(shown.pool)
+    down = await found.leads(1, LeadFilter(), Paging(order="buyer_id"))
+    up = await found.leads(1, LeadFilter(), Paging(order="buyer_id", descending=False))
+    assert (ids(down), ids(up)) == ([4, 3, 1, 2], [1, 3, 4, 2])
+
+
+async def test_an_order_that_is_no_column_never_reaches_the_database(shown: Shown) -> None:
+    with pytest.raises(ValueError, match="is not a column"):
+        await PostgresReads(shown.pool).leads(1, LeadFilter(), Paging(order="id; DROP TABLE read.leads"))
+    with pytest.raises(ValueError, match="is not a field"):
+        await PostgresReads(shown.pool).records(1, "buyer", RecordFilter(), Paging(order="name'"))
+
+
+async def test_the_newest_live_lead_of_a_number_comes_before_newer_ones_that_ended(shown: Shown) -> None:
+    mine: dict[str, Any] = {"contact_key": "1|+13055550100", "caller_id": "+13055550100"}
+    await shown.decide(
+        lead(1, schedule_id=3, **mine), lead(2, schedule_id=3, **mine), lead(3, schedule_id=3, status="expired", **mine)
+    )
+    await shown.decide(lead(4, schedule_id=4, **mine), lead(5, offer_id=9, **mine), lead(6, schedule_id=3))
+    found = PostgresReads(shown.pool)
+    key = "1|+13055550100"
+
+    async def newest(offer_id: int | None, *schedule_ids: int) -> int | None:
+        row = await found.newest_lead(1, key, offer_id=offer_id, schedule_ids=schedule_ids)
+        return None if row is None else int(row["id"])
+
+    assert [await newest(None, 3), await newest(None, 4), await newest(9), await newest(9, 3, 4)] == [2, 4, 5, 5]
+    await shown.decide(removed=("lead/1", "lead/2"))
+    assert await newest(None, 3) == 3
+    assert await newest(8, 5) is None
+    assert await found.newest_lead(2, key, offer_id=9, schedule_ids=[3]) is None
+    assert await found.newest_lead(1, "\0", offer_id=9, schedule_ids=[3]) is None
+
+
+async def test_the_history_of_a_lead_is_read_newest_first_and_outlives_it(shown: Shown) -> None:
+    await shown.decide(lead(5), facts=(Fact(type="lead.submitted", lead_id=5), Fact(type="lead.planned", lead_id=5)))
+    waited = Fact(type="lead.held", lead_id=5, call_id=9, data={"reasons": ["quiet_hours_state"], "n": 1})
+    await shown.decide(removed=("lead/5",), facts=(waited, Fact(type="lead.submitted", lead_id=6)), at=START + 5)
+    rows = await PostgresReads(shown.pool).lead_history(1, 5)
+    assert [(row["type"], row["reasons"]) for row in rows] == [
+        ("lead.held", ["quiet_hours_state"]),
+        ("lead.planned", None),
+        ("lead.submitted", None),
+    ]
+    assert (rows[0]["call_id"], rows[0]["data"]["n"], from_datetime(rows[0]["at"])) == (9, 1, START + 5)
+    assert await PostgresReads(shown.pool).lead_history(2, 5) == []
+
+
+async def test_calls_and_contacts_are_shown(shown: Shown) -> None:
+    call = Call(
+        id=4, uuid=uuid_of("call", 4), company_id=1, contact_key="1|+13055550100", created_at=START, updated_at=START,
+        lead_id=5, command_id="c", number_called="+13055550100", ended_at=START + 9,
+    )  # fmt: skip
+    head = Head(
+        company_id=1, contact_key="1|+13055550100", version=3, lead_ids=(5,), opted_out_at=START + 1,
+        ledger=(Attempt(START, "call", "c"), Attempt(START + 2, "sms", "d")), disabled_until={"sms": START + 3},
+    )  # fmt: skip
+    await shown.decide(call, head)
+    found = PostgresReads(shown.pool)
+    row, same = await found.call(1, 4), await found.call(1, uuid_of("call", 4))
+    assert row is not None
+    assert row == same
+    assert from_datetime(row["ended_at"]) == START + 9
+    assert [row["id"] for row in await found.calls_of_lead(1, 5)] == [4]
+    assert await found.calls_of_lead(2, 5) == []
+    contact = await found.contact(1, "1|+13055550100")
+    assert contact is not None
+    assert (contact["attempts_count"], from_datetime(contact["last_attempt_at"])) == (2, START + 2)
+    assert (contact["lead_ids"], contact["disabled_until"]) == ([5], {"sms": START + 3})
+    assert await found.contact(2, "1|+13055550100") is None
+
+
+async def test_records_are_found_and_listed_by_type(shown: Shown) -> None:
+    gone = record(4, name="Gone")
+    gone.deleted_at = START + 9
+    await shown.decide(
+        record(1, name="West", weight=3), record(2, name="East", paused=True), record(3, name="North", weight=2), gone
+    )
+    await shown.decide(record(1, "buyer", name="Ben", number="+13055550111"), record(9, company=2, name="Theirs"))
+    found = PostgresReads(shown.pool)
+
+    async def listed(wanted: RecordFilter, **paging: Any) -> list[int]:
+        return ids(await found.records(1, "buyer_group", wanted, Paging(**paging)))
+
+    assert await listed(RecordFilter()) == [3, 2, 1]
+    assert await listed(RecordFilter(paused=True)) == [2]
+    assert await listed(RecordFilter(paused=False)) == [3, 1]
+    assert await listed(RecordFilter(fulltext="NOR")) == [3]
+    assert await listed(RecordFilter(ids=(1, 2))) == [2, 1]
+    assert await listed(RecordFilter(created_from=START + 2000, created_to=START + 3000)) == [2]
+    assert await listed(RecordFilter(), order="name", descending=False) == [2, 3, 1]
+    assert await listed(RecordFilter(), order="weight") == [1, 3, 2]  # the default weight is 1
+    assert await listed(RecordFilter(), cursor=-1, per_page=2) == [3, 2]
+    row = await found.record(1, "buyer_group", 4)
+    assert row is not None
+    assert (row["body"], from_datetime(row["deleted_at"])) == ({"name": "Gone"}, START + 9)
+    assert await found.record(1, "buyer_group", uuid_of("buyer_group", 4)) == row
+    assert await found.record(1, "buyer", 4) is None
+    assert await found.record(1, "buyer_group", 9) is None
+
+
+async def test_a_ping_tells_whether_the_schema_is_there(database: str, shown: Shown) -> None:
+    await PostgresReads(shown.pool).ping()
+    async with shown.pool.acquire() as connection:
+        await connection.execute("DELETE FROM read.migrations WHERE number = (SELECT max(number) FROM read.migrations)")
+    with pytest.raises(ReadsUnavailableError, match="older"):
+        await PostgresReads(shown.pool).ping()
+    away = await open_pool("postgresql://nobody@127.0.0.1:1/nothing")
+    with pytest.raises(ReadsUnavailableError):
+        await PostgresReads(away).ping()
+    await away.close()
+    assert database

@@ -1,0 +1,103 @@
+"""Does whoever waits for a request hear of it soon, and whoever asks late or in vain get a plain answer?"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.http.ports import ReadsUnavailableError
+from adapters.postgres import results as waiting
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.postgres.results import Results
+from schemas.decisions import Answer, Cause
+from tests.adapters.postgres.rows_shown import START, Shown
+
+ANSWER = Answer(status=201, record_type="lead", record_id=5, dedupe_action="created", extra={"svc_number_plain": "+1305"})
+
+
+@pytest.fixture
+async def shown(database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(database)
+    yield shown
+    await shown.close()
+
+
+@pytest.fixture
+async def results(shown: Shown) -> AsyncIterator[Results]:
+    results = Results(shown.pool, PostgresReads(shown.pool))
+    results.start()
+    yield results
+    await results.close()
+
+
+async def answer(shown: Shown, request_id: str, *, announce: bool = True) -> None:
+    cause = Cause(kind="request", id=request_id, key="1|+13055550100")
+    await shown.decide(cause=cause, answer=ANSWER, announce=announce)
+
+
+async def test_a_result_that_is_there_is_returned_at_once(shown: Shown, results: Results) -> None:
+    await answer(shown, "r1")
+    for timeout_seconds in (0.0, 5.0):
+        found = await results.wait("r1", timeout_seconds)
+        assert found is not None
+        assert (found.request_id, found.company_id, found.verdict, found.decided_at) == ("r1", 1, "done", START)
+        assert found.answer == ANSWER
+
+
+async def test_a_waiting_request_hears_of_its_result(
+    shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 30.0)  # so that only the announcement can wake it
+    asked = [asyncio.create_task(results.wait(name, 20.0)) for name in ("r1", "r1", "r2")]
+    while not results._hears:
+        await asyncio.sleep(0.01)
+    await answer(shown, "other")
+    await answer(shown, "r1")
+    await answer(shown, "r2")
+    assert [found.request_id for found in await asyncio.gather(*asked) if found is not None] == ["r1", "r1", "r2"]
+
+
+async def test_a_word_that_is_lost_is_made_up_for(shown: Shown, results: Results) -> None:
+    asked = asyncio.create_task(results.wait("r1", 20.0))
+    await asyncio.sleep(0.05)
+    await answer(shown, "r1", announce=False)
+    assert await asked is not None
+
+
+async def test_the_time_is_kept(results: Results) -> None:
+    started = time.monotonic()
+    assert await results.wait("never", 0.2) is None
+    assert 0.15 < time.monotonic() - started < 2.0
+    assert results._waiting == {}
+    assert await results.wait("never", 0.0) is None
+
+
+async def test_a_listener_that_lost_its_connection_comes_back(
+    shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "RELISTEN_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "ALIVE_SECONDS", 0.05)
+    while not results._hears:
+        await asyncio.sleep(0.01)
+    async with shown.pool.acquire() as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()"
+        )
+    asked = asyncio.create_task(results.wait("r1", 20.0))
+    await answer(shown, "r1", announce=False)
+    assert await asked is not None
+
+
+async def test_a_database_that_is_away_is_told_apart_from_no_result() -> None:
+    pool = await open_pool("postgresql://nobody@127.0.0.1:1/nothing")
+    results = Results(pool, PostgresReads(pool))
+    results.start()
+    with pytest.raises(ReadsUnavailableError):
+        await results.wait("r1", 0.3)
+    with pytest.raises(ReadsUnavailableError):
+        await results.wait("r1", 0.0)
+    await results.close()
+    await pool.close()

@@ -1,0 +1,54 @@
+"""Is an Idempotency-Key one company's for a day, and does what is over its time go away?"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.http.ports import Claim
+from adapters.postgres import upkeep
+from adapters.postgres.reads import PostgresReads
+from adapters.postgres.upkeep import PostgresClaims, Purge
+from schemas.decisions import Answer, Cause
+from schemas.instant import DAY
+from tests.adapters.postgres.rows_shown import START, Shown
+
+
+@pytest.fixture
+async def shown(database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(database)
+    yield shown
+    await shown.close()
+
+
+async def test_the_first_claim_of_a_key_stands(shown: Shown) -> None:
+    claims = PostgresClaims(shown.pool)
+    first = await claims.claim(1, "key", "digest", "r1", now=START)
+    assert first == Claim(digest="digest", request_id="r1")
+    assert await claims.claim(1, "key", "another", "r2", now=START + DAY - 1) == first
+    assert (await claims.claim(2, "key", "another", "r3", now=START)).request_id == "r3"
+
+
+async def test_a_key_is_free_again_after_a_day(shown: Shown) -> None:
+    claims = PostgresClaims(shown.pool)
+    await claims.claim(1, "key", "digest", "r1", now=START)
+    assert (await claims.claim(1, "key", "other", "r2", now=START + DAY)).request_id == "r2"
+
+
+async def test_of_many_at_once_one_wins(shown: Shown) -> None:
+    claims = PostgresClaims(shown.pool)
+    found = await asyncio.gather(*(claims.claim(1, "key", "d", f"r{number}", now=START) for number in range(20)))
+    assert len(set(found)) == 1
+
+
+async def test_what_is_over_its_time_goes_away(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "PURGE_ROWS", 2)
+    claims, reads = PostgresClaims(shown.pool), PostgresReads(shown.pool)
+    for number in range(5):
+        cause = Cause(kind="request", id=f"r{number}", key="1|+13055550100")
+        await shown.decide(cause=cause, answer=Answer(status=200), at=START + number)
+        await claims.claim(1, f"k{number}", "d", f"r{number}", now=START + number)
+    assert await Purge(shown.pool).run(START + DAY) == 0
+    assert await Purge(shown.pool).run(START + DAY + 4) == 8
+    assert set(await reads.results([f"r{number}" for number in range(5)])) == {"r4"}
+    assert await Purge(shown.pool).run(START + DAY + 4) == 0
