@@ -144,7 +144,12 @@ def _config_drifts(connection: Connection, spec: TopicSpec, found: dict[str, str
         if set(wanted.split(",")) != set(is_set.split(",")):  # a list (`compact,delete`) has no order
             mend = (
                 f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter --entity-type topics"
-                f" --entity-name {spec.name} --add-config {key}=[{wanted}]"
+                f" --entity-name {spec.name} --add-config {key}={_quoted(wanted)}"
             )
             drifts.append(Drift(spec.name, key, wanted, is_set, mend))
     return drifts
+
+
+def _quoted(value: str) -> str:
+    """Return a list in the brackets that kafka-configs.sh wants, quoted for a shell; any other value as it is."""
+    return f"'[{value}]'" if "," in value else value

@@ -80,11 +80,19 @@ class Reader(Protocol):
     """Reads committed records of a fixed set of partitions of one topic, each in offset order."""
 
     async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
-        """Return up to `limit` records, waiting at most `timeout_seconds` for the first one; [] on timeout."""
+        """Return up to `limit` records, waiting at most `timeout_seconds` for the first one; [] on timeout.
+
+        Also [] as soon as every `end` that was asked for is reached, where only control records were left. A log
+        that cannot be reached looks like silence; `end` raises.
+        """
         ...
 
     async def end(self, partition: int) -> int:
-        """Return the offset behind the last record that a committed reader can see now (last stable offset)."""
+        """Return the offset behind the last record that a committed reader can see now (last stable offset).
+
+        A commit shows a moment after it was acknowledged, but everything of earlier owners shows once `Log.own`
+        has returned. Raises `LogError`.
+        """
         ...
 
     async def start(self, partition: int) -> int:
@@ -96,7 +104,10 @@ class Reader(Protocol):
         ...
 
     async def seek(self, partition: int, offset: int) -> None:
-        """Read on from `offset`; an offset before `start` reads from `start`."""
+        """Read on from `offset`; an offset before `start` reads from `start`.
+
+        Raises `LogError` (not retryable) for an offset behind `end`: this is not the topic that it was noted of.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,202 @@
+"""Who is told to work on which partition, and what becomes of the partitions of a process that stops or dies?"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import GroupAuthorizationFailedError
+
+from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.connection import Connection
+from adapters.kafka.topics import TopicSpec, prepare_topics
+from engine.partition.ports import LogError
+
+WAIT_SECONDS = 25.0
+SESSION_SECONDS = 6.0
+"""The shortest that a broker grants by default."""
+
+ANOTHER_PROCESS = """
+import asyncio, sys
+from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.connection import Connection
+
+async def main():
+    member = GroupAssignment(Connection(sys.argv[1]), sys.argv[2], sys.argv[3], session_seconds=float(sys.argv[4]))
+    await member.start()
+    async for partitions in member.changes():
+        print(len(partitions), flush=True)
+
+asyncio.run(main())
+"""
+
+Join = Callable[[], "Member"]
+
+
+class Member:
+    """A member of the group and the last that it was told."""
+
+    def __init__(self, connection: Connection, group: str, topic: str) -> None:
+        self.assignment = GroupAssignment(connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=0.1)
+        self.partitions: frozenset[int] | None = None
+        self.told = 0
+        self._following: asyncio.Task[None] | None = None
+
+    async def start(self) -> "Member":
+        await self.assignment.start()
+        self._following = asyncio.create_task(self._follow())
+        return self
+
+    async def _follow(self) -> None:
+        async for partitions in self.assignment.changes():
+            self.partitions = partitions
+            self.told += 1
+
+    async def has(self, count: int) -> None:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while self.partitions is None or len(self.partitions) != count:
+                await asyncio.sleep(0.02)
+
+    async def close(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        await self.assignment.close()
+
+
+@pytest.fixture
+async def topic(kafka_bootstrap: str, topic_prefix: str) -> str:
+    name = f"{topic_prefix}requests"
+    await prepare_topics(Connection(kafka_bootstrap), [TopicSpec(name, 4)])
+    return name
+
+
+@pytest.fixture
+async def join(kafka_bootstrap: str, topic: str) -> AsyncIterator[Join]:
+    members: list[Member] = []
+
+    def new_member() -> Member:
+        members.append(Member(Connection(kafka_bootstrap), f"{topic}.group", topic))
+        return members[-1]
+
+    yield new_member
+    for member in members:
+        await member.close()
+
+
+async def committed(bootstrap: str, topic: str, partition: int) -> int | None:
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=f"{topic}.group", enable_auto_commit=False)
+    await consumer.start()
+    try:
+        found: int | None = await consumer.committed(TopicPartition(topic, partition))
+        return found
+    finally:
+        await consumer.stop()
+
+
+async def test_members_share_the_partitions_and_a_leaver_gives_its_share_at_once(join: Join) -> None:
+    first = await join().start()
+    await first.has(4)
+    second = await join().start()
+    await asyncio.gather(first.has(2), second.has(2))
+    assert first.partitions is not None
+    assert second.partitions is not None
+    assert first.partitions | second.partitions == {0, 1, 2, 3}
+    assert first.partitions & second.partitions == frozenset()
+    await first.close()
+    await second.has(4)
+
+
+async def test_a_killed_process_loses_its_partitions_after_its_session(join: Join, kafka_bootstrap: str, topic: str) -> None:
+    survivor = await join().start()
+    await survivor.has(4)
+    victim = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ANOTHER_PROCESS, kafka_bootstrap, f"{topic}.group", topic, str(SESSION_SECONDS),
+        cwd=Path(__file__).parents[2], stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": "."},
+    )  # fmt: skip
+    assert victim.stdout is not None
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert await victim.stdout.readline() == b"2\n"
+    await survivor.has(2)
+    victim.send_signal(signal.SIGKILL)
+    await victim.wait()
+    await survivor.has(4)
+
+
+async def test_a_partition_is_confirmed_only_while_the_group_says_that_it_is_ours(join: Join) -> None:
+    first, second = await join().start(), join()
+    await first.has(4)
+    assert await first.assignment.confirm(0)
+    assert not await first.assignment.confirm(4)
+    assert not await second.assignment.confirm(0)
+    await second.start()
+    await asyncio.gather(first.has(2), second.has(2))
+    for partition in range(4):
+        ours = [await member.assignment.confirm(partition) for member in (first, second)]
+        assert ours.count(True) == 1
+    await first.close()
+    assert not await first.assignment.confirm(0)
+
+
+async def test_a_member_that_the_group_forgot_is_not_confirmed_and_is_told_again_what_it_has(join: Join) -> None:
+    member = await join().start()
+    await member.has(4)
+    told_before = member.told
+    consumer = member.assignment._consumer
+    assert consumer is not None
+    consumer._coordinator.generation += 7  # as after a pause in which others had joined and left
+    assert not await member.assignment.confirm(0)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while member.told == told_before:
+            await asyncio.sleep(0.02)
+    await member.has(4)
+    assert await member.assignment.confirm(0)
+
+
+async def test_reported_positions_are_committed_now_and_then_and_at_the_end(
+    join: Join, kafka_bootstrap: str, topic: str
+) -> None:
+    member = await join().start()
+    await member.has(4)
+    member.assignment.report(1, 10)
+    member.assignment.report(1, 11)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while await committed(kafka_bootstrap, topic, 1) != 11:
+            await asyncio.sleep(0.05)
+    member.assignment.report(2, 5)
+    await member.close()
+    assert await committed(kafka_bootstrap, topic, 2) == 5
+    assert await committed(kafka_bootstrap, topic, 0) is None
+
+
+async def test_nothing_is_fetched(join: Join) -> None:
+    member = await join().start()
+    await member.has(4)
+    consumer = member.assignment._consumer
+    assert consumer is not None
+    assert len(consumer.paused()) == 4
+
+
+async def test_a_lost_group_is_told_to_who_follows_the_changes(join: Join) -> None:
+    member = join()
+    await member.assignment.start()
+    changes = member.assignment.changes()
+    assert len(await anext(changes)) == 4
+    assert member.assignment._consumer is not None
+    member.assignment._consumer._coordinator._pending_exception = GroupAuthorizationFailedError("group")
+    with pytest.raises(LogError) as told:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await anext(changes)
+    assert not told.value.retryable
+    assert not await member.assignment.confirm(0)
+
+
+async def test_an_absent_broker_is_told_at_the_start() -> None:
+    assignment = GroupAssignment(Connection("127.0.0.1:9"), "group", "requests", session_seconds=1)
+    with pytest.raises(LogError):
+        await assignment.start()
+    await assignment.close()

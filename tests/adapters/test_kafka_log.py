@@ -1,0 +1,158 @@
+"""Does the Kafka adapter keep every promise of a log on a real broker, and prepare topics without ever altering one?"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiokafka.admin import NewPartitions
+from aiokafka.structs import TopicPartition
+
+from adapters.kafka.connection import Connection, Security
+from adapters.kafka.log import KafkaLog
+from adapters.kafka.producers import packed
+from adapters.kafka.reader import KafkaReader
+from adapters.kafka.topics import TopicSpec, compare_topics, prepare_topics
+from engine.partition.ports import LogError, Outgoing
+from tests.adapters.kafka_world import APPEND_TIME, Admin, KafkaWorld
+from tests.adapters.log_contract import LogContract, World, contents, everything, outgoing, values
+
+
+@pytest.fixture
+def connection(kafka_bootstrap: str) -> Connection:
+    return Connection(kafka_bootstrap)
+
+
+class TestKafka(LogContract):
+    @pytest.fixture
+    async def world(self, kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[World]:
+        world = KafkaWorld(kafka_bootstrap, topic_prefix)
+        yield world
+        await world.close()
+
+
+async def test_an_installation_of_another_name_does_not_fence_ours(kafka_bootstrap: str, topic_prefix: str) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    requests, state = await world.create("requests", "state")
+    other = KafkaLog(kafka_bootstrap, app=f"{topic_prefix}other")
+    ours, theirs = await world.log.own(requests, 0), await other.own(requests, 0)
+    await ours.commit(outgoing(state, "ours"))
+    await theirs.commit(outgoing(state, "theirs"))
+    assert await contents(world.log, state) == ["ours", "theirs"]
+    for each in (ours, theirs, other, world.log):
+        await each.close()
+
+
+async def test_a_reader_that_retention_overtook_goes_on_at_the_start(kafka_bootstrap: str, topic_prefix: str) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    (requests,) = await world.create("requests")
+    appender = await world.log.appender()
+    await appender.append(0, outgoing(requests, *"abcdef"))
+    await world.delete_records(requests, 0, 3)
+    reader = await world.log.reader(requests, [0])
+    assert isinstance(reader, KafkaReader)
+    reader._consumer.seek(TopicPartition(requests, 0), 1)
+    assert values(await everything(reader, 0)) == ["d", "e", "f"]
+    for each in (reader, appender, world.log):
+        await each.close()
+
+
+async def test_an_absent_broker_is_an_error_in_time_and_worth_another_try() -> None:
+    log = KafkaLog("127.0.0.1:9", deadline_seconds=0.5)
+    with pytest.raises(LogError) as told:
+        await log.own("requests", 0)
+    assert told.value.retryable
+    await log.close()
+
+
+def test_a_password_is_never_shown() -> None:
+    shown = repr(Connection("h:1", security=Security("SASL_SSL", "SCRAM-SHA-512", "user", "hunter2")))
+    assert "hunter2" not in shown
+    assert "SCRAM-SHA-512" in shown
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batches"),
+    [
+        ([], []),
+        ([10], [1]),
+        ([100_000] * 4, [4]),
+        ([100_000] * 12, [5, 5, 2]),
+        ([10, 600_000, 10], [1, 1, 1]),
+        ([600_000, 600_000], [1, 1]),
+    ],
+)
+def test_records_are_packed_into_batches_in_order(sizes: list[int], batches: list[int]) -> None:
+    records = [Outgoing("t", str(number).encode(), bytes(size)) for number, size in enumerate(sizes)]
+    found = packed(records, 1_048_588)
+    assert [len(batch) for batch in found] == batches
+    assert [record for batch in found for record in batch] == records
+
+
+def test_batches_stay_under_the_limit_of_a_small_topic() -> None:
+    records = [Outgoing("t", None, bytes(400)) for _ in range(9)]
+    assert [len(batch) for batch in packed(records, 1000)] == [2, 2, 2, 2, 1]
+
+
+# Topics
+
+
+async def test_topics_are_created_once_as_specified(connection: Connection, topic_prefix: str) -> None:
+    specs = [
+        TopicSpec(f"{topic_prefix}decisions", 3, {"retention.ms": "86400000", **APPEND_TIME}),
+        TopicSpec(f"{topic_prefix}state", 3, {"cleanup.policy": "compact", "min.insync.replicas": "1", **APPEND_TIME}),
+    ]
+    assert await prepare_topics(connection, specs) == ([spec.name for spec in specs], [])
+    assert await prepare_topics(connection, specs) == ([], [])
+    assert await compare_topics(connection, specs) == []
+
+
+async def test_several_processes_may_create_the_topics_at_once(connection: Connection, topic_prefix: str) -> None:
+    specs = [TopicSpec(f"{topic_prefix}{number}", 1) for number in range(3)]
+    outcomes = await asyncio.gather(*(prepare_topics(connection, specs) for _ in range(3)))
+    assert sorted(name for created, _ in outcomes for name in created) == [spec.name for spec in specs]
+    assert all(drifts == [] for _, drifts in outcomes)
+
+
+async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
+    connection: Connection, topic_prefix: str
+) -> None:
+    name = f"{topic_prefix}state"
+    await prepare_topics(connection, [TopicSpec(name, 1, {"cleanup.policy": "compact,delete", "retention.ms": "1000"})])
+    wanted = TopicSpec(name, 2, {"cleanup.policy": "delete,compact", "retention.ms": "2000", "max.message.bytes": "1048588"})
+    created, drifts = await prepare_topics(connection, [wanted])
+    assert created == []
+    assert [(drift.setting, drift.wanted, drift.found) for drift in drifts] == [
+        ("partitions", "2", "1"),
+        ("retention.ms", "2000", "1000"),
+    ]
+    assert "--delete --topic" in drifts[0].mend
+    assert f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter" in drifts[1].mend
+    assert drifts[1].mend.endswith("--add-config retention.ms=2000")
+    assert await compare_topics(connection, [wanted]) == drifts
+
+
+async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
+    connection: Connection, topic_prefix: str
+) -> None:
+    spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})
+    (drift,) = await compare_topics(connection, [spec])
+    assert (drift.setting, drift.found) == ("partitions", "0")
+    assert drift.mend.endswith(f"--create --topic {spec.name} --partitions 4 --config cleanup.policy=compact")
+    (again,) = await compare_topics(connection, [spec])
+    assert again == drift
+
+
+async def test_a_topic_that_the_broker_refuses_is_an_error(connection: Connection, topic_prefix: str) -> None:
+    with pytest.raises(LogError) as told:
+        await prepare_topics(connection, [TopicSpec(f"{topic_prefix}x", 1, {"no.such.key": "1"})])
+    assert topic_prefix in str(told.value)
+
+
+async def test_partitions_added_by_somebody_are_noticed(connection: Connection, topic_prefix: str) -> None:
+    spec = TopicSpec(f"{topic_prefix}requests", 1)
+    await prepare_topics(connection, [spec])
+    async with Admin(connection) as admin:
+        await admin.create_partitions({spec.name: NewPartitions(2)})
+    while not (drifts := await compare_topics(connection, [spec])):
+        await asyncio.sleep(0.05)
+    assert [(drift.setting, drift.wanted, drift.found) for drift in drifts] == [("partitions", "1", "2")]
