@@ -111,7 +111,8 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
 
     `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or a rejection at the
     gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
-    that a late outcome still finds its call.
+    that a late outcome still finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
+    contact whose number or address the command was for.
     """
 
     lead_id: int
@@ -120,6 +121,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     outcome: str
     occurred_at: Instant
     call_id: int | None = None
+    reached: str | None = None
     final: bool = True
     rang: bool = True
     provider: str | None = None

@@ -13,7 +13,7 @@ Buyers = list[tuple[int, Buyer]]
 
 def is_limited(person: Person, connect: Connect) -> bool:
     """Tell whether a slot must be asked for: the group or one of the buyers has a concurrency cap."""
-    group = person.rules.body(BuyerGroup, "buyer_group", connect.buyer_group_id)
+    group = _group(person, connect)
     if group is not None and group.concurrency_cap_limit is not None:
         return True
     return any(buyer.concurrency_cap_limit is not None for _, buyer in _available(person, connect))
@@ -45,10 +45,17 @@ def _granted(person: Person, grant: SlotAnswered) -> Connection | None:
 def _available(person: Person, connect: Connect) -> Buyers:
     buyer_ids = connect.buyer_ids
     if connect.buyer_group_id is not None:
-        group = person.rules.body(BuyerGroup, "buyer_group", connect.buyer_group_id)
+        group = _group(person, connect)
         buyer_ids = () if group is None or group.paused else group.buyer_ids
     found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids)
     return [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and not buyer.paused]
+
+
+def _group(person: Person, connect: Connect) -> BuyerGroup | None:
+    record = person.rules.record("buyer_group", connect.buyer_group_id or 0)
+    if record is None or record.company_id != person.company_id:
+        return None
+    return person.rules.body(BuyerGroup, "buyer_group", connect.buyer_group_id)
 
 
 def _buyer(person: Person, buyer_id: int) -> Buyer | None:

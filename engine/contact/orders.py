@@ -43,6 +43,11 @@ class Connection(msgspec.Struct, frozen=True):
 def next_command_id(lead: Lead, step_id: str) -> str:
     """Count one more attempt at a step and return the id of its command."""
     lead.step_attempts += 1
+    return present_command_id(lead, step_id)
+
+
+def present_command_id(lead: Lead, step_id: str) -> str:
+    """Return the id of the command of the attempt that was counted last."""
     return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from engine.contact import ledger, slots
 from engine.contact.cadence import duration
 from engine.contact.ending import begin_end
@@ -47,7 +49,7 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     lead = person.lead(request.lead_id)
     _tell_call(person, lead, request, row)
     if lead is None:
-        forward(person, request, request.lead_id)
+        forward(person, msgspec.structs.replace(request, reached=request.reached or person.key), request.lead_id)
         return
     _tell_lead(person, lead, request, row)
 
@@ -184,7 +186,7 @@ def _wake_siblings(person: Person, lead: Lead) -> None:
 
 def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
     """Keep what the outcome says about the number or address itself, whichever lead it was for."""
-    if is_address_of(person.key, request.kind):
+    if request.reached is None:
         if request.final and not counts_legally(row, rang=request.rang):
             ledger.release(person, request.command_id)
         if row.disables_channel:
@@ -193,11 +195,6 @@ def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> Non
             person.draft.fact("channel.closed", lead_id=request.lead_id, channel=request.kind, outcome=request.outcome)
     if row.opts_out:
         opt_out(person, f"outcome {request.outcome}")
-
-
-def is_address_of(contact_key: str, kind: str) -> bool:
-    """Tell whether a kind of contact reaches the address of this very contact (an e-mail does not reach a number)."""
-    return (kind == "email") == contact_key.partition("|")[2].startswith("email:")
 
 
 def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
@@ -212,7 +209,7 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         outcome=request.outcome,
         **({} if is_awaited else {"late": True}),
     )
-    if row.disables_channel and not is_address_of(person.key, request.kind):
+    if row.disables_channel and request.reached is not None:
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
         person.keep(lead)
     if row.connected:

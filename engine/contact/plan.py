@@ -1,7 +1,5 @@
 """When is the next action of a lead? The first instant from its base on that every rule allows, and what moved it."""
 
-from typing import Any
-
 from msgspec import Struct
 
 from engine.calendar import Opening
@@ -14,6 +12,7 @@ from schemas.instant import MINUTE, SECOND, Instant
 from schemas.records import Company, Offer, Schedule
 from schemas.schedule import Step
 
+SCHEDULE_PAUSED = "schedule_paused"
 MIN_SPACING = "min_spacing"
 NEVER_OPEN = "window_never_open"
 EXPIRES_FIRST = "expires_first"
@@ -68,6 +67,12 @@ def stand(person: Person, lead: Lead) -> bool:
     return _schedule(person, lead, Earliest(_base(person, lead)))
 
 
+def look_again(person: Person, lead: Lead, after: Instant) -> None:
+    """Leave a due lead as it is for a moment: requests are unread that may forbid what it is about to do."""
+    lead.status, lead.status_wait = "scheduled", None
+    lead.recheck_at = person.now + after
+
+
 def hold(person: Person, lead: Lead, reason: str) -> None:
     """Keep a due lead back, and look again ever less often."""
     now = person.now
@@ -89,7 +94,7 @@ def paused(person: Person, lead: Lead) -> str | None:
     if offer is not None and offer.paused:
         return "offer_paused"
     schedule = rules.body(Schedule, "schedule", lead.schedule_id)
-    return "schedule_paused" if schedule is not None and schedule.paused else None
+    return SCHEDULE_PAUSED if schedule is not None and schedule.paused else None
 
 
 def _base(person: Person, lead: Lead) -> Instant:
@@ -109,23 +114,22 @@ def _earliest(start: Instant, codes: tuple[str, ...], found: Opening | None) -> 
 
 
 def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
-    """Write the plan into the lead; True where it is due now."""
+    """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is."""
     before = lead.status, lead.next_action_at
     at, reasons = earliest.at, earliest.codes
     if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
         at, reasons = None, reasons or (EXPIRES_FIRST,)
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
-    lead.status = "waiting" if reasons else "scheduled"
-    lead.status_wait = reasons[-1] if reasons else None
     if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
     person.keep(lead)
     if at == person.now:
         return True
+    lead.status, lead.status_wait = ("waiting", reasons[-1]) if reasons else ("scheduled", None)
+    lead.held_at = None
     if before != (lead.status, at):
-        about: dict[str, Any] = {"step_id": lead.step, "at": at, "reasons": list(reasons)}
-        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, **about)
+        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons))
     return False
 
 

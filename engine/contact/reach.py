@@ -55,9 +55,11 @@ def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
     if relay is None or relay.contact_key != person.key:
         return False
     answer = msgspec.structs.replace(request, contact_key=relay.reply_to)
+    if isinstance(answer, OutcomeRecorded):
+        answer = msgspec.structs.replace(answer, reached=person.key)
+        if answer.final:
+            person.draft.remove(relay_key(request.command_id))
     person.draft.send(CONTACTS_REQUESTS.name, relay.reply_to, answer)
-    if isinstance(request, OutcomeRecorded) and request.final:
-        person.draft.remove(relay_key(request.command_id))
     return True
 
 

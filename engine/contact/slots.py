@@ -3,7 +3,7 @@
 Still to come (design.md section 1): at most 200 open requests per company and partition, the most urgent first.
 """
 
-from engine.contact.orders import next_command_id
+from engine.contact.orders import next_command_id, present_command_id
 from engine.contact.person import Person
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import MINUTE, Instant
@@ -70,6 +70,12 @@ def take(person: Person, answer: SlotAnswered) -> Lead | None:
     if answer.granted and not flown:
         release(person, answer.lead_id, answer.request_id)
     return None
+
+
+def grant_for(person: Person, lead: Lead, step: CallStep) -> SlotAnswered | None:
+    """Return the slot that was just granted, where it was asked for by this very attempt."""
+    grant = person.grant
+    return grant if grant is not None and grant.request_id == present_command_id(lead, step.id) else None
 
 
 def is_used(lead: Lead, request_id: str) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from engine.contact.ending import begin_end, end, tell_webhooks
+from msgspec import Struct
+
+from engine.contact.ending import begin_end, end
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import LEADS_AT_ONCE_MAX, Person
@@ -28,6 +30,13 @@ WEAK_SOURCES = frozenset({"number", "default"})
 Policy = str
 
 
+class Duplicates(Struct, frozen=True):
+    """The leads that a token and number stand for already, newest first."""
+
+    all: list[Lead]
+    live: list[Lead]
+
+
 def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
     check_ahead("next_action_at", request.next_action_at, person.now)
@@ -38,13 +47,18 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     matching = [lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id)]
     if request.update_only and not any(lead.status in LIVE_STATUSES for lead in matching):
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
     if request.blocked:
         block(person, "submission")
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
         _create(person, request, record, action)
-        return
-    _update_or_create(person, request, record, policy, matching)
+    elif (again := _run_again(person, request, record, live or matching)) is not None:
+        _restart(person, request, again, _chosen(request, live or matching))
+    elif not live:
+        _create(person, request, record, "created", others=matching if request.update_all_matching_leads else ())
+    else:
+        _decide_duplicate(person, request, record, policy, Duplicates(matching, live))
 
 
 def matches(lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
@@ -85,33 +99,41 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
     return "expired_existing" if live else "created"
 
 
-def _update_or_create(
-    person: Person, request: LeadSubmitted, record: Record | None, policy: Policy, matching: list[Lead]
+def _run_again(person: Person, request: LeadSubmitted, record: Record | None, leads: list[Lead]) -> Record | None:
+    """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
+    if not request.restart_schedule or not leads or stop_reason(person.head) is not None:
+        return None
+    schedule_id = _chosen(request, leads).schedule_id
+    if record is None and schedule_id is not None:
+        found = schedule_of(person, schedule_id)
+        return None if found is None else found[0]
+    return record
+
+
+def _decide_duplicate(
+    person: Person, request: LeadSubmitted, record: Record | None, policy: Policy, leads: Duplicates
 ) -> None:
-    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
-    if request.restart_schedule and record is not None and matching and stop_reason(person.head) is None:
-        lead = _chosen(request, live or matching)
-        _restart(person, request, record, lead)
-        _answer(person, [lead], 200, "restarted")
-    elif not live:
-        _create(person, request, record, "created", others=matching if request.update_all_matching_leads else ())
-    elif policy == "reject" and not _asks_for_update(request):
-        raise RefusedError("duplicate_lead", "A live lead of this token and number exists; its schedule refuses duplicates.")
-    elif policy == "create" and not _asks_for_update(request):
-        _create(person, request, record, "created")
-    elif policy == "restart" and record is not None and not _asks_for_update(request):
-        lead = _chosen(request, live)
-        _restart(person, request, record, lead)
-        _answer(person, [lead], 200, "restarted")
-    else:
-        leads = matching[:LEADS_AT_ONCE_MAX] if request.update_all_matching_leads else [_chosen(request, live)]
-        for lead in leads:
-            _update(person, request, lead)
-        _answer(person, leads, 200, "updated")
+    """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
+    if _asks_for_update(request):
+        policy = "update"
+    match policy:
+        case "reject":
+            detail = "A live lead of this token and number exists; its schedule refuses duplicates."
+            raise RefusedError("duplicate_lead", detail)
+        case "create":
+            _create(person, request, record, "created")
+        case "restart" if record is not None:
+            _restart(person, request, record, _chosen(request, leads.live))
+        case _:
+            chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
+            updated = chosen[:LEADS_AT_ONCE_MAX]
+            for lead in updated:
+                _update(person, request, lead)
+            _answer(person, updated, 200, "updated")
 
 
 def _asks_for_update(request: LeadSubmitted) -> bool:
-    return request.create_or_update or request.update_only or request.update_all_matching_leads
+    return bool(request.create_or_update or request.update_only or request.update_all_matching_leads or request.blocked)
 
 
 def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
@@ -127,12 +149,12 @@ def _create(
     lead = _new(person, request, record)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
+    person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
     _assign_numbers(person, request, lead)
     reason = stop_reason(person.head)
     if reason is not None:
         mark(lead, reason)
         end(person, lead, reason)
-        tell_webhooks(person, lead)
     else:
         go_on(person, lead)
     updated = list(islice(others, LEADS_AT_ONCE_MAX))
@@ -187,12 +209,15 @@ def _received_at(person: Person, request: LeadSubmitted) -> Instant:
 
 
 def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead) -> None:
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="restarted")
     begin(person, lead, record, hours=request.hours_to_expire)
     _merge(person, request, lead)
     go_on(person, lead)
+    _answer(person, [lead], 200, "restarted")
 
 
 def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="updated")
     _merge(person, request, lead)
     if lead.status in LIVE_STATUSES:
         plan_again(person, lead)

@@ -64,9 +64,9 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
         if lead.status not in LIVE_STATUSES and not _begins(request):
             raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); {field} would have no effect.")
     target = _target(person, lead, request)
-    wants_out = request.opt_out is True or request.blocked is True
-    lifts = request.opt_out is False or request.blocked is False
-    if target is not None and stop_reason(person.head) is not None and not wants_out and not lifts:
+    stays_out = person.head.opted_out_at is not None and request.opt_out is not False
+    stays_blocked = person.head.blocked_at is not None and request.blocked is not False
+    if target is not None and (stays_out or stays_blocked):
         raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
     return target
 

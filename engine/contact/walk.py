@@ -8,7 +8,7 @@ from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, durat
 from engine.contact.ending import COMPLETED, begin_end, end
 from engine.contact.hours import after, home_zone
 from engine.contact.person import RECHECK_AFTER, Person
-from engine.contact.plan import channel_of, hold, paused, plan, plan_callback, stand
+from engine.contact.plan import SCHEDULE_PAUSED, channel_of, hold, look_again, paused, plan, plan_callback, stand
 from engine.contact.stop import stop, stop_reason
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
@@ -82,6 +82,9 @@ def _moves_on(person: Person, lead: Lead) -> bool:
         begin_end(person, lead, "expired")
     if lead.slot_id is not None:
         return False
+    if lead.schedule_id is not None and person.rules.body(Schedule, "schedule", lead.schedule_id) is None:
+        end(person, lead, "disabled", "schedule_deleted")
+        return False
     cadence = cadence_for(person, lead)
     if lead.step is None:
         return _begins(person, lead, cadence)
@@ -124,8 +127,9 @@ def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool
 
     Only behind a last wait does the lead stand until it is over, because nothing follows.
     """
-    if lead.planned_at is None:
-        lead.base_at = lead.planned_at = wait_end(lead, cadence, step, lead.base_at or person.now)
+    if lead.step_attempts == 0:  # not begun: else the base has been moved already
+        lead.step_attempts = 1
+        lead.base_at = wait_end(lead, cadence, step, lead.base_at or person.now)
     if cadence.after(step.id) is None and not stand(person, lead):
         return False
     if lead.callback_at is not None and cadence.after(step.id) is None:
@@ -213,7 +217,7 @@ def _is_held(person: Person, lead: Lead, step: Step) -> bool:
     if not isinstance(step, CONTACTS):
         return False
     if person.draft.behind:
-        lead.recheck_at = person.now + RECHECK_AFTER
+        look_again(person, lead, RECHECK_AFTER)
         return True
     return isinstance(step, CallStep) and _waits_for_sibling(person, lead)
 
@@ -269,10 +273,11 @@ def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsSte
 
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
-    if person.grant is None and buyers.is_limited(person, step.connect):
+    grant = slots.grant_for(person, lead, step)
+    if grant is None and buyers.is_limited(person, step.connect):
         slots.ask(person, lead, step)
         return
-    connection = buyers.connection(person, lead, step.connect, person.grant)
+    connection = buyers.connection(person, lead, step.connect, grant)
     if connection is None:
         hold(person, lead, "no_buyer_available")
         return
@@ -288,11 +293,20 @@ def _waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     if not plan_callback(person, lead, cadence):
         return False
     if person.draft.behind:
-        lead.recheck_at = person.now + RECHECK_AFTER
-    elif not _waits_for_sibling(person, lead):
+        look_again(person, lead, RECHECK_AFTER)
+    elif not _is_paused_for_callbacks(person, lead) and not _waits_for_sibling(person, lead):
         orders.call_back(person, lead, cadence)
         lead.callback_at = None
     return False
+
+
+def _is_paused_for_callbacks(person: Person, lead: Lead) -> bool:
+    """A promise outlives the pause of a schedule, not that of the offer or the company."""
+    reason = paused(person, lead)
+    if reason is None or reason == SCHEDULE_PAUSED:
+        return False
+    hold(person, lead, reason)
+    return True
 
 
 def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:

@@ -1,4 +1,4 @@
-"""How is the contact aggregate tried out? A world of one partition: rules, state, a clock that is set, and all that was ordered."""
+"""How is the contact aggregate tried out? In a world of one partition whose clock is set and whose orders are kept."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from engine.contact.aggregate import ContactAggregate
-from engine.partition.draft import Draft, Letter, RefusedError, RepeatedError
+from engine.partition.draft import Draft, Letter
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.commands import Command, Fence
@@ -18,9 +18,17 @@ from schemas.decisions import Answer, Fact
 from schemas.envelope import Envelope
 from schemas.instant import Instant, from_datetime
 from schemas.records import Body, Company, Offer, Record, Schedule, plain
-from schemas.requests import CONTACT_REQUESTS, CallerActed, ContactRequest, LeadSubmitted, OutcomeRecorded, REQUEST_TYPES
-from schemas.state import call_key, head_key, lead_key
-from schemas.wire import Entity, Message, to_json, to_pack
+from schemas.requests import (
+    CONTACT_REQUESTS,
+    REQUEST_TYPES,
+    CallerActed,
+    ContactRequest,
+    LeadSubmitted,
+    LeadUpdateRequested,
+    OutcomeRecorded,
+)
+from schemas.state import call_key, head_key, kind_of, lead_key
+from schemas.wire import Entity, to_json, to_pack
 
 NUMBER = "+13055550123"
 KEY = f"1|{NUMBER}"
@@ -32,11 +40,15 @@ def at(text: str, zone: str = NEW_YORK) -> Instant:
     return from_datetime(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)))
 
 
+NOON = at("2026-07-15 12:00")
+"""A Wednesday in New York, well inside all hours."""
+
+
 @dataclass
 class World:
     """One partition that decides at `now`; messages to other contacts are delivered at once where `deliver` says so."""
 
-    now: Instant = at("2026-07-15 13:00")
+    now: Instant = NOON
     behind: bool = False
     deliver: bool = True
     rules: Rules = field(default_factory=Rules)
@@ -118,12 +130,19 @@ class World:
         command = command or self.commands[-1]
         kind = str(command.__struct_config__.tag).partition(".")[0]
         given = {"company_id": 1, "contact_key": command.contact_key, "lead_id": command.lead_id, "occurred_at": self.now}
-        self.ask(OutcomeRecorded(command_id=command.command_id, kind=kind, outcome=outcome, **{**given, **fields}))
+        given |= {"command_id": command.command_id, "kind": kind, "outcome": outcome}
+        self.ask(msgspec.convert({**given, **fields}, OutcomeRecorded))
 
     def act(self, action: str, **fields: Any) -> None:
         """Let the caller act on schedule 1."""
-        given = {"company_id": 1, "contact_key": KEY, "schedule_id": 1}
-        self.ask(CallerActed(action=action, **{**given, **fields}))
+        given = {"company_id": 1, "contact_key": KEY, "schedule_id": 1, "action": action}
+        self.ask(msgspec.convert({**given, **fields}, CallerActed))
+
+    def update(self, lead: Lead | None = None, **fields: Any) -> Lead:
+        """Change a lead, by default the last one; return it as it is then."""
+        lead = lead or self.lead()
+        self.ask(LeadUpdateRequested(company_id=1, contact_key=lead.contact_key, lead_id=lead.id, **fields))
+        return self.lead(lead.id)
 
     def ask(self, request: ContactRequest, *, id: str | None = None, stream: str | None = None) -> None:  # noqa: A002
         """Decide a request, through its bytes."""
@@ -173,10 +192,7 @@ class World:
         return None if packed is None else self.aggregate.timer(key, self._entity(key))
 
     def _entity(self, key: str) -> Entity:
-        kinds: dict[str, type[Entity]] = {"lead": Lead, "head": Head, "call": Call}
-        from schemas.state import kind_of  # noqa: PLC0415
-
-        found = self.state.get(key, kinds.get(key.partition("/")[0], kind_of(key)))
+        found = self.state.get(key, kind_of(key))
         assert found is not None
         return found
 
@@ -203,6 +219,3 @@ class World:
                 answer = self.answer
                 self.ask(msgspec.json.decode(letter.body, type=CONTACT_REQUESTS[letter.type]), stream="outbox")
                 self.answer = answer
-
-
-__all__ = ["KEY", "NEW_YORK", "NUMBER", "Message", "RefusedError", "RepeatedError", "World", "at"]

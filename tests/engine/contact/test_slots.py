@@ -1,0 +1,154 @@
+"""Is a limited buyer called only with a slot, and is every slot given back?"""
+
+import msgspec
+import pytest
+
+from schemas.commands import PlaceCall
+from schemas.instant import MINUTE
+from schemas.records import Buyer, BuyerGroup
+from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
+from tests.engine.contact.world import KEY, World
+
+CALL = {"id": "call", "kind": "call", "connect": {"buyer_group_id": 7}}
+TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.add("buyer", 70, Buyer(name="Bob", number="+12125550170"))
+    made.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70,), concurrency_cap_limit=2))
+    made.schedule(CALL, TEXT)
+    return made
+
+
+def to_account(world: World) -> list[SlotRequested | SlotReleased]:
+    kinds = {"slot.requested": SlotRequested, "slot.released": SlotReleased}
+    sent = [letter for letter in world.letters if letter.topic == "accounts.requests"]
+    assert {letter.key for letter in sent} <= {"1"}
+    return [msgspec.json.decode(letter.body, type=kinds[letter.type]) for letter in sent]
+
+
+def answer(world: World, request_id: str | None = None, *, granted: bool = True) -> None:
+    asked = next(message for message in reversed(to_account(world)) if isinstance(message, SlotRequested))
+    given = SlotAnswered(
+        company_id=1,
+        contact_key=KEY,
+        lead_id=asked.lead_id,
+        request_id=request_id or asked.request_id,
+        granted=granted,
+        buyer_id=70 if granted else None,
+        buyer_group_id=7,
+    )
+    world.ask(given, stream="accounts/0")
+
+
+def released(world: World) -> list[str]:
+    return [message.request_id for message in to_account(world) if isinstance(message, SlotReleased)]
+
+
+def test_a_call_to_a_limited_group_waits_for_a_slot(world: World) -> None:
+    lead = world.submit(lead_priority=3.0)
+    assert (world.commands, lead.status, lead.status_wait) == ([], "waiting", "concurrency_cap")
+    (asked,) = to_account(world)
+    assert isinstance(asked, SlotRequested)
+    assert (asked.buyer_group_id, asked.priority, asked.urgency_class, asked.due_at) == (7, 3.0, 2, world.now)
+    answer(world)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.buyer_id, command.buyer_number, command.command_id) == (70, "+12125550170", asked.request_id)
+
+
+def test_a_slot_is_given_back_with_the_outcome(world: World) -> None:
+    world.submit()
+    answer(world)
+    assert released(world) == []
+    world.outcome("connected_buyer")
+    assert released(world) == [world.commands[0].command_id]
+
+
+def test_a_slot_is_given_back_when_no_outcome_comes(world: World) -> None:
+    world.submit()
+    answer(world)
+    world.wait(4 * 3600)
+    assert released(world) == [world.commands[0].command_id]
+
+
+def test_everything_is_checked_again_when_the_slot_comes(world: World) -> None:
+    world.submit()
+    (asked,) = to_account(world)
+    world.now += 10 * 60 * MINUTE  # 22:00
+    answer(world)
+    assert (world.commands, released(world)) == ([], [asked.request_id])
+    assert world.lead().status_wait == "quiet_hours_federal"
+
+
+def test_an_opt_out_takes_the_request_back_and_a_slot_that_comes_later_is_returned(world: World) -> None:
+    world.submit()
+    (asked,) = to_account(world)
+    world.act("opt_out")
+    assert released(world) == [asked.request_id]
+    answer(world, asked.request_id)
+    assert (world.commands, released(world)) == ([], [asked.request_id] * 2)
+
+
+def test_an_old_answer_is_not_taken_for_the_present_request(world: World) -> None:
+    world.submit()
+    old = to_account(world)[0].request_id
+    world.update(lead_priority=1.0)
+    new = to_account(world)[-1].request_id
+    answer(world, old)
+    assert (world.commands, released(world)) == ([], [old, old])
+    answer(world, new)
+    assert [command.command_id for command in world.commands] == [new]
+    answer(world, new)
+    assert released(world) == [old, old]
+
+
+def test_a_request_without_an_answer_is_sent_again_as_it_was(world: World) -> None:
+    world.submit()
+    world.wait(301)
+    first, second = to_account(world)
+    assert isinstance(second, SlotRequested)
+    assert first.request_id == second.request_id
+
+
+def test_a_refused_slot_is_asked_for_again_later(world: World) -> None:
+    world.submit()
+    answer(world, granted=False)
+    assert world.lead().status_wait == "no_buyer_available"
+    world.wait(5)
+    first, second = to_account(world)
+    assert isinstance(second, SlotRequested)
+    assert first.request_id != second.request_id
+
+
+def test_a_lead_expires_while_it_waits_for_a_slot(world: World) -> None:
+    world.submit(hours_to_expire=1)
+    world.wait(3600)
+    assert world.lead().status == "expired"
+    assert len(released(world)) == 1
+
+
+def test_a_buyer_with_a_limit_of_its_own_needs_a_slot_too(world: World) -> None:
+    world.add("buyer", 71, Buyer(name="Eve", number="sip:eve@example.com", concurrency_cap_limit=1))
+    world.schedule({**CALL, "connect": {"buyer_ids": [71]}}, record_id=2)
+    world.submit(schedule_id=2)
+    (asked,) = to_account(world)
+    assert isinstance(asked, SlotRequested)
+    assert asked.buyer_ids == (71,)
+
+
+def test_a_buyer_without_a_limit_is_connected_at_once(world: World) -> None:
+    world.schedule({**CALL, "connect": {"buyer_ids": [70]}}, record_id=2)
+    world.submit(schedule_id=2)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.buyer_id, command.buyer_number, to_account(world)) == (70, "+12125550170", [])
+
+
+def test_nobody_is_called_where_no_buyer_takes_calls(world: World) -> None:
+    world.add("buyer", 70, Buyer(name="Bob", number="+12125550170", paused=True), version=2)
+    world.schedule({**CALL, "connect": {"buyer_ids": [70]}}, record_id=2)
+    assert world.submit(schedule_id=2).status_wait == "no_buyer_available"
+    assert world.commands == []

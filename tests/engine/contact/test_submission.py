@@ -1,0 +1,277 @@
+"""What does a submission do where the person is new, known, ended, opted out or blocked?"""
+
+from typing import Any
+
+import pytest
+
+from engine.partition.draft import RefusedError, RepeatedError
+from schemas.instant import DAY, HOUR
+from schemas.records import Number, Offer
+from schemas.requests import LeadSubmitted
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World
+
+CALL = {"id": "call", "kind": "call"}
+REST = {"id": "rest", "kind": "wait", "duration": "1h"}
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.schedule(REST, CALL)
+    return made
+
+
+def asked(**fields: Any) -> LeadSubmitted:
+    given = {"company_id": 1, "contact_key": KEY, "caller_id": NUMBER, "zones": (NEW_YORK,), "schedule_id": 1}
+    return LeadSubmitted(**{**given, **fields})
+
+
+def answer_of(world: World) -> tuple[int, str | None]:
+    assert world.answer is not None
+    return world.answer.status, world.answer.dedupe_action
+
+
+def test_a_lead_of_a_schedule_is_created_and_planned(world: World) -> None:
+    lead = world.submit(data={"first_name": "Ann"}, columns={"country": "US"})
+    assert answer_of(world) == (201, "created")
+    assert (lead.status, lead.next_action_at, lead.first_queued_at) == ("scheduled", NOON + HOUR, NOON)
+    assert (lead.offer_id, lead.schedule_id, lead.schedule_version) == (1, 1, 1)
+    assert (lead.data, lead.columns, lead.version) == ({"first_name": "Ann"}, {"country": "US"}, 1)
+
+
+def test_a_lead_of_an_offer_is_captured_and_waits_for_its_expiry_alone(world: World) -> None:
+    world.add("offer", 1, Offer(name="Solar", lead_token="offer", hours_to_expire=2), version=2)
+    lead = world.submit(offer_id=1)
+    assert (lead.status, lead.next_action_at, lead.wake_at) == ("captured", None, NOON + 2 * HOUR)
+    world.wait(2 * 3600)
+    assert (world.lead().status, world.commands) == ("expired", [])
+
+
+def test_the_first_schedule_version_is_kept_when_a_newer_one_comes(world: World) -> None:
+    world.submit()
+    world.schedule({"id": "text", "kind": "sms", "template": "Hi"}, version=2)
+    world.wait(3600)
+    assert world.steps() == ["call"]
+
+
+def test_the_same_request_is_decided_once(world: World) -> None:
+    world.ask(asked(), id="r1")
+    with pytest.raises(RepeatedError):
+        world.ask(asked(), id="r1")
+    world.now += DAY
+    world.ask(asked(), id="r1")
+    assert len(world.lead_ids()) == 1
+
+
+def test_a_numbered_stream_is_the_runners_to_refuse(world: World) -> None:
+    world.ask(asked(), id="r1", stream="inbox/0")
+    world.ask(asked(), id="r1", stream="inbox/0")
+    assert world.head().seen == {}
+
+
+def test_a_person_with_many_requests_does_not_fill_the_memory(world: World) -> None:
+    for number in range(1_005):
+        world.ask(asked(), id=f"r{number}")
+    assert len(world.head().seen) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "action", "leads", "step"),
+    [
+        ({}, 200, "updated", 1, "call"),
+        ({"create_or_update": True}, 200, "updated", 1, "call"),
+        ({"update_only": True}, 200, "updated", 1, "call"),
+        ({"expire_existing": True}, 201, "expired_existing", 2, "call"),
+        ({"delete_existing": True}, 201, "deleted_existing", 1, "call"),
+        ({"delete_existing": True, "expire_existing": True}, 201, "deleted_existing", 1, "call"),
+        ({"restart_schedule": True}, 200, "restarted", 1, "call"),
+        ({"update_only": True, "restart_schedule": True}, 200, "restarted", 1, "call"),
+    ],
+)
+def test_what_a_second_submission_does_to_a_live_lead(
+    world: World, fields: dict[str, Any], status: int, action: str, leads: int, step: str
+) -> None:
+    first = world.submit(data={"a": 1, "b": 2, "c": 3})
+    world.wait(60)
+    lead = world.submit(data={"b": None, "c": 4}, **fields)
+    assert answer_of(world) == (status, action)
+    assert (len(world.lead_ids()), lead.step) == (leads, step)
+    if action == "updated":
+        assert (lead.id, lead.data, lead.next_action_at) == (first.id, {"a": 1, "c": 4}, first.next_action_at)
+    elif action == "restarted":
+        assert (lead.id, lead.enrolment, lead.next_action_at) == (first.id, 2, world.now + HOUR)
+    else:
+        assert lead.id != first.id
+
+
+def test_what_is_expired_by_a_new_submission_ends_as_expired(world: World) -> None:
+    first = world.submit()
+    world.submit(expire_existing=True)
+    assert world.lead(first.id).status == "expired"
+
+
+@pytest.mark.parametrize(
+    ("policy", "action", "leads"), [("update", "updated", 1), ("create", "created", 2), ("restart", "restarted", 1)]
+)
+def test_a_schedule_says_what_happens_to_duplicates(policy: str, action: str, leads: int) -> None:
+    world = World()
+    world.schedule(REST, CALL, duplicate_policy=policy)
+    world.submit()
+    world.submit()
+    assert (answer_of(world)[1], len(world.lead_ids())) == (action, leads)
+
+
+def test_a_schedule_may_reject_duplicates_but_not_updates() -> None:
+    world = World()
+    world.schedule(REST, CALL, duplicate_policy="reject")
+    world.submit()
+    with pytest.raises(RefusedError) as refused:
+        world.submit()
+    assert refused.value.code == "duplicate_lead"
+    world.submit(create_or_update=True)
+    assert answer_of(world) == (200, "updated")
+
+
+@pytest.mark.parametrize("fields", [{"update_only": True}, {"update_only": True, "restart_schedule": True}])
+def test_an_update_alone_creates_nothing_and_revives_nothing(world: World, fields: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError) as refused:
+        world.submit(**fields)
+    assert refused.value.code == "lead_not_live"
+    world.submit()
+    world.act("remove")
+    with pytest.raises(RefusedError):
+        world.submit(**fields)
+    assert world.lead().status == "removed"
+
+
+def test_a_lead_that_has_ended_makes_room_for_a_new_one(world: World) -> None:
+    first = world.submit()
+    world.act("remove")
+    second = world.submit()
+    assert (answer_of(world), first.id != second.id) == ((201, "created"), True)
+
+
+def test_a_restart_revives_a_lead_that_has_ended(world: World) -> None:
+    first = world.submit()
+    world.act("remove")
+    lead = world.submit(restart_schedule=True)
+    assert (lead.id, lead.status, lead.enrolment) == (first.id, "scheduled", 2)
+
+
+def test_all_matching_leads_can_be_updated(world: World) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    world.submit()
+    world.submit(schedule_id=2)
+    world.submit(offer_id=1, update_all_matching_leads=True, data={"plan": "gold"})
+    assert world.answer is not None
+    assert sorted(world.answer.record_ids) == world.lead_ids()
+    assert [world.lead(lead_id).data for lead_id in world.lead_ids()] == [{"plan": "gold"}] * 2
+
+
+def test_the_senders_own_id_finds_the_lead_to_update() -> None:
+    world = World()
+    world.schedule(REST, CALL, duplicate_policy="create")
+    first = world.submit(columns={"external_record_id": "x1"})
+    world.submit(columns={"external_record_id": "x2"})
+    lead = world.submit(columns={"external_record_id": "x1"}, create_or_update=True)
+    assert lead.id == first.id
+
+
+@pytest.mark.parametrize(
+    ("fields", "expires_after"),
+    [({}, 120 * HOUR), ({"hours_to_expire": 1}, HOUR), ({"hours_to_expire": 1, "received_at": NOON - HOUR // 2}, HOUR // 2)],
+)
+def test_a_lead_expires_by_its_own_hours_else_by_its_schedules(fields: dict[str, Any], expires_after: int) -> None:
+    world = World()
+    world.schedule({**REST, "duration": "2h"}, CALL, hours_to_expire=120)
+    lead = world.submit(**fields)
+    assert lead.expires_at == NOON + expires_after
+
+
+def test_a_submission_may_limit_its_attempts_itself() -> None:
+    world = World()
+    world.schedule(CALL, {"id": "again", "kind": "call"}, max_contact_attempts=5)
+    world.submit(max_contact_attempts=1)
+    world.outcome("no_answer")
+    assert (world.steps(), world.lead().status) == (["call"], "exceeded_max_calls")
+
+
+def test_a_changed_priority_is_in_the_timer_at_once(world: World) -> None:
+    world.submit(lead_priority=7.5)
+    lead = world.submit(lead_priority=-1.0)
+    timer = world.aggregate.timer(f"lead/{lead.id}", lead)
+    assert timer is not None
+    assert (timer.due_at, timer.urgency_class, timer.priority) == (NOON + HOUR, 2, -1.0)
+
+
+@pytest.mark.parametrize("field", ["next_action_at", "schedule_callback_at"])
+def test_more_than_a_year_ahead_is_refused(world: World, field: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        world.submit(**{field: NOON + 367 * DAY})
+    assert (refused.value.code, list(refused.value.errors)) == ("validation_failed", [field])
+
+
+def test_a_moment_in_the_past_is_now(world: World) -> None:
+    world.submit(next_action_at=NOON - DAY)
+    assert world.steps() == ["call"]
+
+
+@pytest.mark.parametrize("target", [{"schedule_id": 9}, {"offer_id": 9}])
+def test_a_token_whose_record_is_gone_is_unknown(world: World, target: dict[str, int]) -> None:
+    with pytest.raises(RefusedError) as refused:
+        world.submit(**target)
+    assert refused.value.code == "unknown_lead_token"
+
+
+@pytest.mark.parametrize(("fields", "status"), [({"opt_out": True}, "opt_out"), ({"blocked": True}, "blocked")])
+def test_who_must_not_be_contacted_is_stored_and_left_alone(world: World, fields: dict[str, bool], status: str) -> None:
+    world.submit()
+    world.update(**fields)
+    lead = world.submit()
+    assert answer_of(world) == (201, "created")
+    assert (lead.status, lead.wake_at, lead.opt_out, lead.blocked) == (
+        status,
+        None,
+        status == "opt_out",
+        status == "blocked",
+    )
+    world.wait(10 * 86400)
+    assert world.commands == []
+
+
+def test_a_block_can_be_lifted_with_a_submission(world: World) -> None:
+    world.submit()
+    world.update(blocked=True)
+    assert world.submit(unblock_contact=True).status == "scheduled"
+    assert world.head().blocked_at is None
+
+
+def test_a_submission_may_block_and_then_updates_the_lead_that_is_there(world: World) -> None:
+    first = world.submit()
+    lead = world.submit(blocked=True, data={"why": "rude"})
+    assert (lead.id, lead.status, lead.data) == (first.id, "blocked", {"why": "rude"})
+
+
+def test_numbers_are_given_in_turn_the_offers_own_first() -> None:
+    world = World()
+    world.schedule(REST, CALL)
+    world.add("number", 1, Number(number="+12125550101"))
+    world.add("number", 2, Number(number="+12125550102", offer_id=1))
+    world.add("number", 3, Number(number="+12125550103", offer_id=1, sms=False))
+    world.add("number", 4, Number(number="+12125550104", offer_id=1, paused=True))
+    given = [
+        world.submit(
+            contact_key=f"1|+1305555{n:04}", caller_id=f"+1305555{n:04}", assign_svc_number=True, assign_sms_number=True
+        )
+        for n in range(4)
+    ]
+    assert sorted({lead.svc_number or "" for lead in given}) == ["+12125550102", "+12125550103"]
+    assert {lead.sms_number for lead in given} == {"+12125550102"}
+
+
+def test_a_lead_without_a_number_is_kept_under_its_address() -> None:
+    world = World()
+    world.schedule(CALL, {"id": "mail", "kind": "email", "subject": "Hello", "template": "B"})
+    world.submit(contact_key="1|email:ann@example.com", caller_id=None, email="Ann@example.com", zones=())
+    assert [(command.step_id, command.contact_key) for command in world.commands] == [("mail", "1|email:ann@example.com")]
+    assert world.letters == []
