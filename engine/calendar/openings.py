@@ -74,8 +74,9 @@ def constraint(
 ) -> Constraint:
     """Return the rule: open is what lies in a window, and on no closed date, in EVERY zone.
 
-    `windows` None limits nothing by the hour; `zones` are IANA names. A closed date closes its whole local day, and
-    the windows that open on it. Raises `UnknownZoneError`, and `ValueError` for no zone or a margin out of bounds.
+    `windows` None, or a set without a gap in its week, limits nothing by the hour; `zones` are IANA names. A closed
+    date closes its whole local day, and the windows that open on it. Raises `UnknownZoneError`, and `ValueError` for
+    no zone or a margin out of bounds.
     """
     if not zones:
         raise ValueError("a rule about hours needs at least one zone")

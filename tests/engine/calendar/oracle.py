@@ -49,10 +49,11 @@ class Diary:
         self.shown.append(reading)
 
     def open_minutes(self, rule: Rule) -> list[bool]:
-        marks = [rule.rows is None] * len(self.shown)
+        rows = None if rule.rows is None or _whole_week(rule.rows) else rule.rows
+        marks = [rows is None] * len(self.shown)
         for day in sorted({reading.date() for reading in self.shown}):
-            if rule.rows is not None and day not in rule.closed_dates:
-                self._mark(marks, day, [row for row in rule.rows if DAY_NAMES[day.weekday()] in row.days])
+            if rows is not None and day not in rule.closed_dates:
+                self._mark(marks, day, [row for row in rows if DAY_NAMES[day.weekday()] in row.days])
         marks = [mark and reading.date() not in rule.closed_dates for mark, reading in zip(marks, self.shown, strict=True)]
         if rule.margin_minutes:
             marks = [run > rule.margin_minutes for run in _run_lengths(marks)]
@@ -62,11 +63,9 @@ class Diary:
         midnight = datetime.combine(day, time.min)
         covered: set[int] = set()
         for row in rows:
-            opens = midnight + _wall(row.open)
-            closes = midnight + _wall(row.close)
-            if closes <= opens:
-                closes += DAY
-            covered |= set(range(1440)) & set(range((opens - midnight) // MINUTE, (closes - midnight) // MINUTE))
+            minutes = _minutes(row)
+            opens, closes = midnight + minutes[0] * MINUTE, midnight + (minutes[-1] + 1) * MINUTE
+            covered |= set(range(1440)) & set(minutes)
             for number in range(self._number(self.last, opens), self._number(self.first, closes)):
                 marks[number] = True
         if len(covered) == 1440:
@@ -109,9 +108,15 @@ def _offset(at: datetime, info: object) -> timedelta | None:
     return at.astimezone(info).utcoffset()  # type: ignore[arg-type]
 
 
-def _wall(text: str) -> timedelta:
-    hours, minutes = text.split(":")
-    return timedelta(hours=int(hours), minutes=int(minutes))
+def _minutes(row: Window) -> range:
+    """Return the minutes of a row, counted from the 00:00 of its opening day."""
+    opens, closes = (int(text[:2]) * 60 + int(text[3:]) for text in (row.open, row.close))
+    return range(opens, closes if closes > opens else closes + 1440)
+
+
+def _whole_week(rows: Sequence[Window]) -> bool:
+    found = ((DAY_NAMES.index(day) * 1440 + minute) % 10080 for row in rows for day in row.days for minute in _minutes(row))
+    return len(set(found)) == 10080
 
 
 def _run_lengths(marks: Sequence[bool]) -> list[int]:

@@ -137,11 +137,33 @@ def test_a_whole_day_is_open_whole_where_its_midnight_comes_twice() -> None:
 
 
 def test_a_date_that_a_zone_left_out_has_no_hours() -> None:
-    friday = rule("09:00", "17:00", "Pacific/Apia", days=("fri",))
-    opening = first_open(at("2011-12-29T12:00-10:00"), [friday])
+    for opens, closes in (("09:00", "17:00"), ("22:00", "02:00")):
+        friday = rule(opens, closes, "Pacific/Apia", days=("fri",))
+        opening = first_open(at("2011-12-29T12:00-10:00"), [friday])
+
+        assert opening is not None
+        assert local_datetime(opening.at, "Pacific/Apia").isoformat() == f"2012-01-06T{opens}:00+14:00"
+
+
+def test_a_weekly_window_whose_next_days_are_holidays_opens_in_a_later_week() -> None:
+    mondays = rule("09:00", "17:00", days=("mon",), closed=("2026-07-20", "2026-07-27", "2026-08-03"))
+    opening = first_open(at("2026-07-14T12:00-04:00"), [mondays])
 
     assert opening is not None
-    assert local_datetime(opening.at, "Pacific/Apia").isoformat() == "2012-01-06T09:00:00+14:00"
+    assert opening.at == at("2026-08-10T09:00-04:00")
+
+
+@pytest.mark.parametrize("zone_name", ["Asia/Tokyo", NEW_YORK, "UTC"])
+def test_windows_run_over_the_border_of_what_is_laid_out_at_once(zone_name: str) -> None:
+    border = at("2026-07-15T12:00Z") // STRETCH * STRETCH
+    hour = local_datetime(border, zone_name).hour
+    over_it = rule(f"{(hour - 1) % 24:02}:30", f"{(hour + 1) % 24:02}:30", zone_name)
+    day_long = rule("12:00", "11:00", zone_name)
+
+    assert first_open(border, [over_it]) == Opening(at=border)
+    for start in (border - HOUR // 2, border - 1, border, border + HOUR):
+        assert closes_at(start, [over_it]) == border + 3 * HOUR // 2
+        assert closes_at(start, [day_long]) == closes_at(border, [day_long])
 
 
 @pytest.mark.parametrize("base", [-(10**14), 253_402_300_799_999, 10**15])
