@@ -30,6 +30,9 @@ LEASE_SECONDS = 30.0
 PROVIDER_SECONDS_MIN = 60.0
 """On the wall: in a demonstration domain time runs faster, a mail server does not."""
 
+GOODBYE_SECONDS = 2.0
+"""How long a database may take to hear that a claim is given back; if it does not, the lease runs out."""
+
 DATABASE = "database"
 NOTHING_TO_POST = b""
 """Recorded where the provider took the order and its outcome comes by another way."""
@@ -91,8 +94,7 @@ class Courier:
         try:
             return Approach(claim=claim, refusal=await self._refusal(taken, claim))
         except (LaneLostError, asyncio.CancelledError):
-            with contextlib.suppress(StoreError):
-                await asyncio.shield(self._deliveries.release(taken.order.command_id, claimant=self._claimant))
+            await asyncio.shield(self._release(taken.order.command_id))
             raise
 
     async def finish(self, taken: Taken, approach: Approach) -> None:
@@ -105,6 +107,11 @@ class Courier:
             return
         result = approach.refusal or await self._act(taken)
         await self._settle(taken, result)
+
+    async def _release(self, command_id: str) -> None:
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._deliveries.release(command_id, claimant=self._claimant)
 
     async def _claim(self, order: Command) -> Claim:
         claim_id = str(uuid.uuid4())

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.courier import DATABASE, LEASE_SECONDS, Approach, Courier, Taken
+from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, LEASE_SECONDS, Approach, Courier, Taken
 from adapters.gateway.lane import Lane, LaneLostError
 from adapters.gateway.ports import Deliveries, StoreError
 from adapters.gateway.reports import LOG, Reports
@@ -35,7 +35,7 @@ HELD_MAX = 10_000
 
 POLL_SECONDS_IDLE = 0.1
 POLL_SECONDS_AWAITED = 0.01
-"""While a delivery waits for the end of its partition, which may be a control record that no poll returns."""
+"""While a delivery waits for the end of its partition, which may be a control record that no poll returns; or for room."""
 
 SAVE_SECONDS = 1.0
 HELD_LOOK_SECONDS = 5.0
@@ -117,6 +117,7 @@ class Gateway:
         while True:
             self._changed.clear()
             if not self._wanted:
+                self._leave(self._lanes)
                 await self._changed.wait()
                 continue
             reader = await self.troubles.overcome(LOG, self._open)
@@ -150,9 +151,7 @@ class Gateway:
     async def _adopt_lanes(self) -> None:
         topic_id = await self._log.topic_id(self._topic)
         is_another = topic_id != self._topic_id  # deleted and created again: offsets mean nothing any more
-        for partition in list(self._lanes) if is_another else set(self._lanes) - self._wanted:
-            self._lanes.pop(partition).revoke()
-            self._saved.pop(partition, None)
+        self._leave(self._lanes if is_another else set(self._lanes) - self._wanted)
         for partition in self._wanted - set(self._lanes):
             start = await self.troubles.overcome(
                 DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition)
@@ -160,10 +159,15 @@ class Gateway:
             self._lanes[partition] = Lane(partition, start or 0)
         self._topic_id = topic_id
 
+    def _leave(self, partitions: Iterable[int]) -> None:
+        for partition in list(partitions):
+            self._lanes.pop(partition).revoke()
+            self._saved.pop(partition, None)
+
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
-        is_awaited = any(lane.is_waited_for for lane in self._lanes.values())
-        wait_seconds = POLL_SECONDS_AWAITED if is_awaited or self._approaching else POLL_SECONDS_IDLE
+        is_awaited = self._approaching or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
+        wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
         for record in await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds):
             await self._take(record, courier, appender)
         for lane in self._lanes.values():
@@ -288,6 +292,7 @@ class Gateway:
         for task in list(self._serving):
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
-        with contextlib.suppress(StoreError, LogError):
-            await courier.renew(lease_seconds=0)
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await courier.renew(lease_seconds=0)
         await appender.close()

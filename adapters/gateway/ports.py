@@ -21,7 +21,7 @@ ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 `fresh`       nobody had claimed the command: it is ours, and committed.
 `taken_over`  an earlier claim was left without a record: it is ours now; the earlier claimant may have acted.
 `held`        another claimant's lease is running: look again later.
-`recorded`    the outcome is recorded (`Claim.outcome`) and may not have been posted yet.
+`recorded`    the outcome is recorded (`Claim.outcome`), and who recorded it may have ended before posting it.
 `posted`      all is done.
 """
 
@@ -66,7 +66,7 @@ class Deliveries(Protocol):
         ...
 
     async def renew(self, claimant: str, *, lease_seconds: float) -> None:
-        """Let every claim of a claimant that has no record run for `lease_seconds` from now (0: give them up)."""
+        """Let what a claimant has not posted yet be its own for `lease_seconds` from now (0: give it up)."""
         ...
 
     async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:

@@ -47,10 +47,10 @@ class PostgresDeliveries:
         taken_over = await self._asked(self._pool.fetchval(self._sql["claim"], *arguments))
         if taken_over is not None:
             return Claim(state="taken_over" if taken_over else "fresh")
-        return await self._found(command_id, company_id)
+        return await self._found(command_id, company_id, claimant)
 
     async def renew(self, claimant: str, *, lease_seconds: float) -> None:
-        """Let the open claims of a claimant run for `lease_seconds` from now."""
+        """Let what a claimant has not posted yet be its own for `lease_seconds` from now."""
         await self._asked(self._pool.execute(self._sql["renew"], claimant, lease_seconds))
 
     async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
@@ -94,12 +94,12 @@ class PostgresDeliveries:
         status = await self._asked(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS_MAX))
         return int(str(status).rpartition(" ")[2])
 
-    async def _found(self, command_id: str, company_id: int) -> Claim:
-        row = await self._asked(self._pool.fetchrow(self._sql["find"], command_id, company_id))
-        if row is None or row["state"] == "claimed":
-            return Claim(state="held")
-        if row["posted_at"] is not None:
+    async def _found(self, command_id: str, company_id: int, claimant: str) -> Claim:
+        row = await self._asked(self._pool.fetchrow(self._sql["find"], command_id, company_id, claimant))
+        if row is not None and row["posted_at"] is not None:
             return Claim(state="posted")
+        if row is None or row["state"] == "claimed" or row["is_leased"]:
+            return Claim(state="held")
         return Claim(state="recorded", outcome=row["outcome"])
 
     async def _asked(self, asking: Awaitable[Any]) -> Any:

@@ -20,12 +20,14 @@ RETURNING taken_over;
 
 -- find --
 -- What became of a command that could not be claimed?
-SELECT state, outcome, posted_at FROM {work}.deliveries WHERE command_id = $1 AND company_id = $2;
+SELECT state, outcome, posted_at, leased_until >= clock_timestamp() AND claimant <> $3 AS is_leased
+  FROM {work}.deliveries
+ WHERE command_id = $1 AND company_id = $2;
 
 -- renew --
 UPDATE {work}.deliveries
    SET leased_until = clock_timestamp() + $2 * interval '1 second'
- WHERE claimant = $1 AND state = 'claimed';
+ WHERE claimant = $1 AND posted_at IS NULL;
 
 -- record --
 -- The second condition lets a record whose answer was lost be made again.

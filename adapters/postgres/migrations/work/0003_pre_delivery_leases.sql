@@ -9,7 +9,7 @@ ALTER TABLE {work}.deliveries
     ADD COLUMN leased_until  timestamptz  NOT NULL,
     ADD COLUMN outcome       bytea,
     ADD COLUMN posted_at     timestamptz;
-CREATE INDEX deliveries_leased ON {work}.deliveries (claimant) WHERE state = 'claimed';
+CREATE INDEX deliveries_leased ON {work}.deliveries (claimant) WHERE posted_at IS NULL;
 
 -- Before which offset of a commands partition is everything done?
 CREATE TABLE {work}.delivery_progress (

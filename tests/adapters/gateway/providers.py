@@ -1,0 +1,67 @@
+"""Which providers do the tests of the gateway hire? Ones that remember what they were asked, and do as they are told."""
+
+import asyncio
+from collections.abc import Callable
+
+from adapters.gateway.ports import Progress, Report, Result
+from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+
+Answer = Callable[[Command], Result | None]
+
+
+def good(outcome: str) -> Answer:
+    return lambda _: Result(outcome=outcome, provider_ref="ref")
+
+
+class Voice:
+    """Answers at once, or when its contact's gate is opened."""
+
+    name = "test voice"
+
+    def __init__(self, answer: Answer = good("connected_human")) -> None:  # noqa: B008 - a constant answer
+        self.asked: list[str] = []
+        self.gates: dict[str, asyncio.Event] = {}
+        self._answer = answer
+
+    async def place(self, order: PlaceCall, report: Report) -> Result | None:
+        self.asked.append(order.command_id)
+        await report(Progress(state="initiated", provider_ref="ref"))
+        if order.command_id in self.gates:
+            await self.gates[order.command_id].wait()
+        return self._answer(order)
+
+
+class Sms:
+    name = "test sms"
+
+    def __init__(self, answer: Answer = good("delivered")) -> None:  # noqa: B008 - as above
+        self.asked: list[str] = []
+        self._answer = answer
+
+    async def send(self, order: SendSms) -> Result | None:
+        self.asked.append(order.command_id)
+        return self._answer(order)
+
+
+class Email:
+    name = "test email"
+
+    def __init__(self, answer: Answer = good("accepted")) -> None:  # noqa: B008 - as above
+        self.asked: list[str] = []
+        self._answer = answer
+
+    async def send(self, order: SendEmail) -> Result | None:
+        self.asked.append(order.command_id)
+        return self._answer(order)
+
+
+class Webhook:
+    name = "test webhook"
+
+    def __init__(self, answer: Answer = good("accepted")) -> None:  # noqa: B008 - as above
+        self.asked: list[str] = []
+        self._answer = answer
+
+    async def post(self, order: PostWebhook) -> Result | None:
+        self.asked.append(order.command_id)
+        return self._answer(order)

@@ -1,0 +1,149 @@
+"""Do claims hold where it counts, in a real PostgreSQL, and through a crash?"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.clock import wall_now
+from adapters.gateway.channels import call_channel
+from adapters.gateway.ports import Deliveries, StoreError
+from adapters.postgres.deliveries import PostgresDeliveries
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import Pool, open_pool
+from schemas.instant import HOUR, MINUTE
+from tests.adapters.gateway.deliveries_contract import OUTCOME, DeliveriesContract, Memory, claim
+from tests.adapters.gateway.providers import Voice, good
+from tests.adapters.gateway.world import NOON, MemoryDeliveries, MortalDeliveries, order_of, running, town
+
+
+class InMemory:
+    def __init__(self) -> None:
+        self._memory = MemoryDeliveries()
+        self.deliveries: Deliveries = self._memory
+
+    async def let_leases_end(self) -> None:
+        self._memory.wall += 31
+
+
+class InPostgres:
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.store = PostgresDeliveries(pool)
+        self.deliveries: Deliveries = self.store
+
+    async def let_leases_end(self) -> None:
+        await self.pool.execute("UPDATE work.deliveries SET leased_until = now() - interval '1 second'")
+
+
+@pytest.fixture
+async def postgres(database: str) -> AsyncIterator[InPostgres]:
+    await migrate(database)
+    pool = await open_pool(database)
+    yield InPostgres(pool)
+    await pool.close()
+
+
+class TestInMemory(DeliveriesContract):
+    @pytest.fixture
+    def memory(self) -> Memory:
+        return InMemory()
+
+
+class TestInPostgres(DeliveriesContract):
+    @pytest.fixture
+    def memory(self, postgres: InPostgres) -> Memory:
+        return postgres
+
+
+async def test_a_new_schema_is_begun_when_it_is_made(postgres: InPostgres) -> None:
+    assert wall_now() - MINUTE < await postgres.deliveries.incarnation() <= wall_now()
+
+
+async def test_the_row_says_what_a_person_wants_to_know(postgres: InPostgres) -> None:
+    await claim(postgres)
+    await postgres.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+
+    row = await postgres.pool.fetchrow("SELECT company_id, channel, state, provider, provider_ref FROM work.deliveries")
+
+    assert tuple(row) == (1, "call", "done", "sandbox", "ref")
+
+
+async def test_another_company_finds_nothing_of_an_outcome(postgres: InPostgres) -> None:
+    await claim(postgres)
+    await postgres.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+
+    found = await postgres.deliveries.claim(
+        "c1", company_id=2, kind="call", claimant="b", claim_id="b1", claimed_at=NOON, lease_seconds=30
+    )
+
+    assert (found.state, found.outcome) == ("held", None)
+
+
+async def test_old_claims_are_forgotten(postgres: InPostgres) -> None:
+    await claim(postgres)
+
+    assert await postgres.store.forget(NOON) == 0
+    assert await postgres.store.forget(NOON + HOUR) == 1
+    assert (await claim(postgres, claimant="b", attempt="b1")).state == "fresh"
+
+
+async def test_a_lost_work_schema_is_trouble_and_not_a_crash(postgres: InPostgres) -> None:
+    await postgres.pool.execute("DROP SCHEMA work CASCADE")
+
+    with pytest.raises(StoreError, match="deliveries"):
+        await claim(postgres)
+
+
+async def test_a_call_is_not_repeated_after_a_crash_that_postgres_remembers(postgres: InPostgres) -> None:
+    voice = Voice()
+    born_at = await postgres.deliveries.incarnation()
+
+    async with town("call") as place:
+        dying = MortalDeliveries(postgres.deliveries, "record")
+        async with running(place, call_channel(voice), dying):
+            await place.order(order_of("call", decided_at=born_at))
+            await asyncio.wait_for(dying.dead.wait(), 10)
+        await postgres.let_leases_end()
+        async with running(place, call_channel(voice), postgres.deliveries):
+            await place.order(order_of("call", 2, decided_at=born_at))
+            outcomes = await place.outcome(2)
+
+    assert sorted(outcomes) == [("command-1", "unknown"), ("command-2", "connected_human")]
+    assert voice.asked == ["command-1", "command-2"]
+
+
+async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgres, database: str) -> None:
+    voice = Voice(good("busy"))
+    before = await postgres.deliveries.incarnation()
+
+    async with town("call") as place:
+        async with running(place, call_channel(voice), postgres.deliveries):
+            await place.order(order_of("call", decided_at=before))
+            await place.outcome()
+        await postgres.pool.execute("DROP SCHEMA work CASCADE; DROP SCHEMA read CASCADE")
+        await migrate(database)
+        after = await postgres.deliveries.incarnation()
+        async with running(place, call_channel(voice), postgres.deliveries):
+            await place.order(order_of("call", 2, decided_at=after))
+            outcomes = await place.outcome(3)
+
+    assert voice.asked == ["command-1", "command-2"]
+    assert sorted(outcomes) == [("command-1", "busy"), ("command-1", "unknown"), ("command-2", "busy")]
+
+
+async def test_a_thousand_orders_are_carried_out_once_by_two_gateways(postgres: InPostgres) -> None:
+    voice = Voice()
+    born_at = await postgres.deliveries.incarnation()
+    orders = [order_of("call", number, decided_at=born_at) for number in range(1, 1001)]
+
+    async with (
+        town("call", partitions=2) as place,
+        running(place, call_channel(voice), postgres.deliveries),
+        running(place, call_channel(voice), postgres.deliveries),
+    ):
+        await place.order(*orders[:500], partition=0)
+        await place.order(*orders[500:], partition=1)
+        outcomes = await place.outcome(1000)
+
+    assert len(outcomes) == len(set(voice.asked)) == len(voice.asked) == 1000

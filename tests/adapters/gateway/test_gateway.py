@@ -1,0 +1,451 @@
+"""Is every order carried out once, in order, and not at all where it must not be? On the embedded log."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
+from adapters.gateway.ports import NotPlacedError, Result
+from engine.partition.ports import Outgoing
+from schemas.commands import Command
+from schemas.envelope import from_headers
+from schemas.requests import CallProgressed, OutcomeRecorded
+from schemas.topics import DEADLETTER
+from schemas.wire import to_json
+from tests.adapters.gateway.providers import Email, Sms, Voice, Webhook, good
+from tests.adapters.gateway.world import (
+    NOON,
+    AbsentDeliveries,
+    FarEndLog,
+    MemoryDeliveries,
+    MortalDeliveries,
+    StillClock,
+    body,
+    fence_of,
+    order_of,
+    running,
+    town,
+    until,
+)
+
+
+async def test_a_call_is_placed_once_and_told_as_it_goes() -> None:
+    voice = Voice(lambda _: Result(outcome="connected_human", provider_ref="ref", answered_by="human", talk_seconds=30))
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(order_of("call"))
+        await place.outcome()
+        initiated, outcome = await place.said()
+
+    assert voice.asked == ["command-1"]
+    assert isinstance(initiated, CallProgressed)
+    assert (initiated.state, initiated.provider, initiated.contact_key) == ("initiated", "test voice", "1|+13055550001")
+    assert isinstance(outcome, OutcomeRecorded)
+    assert (outcome.kind, outcome.outcome, outcome.talk_seconds, outcome.lead_id) == ("call", "connected_human", 30, 1)
+    assert (outcome.provider_ref, outcome.answered_by, outcome.occurred_at) == ("ref", "human", NOON)
+
+
+async def test_a_report_is_recognised_by_an_id_that_is_derived() -> None:
+    async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
+        await place.order(order_of("call"))
+        await place.outcome()
+        envelopes = [from_headers(record.headers) for record in await place.records()]
+        keys = {record.key for record in await place.records()}
+
+    assert [(envelope.type, envelope.id, envelope.source) for envelope in envelopes] == [
+        ("call.progressed", "command-1/initiated", "/gateway/call"),
+        ("outcome.recorded", "command-1/connected_human", "/gateway/call"),
+    ]
+    assert keys == {b"1|+13055550001"}
+
+
+@pytest.mark.parametrize(
+    ("channel", "outcome"),
+    [
+        pytest.param(sms_channel(Sms()), "delivered", id="sms"),
+        pytest.param(email_channel(Email()), "accepted", id="email"),
+        pytest.param(webhook_channel(Webhook()), "accepted", id="webhook"),
+    ],
+)
+async def test_every_channel_goes_the_same_way(channel: Channel, outcome: str) -> None:
+    async with town(channel.kind) as place, running(place, channel, MemoryDeliveries()):
+        await place.order(order_of(channel.kind))
+
+        assert await place.outcome() == [("command-1", outcome)]
+
+
+async def test_an_order_before_a_fence_of_its_contact_is_dropped() -> None:
+    voice, order = Voice(), order_of("call")
+
+    async with town("call") as place:
+        await place.order(order, fence_of(order))
+        async with running(place, call_channel(voice), MemoryDeliveries()):
+            assert await place.outcome() == [("command-1", "rejected_at_gate")]
+
+    assert voice.asked == []
+
+
+async def test_a_fence_written_before_the_claim_is_seen_although_it_is_read_later() -> None:
+    voice, order = Voice(), order_of("call")
+    others = [order_of("call", number) for number in range(2, 1500)]
+
+    async with town("call") as place:
+        await place.order(order, *others, fence_of(order))
+        async with running(place, call_channel(voice), MemoryDeliveries()):
+            outcomes = dict(await place.outcome(count=1499))
+
+    assert outcomes["command-1"] == "rejected_at_gate"
+    assert sorted(voice.asked) == sorted(other.command_id for other in others)
+
+
+@pytest.mark.parametrize("case", ["fence stands before", "fence of another contact", "fence of another lead"])
+async def test_other_fences_stop_nothing(case: str) -> None:
+    order = order_of("call")
+    messages: dict[str, list[Any]] = {
+        "fence stands before": [fence_of(order), order],
+        "fence of another contact": [order, fence_of(order_of("call", 2))],
+        "fence of another lead": [order, fence_of(order, 99)],
+    }
+
+    async with town("call") as place:
+        await place.order(*messages[case])
+        async with running(place, call_channel(Voice()), MemoryDeliveries()):
+            assert await place.outcome() == [("command-1", "connected_human")]
+
+
+async def test_a_fence_of_one_lead_stops_that_lead_only() -> None:
+    first, second = order_of("call"), order_of("call", 2, contact_key="1|+13055550001")
+
+    async with town("call") as place:
+        await place.order(first, second, fence_of(first, first.lead_id))
+        async with running(place, call_channel(Voice()), MemoryDeliveries()):
+            outcomes = await place.outcome(2)
+
+    assert outcomes == [("command-1", "rejected_at_gate"), ("command-2", "connected_human")]
+
+
+@pytest.mark.parametrize(
+    ("not_after", "outcome"),
+    [
+        pytest.param(None, "connected_human", id="no bound"),
+        pytest.param(NOON + 1, "connected_human", id="just before"),
+        pytest.param(NOON, "connected_human", id="at the instant"),
+        pytest.param(NOON - 1, "expired", id="just after"),
+    ],
+)
+async def test_an_order_is_dropped_once_it_is_too_late(not_after: int | None, outcome: str) -> None:
+    voice = Voice()
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(order_of("call", not_after=not_after))
+
+        assert await place.outcome() == [("command-1", outcome)]
+
+    assert bool(voice.asked) == (outcome != "expired")
+
+
+async def test_an_order_waits_for_its_not_before() -> None:
+    voice, clock = Voice(), StillClock()
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries(), clock=clock):
+        await place.order(order_of("call", not_before=NOON + 60_000), order_of("call", 2))
+        await place.outcome()
+        early = list(voice.asked)
+        clock.instant += 60_000
+        await place.outcome(2)
+
+    assert (early, voice.asked) == (["command-2"], ["command-2", "command-1"])
+
+
+async def test_a_slow_call_holds_up_nobody_but_its_contact() -> None:
+    voice = Voice()
+    voice.gates["command-1"] = asyncio.Event()
+    slow, next_of_same, other = order_of("call"), order_of("call", 2, contact_key="1|+13055550001"), order_of("call", 3)
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(slow, next_of_same, other)
+        meanwhile = await place.outcome()
+        voice.gates["command-1"].set()
+        await place.outcome(3)
+
+    assert meanwhile == [("command-3", "connected_human")]
+    assert voice.asked.index("command-1") < voice.asked.index("command-2")
+
+
+async def test_no_more_orders_are_under_way_than_the_channel_has_slots() -> None:
+    under_way, most = 0, 0
+
+    class Counting(Sms):
+        async def send(self, order: Any) -> Result | None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.005)
+            under_way -= 1
+            return await super().send(order)
+
+    async with town("sms") as place:
+        await place.order(*(order_of("sms", number) for number in range(1, 21)))
+        async with running(place, sms_channel(Counting(), concurrent_max=3), MemoryDeliveries()):
+            assert len(await place.outcome(20)) == 20
+
+    assert most == 3
+
+
+async def test_what_there_is_no_room_for_is_read_again_in_order() -> None:
+    sms = Sms()
+    # 40 contacts with 5 orders each, and room for 8: the lane is cut and refilled many times.
+    orders = [order_of("sms", n * 40 + c, contact_key=f"1|{c}") for n in range(5) for c in range(40)]
+    fenced = orders[-1]
+
+    async with town("sms") as place:
+        await place.order(*orders, fence_of(fenced, fenced.lead_id))
+        async with running(place, sms_channel(sms), MemoryDeliveries(), held_max=8):
+            outcomes = await place.outcome(200)
+
+    assert len(outcomes) == 200
+    assert dict(outcomes)[fenced.command_id] == "rejected_at_gate"
+    assert len(sms.asked) == len(set(sms.asked)) == 199
+    for contact in range(40):
+        own = [order.command_id for order in orders[contact::40] if order is not fenced]
+        assert [asked for asked in sms.asked if asked in own] == own
+
+
+async def test_a_record_that_nobody_can_read_goes_to_the_dead_letters_and_the_rest_goes_on() -> None:
+    async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
+        await place.order(b"\xff", b'{"type":"sms.send"}', b"", order_of("call"))
+        outcomes = await place.outcome()
+        letters = await until(lambda: place.records(DEADLETTER.name), lambda found: len(found) >= 3)
+
+    assert outcomes == [("command-1", "connected_human")]
+    assert [letter.value for letter in letters] == [b"\xff", b'{"type":"sms.send"}', b""]
+    assert {dict(letter.headers)["dl_code"] for letter in letters} == {b"malformed_body"}
+
+
+@pytest.mark.parametrize(
+    ("channel", "raised", "outcome"),
+    [
+        pytest.param(call_channel, NotPlacedError("no line"), "not_placed", id="surely not asked"),
+        pytest.param(call_channel, RuntimeError("bug"), "unknown", id="who knows"),
+        pytest.param(call_channel, TimeoutError(), "unknown", id="no answer in time"),
+    ],
+)
+async def test_a_call_that_goes_wrong_has_an_outcome(channel: Any, raised: Exception, outcome: str) -> None:
+    def fail(_: Command) -> Result | None:
+        raise raised
+
+    async with town("call") as place, running(place, channel(Voice(fail)), MemoryDeliveries()):
+        await place.order(order_of("call"))
+
+        assert await place.outcome() == [("command-1", outcome)]
+
+
+async def test_an_email_whose_provider_fails_has_failed_and_may_be_sent_again_by_its_step() -> None:
+    def fail(_: Command) -> Result | None:
+        raise RuntimeError("bug")
+
+    async with town("email") as place, running(place, email_channel(Email(fail)), MemoryDeliveries()):
+        await place.order(order_of("email"))
+
+        assert await place.outcome() == [("command-1", "failed")]
+
+
+async def test_a_word_that_is_no_outcome_is_unknown() -> None:
+    async with town("call") as place, running(place, call_channel(Voice(good("hooray"))), MemoryDeliveries()):
+        await place.order(order_of("call"))
+
+        assert await place.outcome() == [("command-1", "unknown")]
+
+
+async def test_an_order_that_the_provider_keeps_to_itself_is_done_without_an_outcome() -> None:
+    deliveries = MemoryDeliveries()
+
+    async with town("call") as place, running(place, call_channel(Voice(lambda _: None)), deliveries):
+        await place.order(order_of("call"), order_of("call", 2))
+        await until(lambda: [row["posted"] for row in deliveries.rows.values()] == [True, True])
+
+        assert await place.outcomes() == []
+
+
+async def test_a_gateway_that_starts_again_goes_on_where_it_was() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async with town("call") as place:
+        await place.order(*(order_of("call", number) for number in range(1, 6)))
+        async with running(place, call_channel(voice), deliveries):
+            await place.outcome(5)
+            await until(lambda: deliveries.saved.get(("commands.call", 0), ("", 0))[1] >= 5)
+        deliveries.rows.clear()  # nothing but the progress can keep them from being asked again
+        async with running(place, call_channel(voice), deliveries):
+            await place.order(order_of("call", 6))
+            await place.outcome(6)
+
+    assert sorted(voice.asked) == [f"command-{number}" for number in range(1, 7)]
+
+
+async def test_a_call_is_not_repeated_when_its_gateway_was_killed_before_the_record() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async with town("call") as place:
+        dying = MortalDeliveries(deliveries, "record")
+        async with running(place, call_channel(voice), dying):
+            await place.order(order_of("call"))
+            await asyncio.wait_for(dying.dead.wait(), 5)
+        assert await place.outcomes() == []
+        deliveries.wall += 31
+        async with running(place, call_channel(voice), deliveries):
+            assert await place.outcome() == [("command-1", "unknown")]
+
+    assert voice.asked == ["command-1"]
+
+
+@pytest.mark.parametrize("kind", ["email", "webhook"])
+async def test_an_email_or_webhook_is_sent_again_with_its_id_when_its_gateway_was_killed(kind: Any) -> None:
+    provider: Any = Email() if kind == "email" else Webhook()
+    channel = email_channel(provider) if kind == "email" else webhook_channel(provider)
+    deliveries = MemoryDeliveries()
+
+    async with town(kind) as place:
+        dying = MortalDeliveries(deliveries, "record")
+        async with running(place, channel, dying):
+            await place.order(order_of(kind))
+            await asyncio.wait_for(dying.dead.wait(), 5)
+        deliveries.wall += 31
+        async with running(place, channel, deliveries):
+            assert await place.outcome() == [("command-1", "accepted")]
+
+    assert provider.asked == ["command-1", "command-1"]
+
+
+async def test_an_outcome_that_was_recorded_and_not_posted_is_posted_without_asking_again() -> None:
+    voice, deliveries = Voice(good("busy")), MemoryDeliveries()
+
+    async with town("call") as place:
+        dying = MortalDeliveries(deliveries, "record", after=True)
+        async with running(place, call_channel(voice), dying):
+            await place.order(order_of("call"))
+            await asyncio.wait_for(dying.dead.wait(), 5)
+        deliveries.wall += 31
+        async with running(place, call_channel(voice), deliveries):
+            assert await place.outcome() == [("command-1", "busy")]
+
+    assert voice.asked == ["command-1"]
+
+
+async def test_a_killed_gateway_that_had_only_claimed_leaves_unknown_because_nobody_can_tell() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async with town("call") as place:
+        dying = MortalDeliveries(deliveries, "claim", after=True)
+        async with running(place, call_channel(voice), dying):
+            await place.order(order_of("call"))
+            await asyncio.wait_for(dying.dead.wait(), 5)
+        deliveries.wall += 31
+        async with running(place, call_channel(voice), deliveries):
+            assert await place.outcome() == [("command-1", "unknown")]
+
+    assert voice.asked == []
+
+
+async def test_a_gateway_that_is_stopped_in_peace_finishes_the_call_that_it_is_in() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+    voice.gates["command-1"] = asyncio.Event()
+
+    async with town("call") as place:
+        async with running(place, call_channel(voice), deliveries):
+            await place.order(order_of("call"))
+            await until(lambda: voice.asked)
+            asyncio.get_running_loop().call_later(0.05, voice.gates["command-1"].set)
+
+        assert await place.outcomes() == [("command-1", "connected_human")]
+
+
+async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_must_not_be_repeated() -> None:
+    voice, sms, email = Voice(), Sms(), Email()
+    channels = [(call_channel(voice), "unknown"), (sms_channel(sms), "unknown"), (email_channel(email), "accepted")]
+
+    for channel, outcome in channels:
+        async with town(channel.kind) as place, running(place, channel, MemoryDeliveries(born_at=NOON + 1)):
+            await place.order(order_of(channel.kind), order_of(channel.kind, 2, decided_at=NOON + 1))
+            outcomes = dict(await place.outcome(2))
+
+        assert outcomes["command-1"] == outcome
+        assert outcomes["command-2"] != "unknown"
+
+    assert (voice.asked, sms.asked, sorted(email.asked)) == (["command-2"], ["command-2"], ["command-1", "command-2"])
+
+
+async def test_two_gateways_on_one_partition_never_both_act() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async with (
+        town("call") as place,
+        running(place, call_channel(voice), deliveries),
+        running(place, call_channel(voice), deliveries),
+    ):
+        await place.order(*(order_of("call", number) for number in range(1, 101)))
+        outcomes = await place.outcome(100)
+
+    assert len(voice.asked) == len(set(voice.asked)) == 100
+    assert {command for command, _ in outcomes} == set(voice.asked)
+
+
+async def test_a_partition_that_is_taken_away_is_left_and_one_that_is_given_is_begun() -> None:
+    voice = Voice()
+
+    async with town("call", partitions=2) as place, running(place, call_channel(voice), MemoryDeliveries()) as gateway:
+        gateway.assign({1})
+        await asyncio.sleep(0.2)
+        await place.order(order_of("call", 1), partition=0)
+        await place.order(order_of("call", 2), partition=1)
+        await place.outcome()
+        meanwhile = list(voice.asked)
+        gateway.assign({0, 1})
+        await place.outcome(2)
+
+    assert (meanwhile, voice.asked) == (["command-2"], ["command-2", "command-1"])
+
+
+async def test_an_order_that_waits_at_the_gate_when_its_partition_goes_is_given_back() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async with town("call") as place:
+        far = FarEndLog(place.log)
+        async with running(place, call_channel(voice), deliveries, log=far) as gateway:
+            await place.order(order_of("call"))
+            claimed = len(await until(lambda: dict(deliveries.rows)))
+            gateway.assign(())
+            left = await until(lambda: len(deliveries.rows), lambda count: count == 0)
+        async with running(place, call_channel(voice), deliveries):
+            outcomes = await place.outcome()
+
+    assert (claimed, left, outcomes) == (1, 0, [("command-1", "connected_human")])
+
+
+async def test_a_database_that_is_away_is_waited_for_and_named() -> None:
+    voice, deliveries = Voice(), AbsentDeliveries(MemoryDeliveries())
+
+    async with town("call") as place, running(place, call_channel(voice), deliveries) as gateway:
+        await place.order(order_of("call"))
+        problems = await until(gateway.problems)
+        deliveries.away = False
+        await place.outcome()
+
+        assert problems == {"database": "the database is away"}
+        assert gateway.problems() == {}
+
+    assert voice.asked == ["command-1"]
+
+
+async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    async with town("sms") as place, running(place, sms_channel(Sms()), MemoryDeliveries()):
+        owner = await place.log.own("contacts.requests", 0)
+        await owner.commit([Outgoing(place.topic, b"k", to_json(order_of("sms")), (("traceparent", trace.encode()),))])
+        await place.outcome()
+        records = await place.records()
+
+    assert from_headers(records[0].headers).traceparent == trace
+    assert body(records[0])["outcome"] == "delivered"

@@ -1,0 +1,312 @@
+"""What do the tests of the gateway share? Orders, a log in memory, a memory of deliveries, and clocks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from adapters.clock import Origin, SystemClock, wall_now
+from adapters.embedded.log import EmbeddedLog
+from adapters.gateway import gateway as gateway_module
+from adapters.gateway.channels import Channel
+from adapters.gateway.gateway import Gateway
+from adapters.gateway.ports import Claim, Deliveries, Kind, StoreError
+from engine.partition.ports import Clock, Outgoing, Record
+from schemas.commands import Command, Fence, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.instant import Instant
+from schemas.requests import CONTACT_REQUESTS, CallProgressed, OutcomeRecorded
+from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
+from schemas.wire import from_json, to_json
+
+NOON = 1_780_000_000_000
+WAIT_SECONDS = 10.0
+
+
+def order_of(kind: Kind, number: int = 1, **given: Any) -> Any:
+    """An order of a channel; `number` makes another command of another person."""
+    common: dict[str, Any] = {
+        "command_id": f"command-{number}",
+        "company_id": 1,
+        "contact_key": f"1|+1305555{number:04d}",
+        "lead_id": number,
+        "lead_uuid": f"lead-{number}",
+        "step_id": "step-1",
+        "enrolment": 1,
+        "attempt": 1,
+        "decided_at": NOON,
+        "not_before": NOON,
+    }
+    own: dict[Kind, tuple[type[Command], dict[str, Any]]] = {
+        "call": (PlaceCall, {"to": f"+1305555{number:04d}", "call_id": number}),
+        "sms": (SendSms, {"to": f"+1305555{number:04d}", "body": "Hello"}),
+        "email": (SendEmail, {"to": "ada@example.org", "subject": "Hello", "body": "Dear Ada"}),
+        "webhook": (PostWebhook, {"outgoing_webhook_id": 7, "webhook_version": 1, "payload": {"type": "test"}}),
+    }
+    struct, fields = own[kind]
+    return struct(**{**common, **fields, **given})
+
+
+def fence_of(order: Command, *lead_ids: int) -> Fence:
+    """A fence of an order's contact."""
+    return Fence(company_id=1, contact_key=order.contact_key, reason="opt_out", decided_at=NOON, lead_ids=lead_ids)
+
+
+class StillClock(SystemClock):
+    """Domain time stands still until it is moved; waits on the wall are real, and short."""
+
+    def __init__(self, now: Instant = NOON) -> None:
+        super().__init__()
+        self.instant = now
+
+    def now(self) -> Instant:
+        return self.instant
+
+    def seconds_until(self, instant: Instant) -> float:
+        return (instant - self.instant) / 1000
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.01))
+
+
+class LeapingClock(StillClock):
+    """Domain time moves on by what is slept, at once."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.instant += round(seconds * 1000)
+        await asyncio.sleep(0)
+
+
+def fast_clock(speed: float = 200.0) -> SystemClock:
+    """Domain time runs from noon, faster than the wall."""
+    return SystemClock(Origin(wall_now(), NOON, speed))
+
+
+class MemoryDeliveries:
+    """Keeps the promises of `Deliveries` in a dictionary; `wall` are its own seconds, for leases."""
+
+    def __init__(self, born_at: Instant = 0) -> None:
+        self.born_at = born_at
+        self.wall = 0.0
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.saved: dict[tuple[str, int], tuple[str, int]] = {}
+
+    async def incarnation(self) -> Instant:
+        return self.born_at
+
+    async def claim(
+        self,
+        command_id: str,
+        *,
+        company_id: int,
+        kind: Kind,
+        claimant: str,
+        claim_id: str,
+        claimed_at: Instant,
+        lease_seconds: float,
+    ) -> Claim:
+        assert company_id
+        assert kind
+        assert claimed_at
+        fresh = {"claimant": claimant, "claim_id": claim_id, "until": self.wall + lease_seconds, "taken_over": False}
+        row = self.rows.setdefault(command_id, {**fresh, "outcome": None, "posted": False})
+        if row["posted"]:
+            return Claim(state="posted")
+        if row["claimant"] != claimant and row["until"] >= self.wall:
+            return Claim(state="held")
+        if row["outcome"] is not None:
+            return Claim(state="recorded", outcome=row["outcome"])
+        taken_over = row["taken_over"] or row["claim_id"] != claim_id
+        row.update(fresh, taken_over=taken_over)
+        return Claim(state="taken_over" if taken_over else "fresh")
+
+    async def renew(self, claimant: str, *, lease_seconds: float) -> None:
+        for row in self.rows.values():
+            if row["claimant"] == claimant and not row["posted"]:
+                row["until"] = self.wall + lease_seconds
+
+    async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
+        assert recorded_at
+        row = self.rows.get(command_id)
+        if row is None or row["claimant"] != claimant or row["outcome"] not in {None, outcome}:
+            return False
+        row["outcome"] = outcome
+        return True
+
+    async def release(self, command_id: str, *, claimant: str) -> None:
+        row = self.rows.get(command_id)
+        if row is not None and row["claimant"] == claimant and row["outcome"] is None and not row["taken_over"]:
+            del self.rows[command_id]
+
+    async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
+        assert posted_at
+        self.rows[command_id]["posted"] = True
+
+    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
+        saved = self.saved.get((topic, partition))
+        return None if saved is None or saved[0] != topic_id else saved[1]
+
+    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
+        saved = self.saved.get((topic, partition))
+        if saved is None or saved[0] != topic_id or saved[1] < offset:
+            self.saved[topic, partition] = (topic_id, offset)
+
+
+class MortalDeliveries:
+    """Passes everything on, until a method is `fatal`: its caller and everybody after it wait for ever, as if killed."""
+
+    def __init__(self, deliveries: Deliveries, fatal: str, *, after: bool = False) -> None:
+        self.dead = asyncio.Event()
+        self._deliveries = deliveries
+        self._fatal = fatal
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            if self.dead.is_set() or (name == self._fatal and not self._after):
+                self.dead.set()
+                await asyncio.Future()
+            answer = await getattr(self._deliveries, name)(*arguments, **named)
+            if name == self._fatal:
+                self.dead.set()
+                await asyncio.Future()
+            return answer
+
+        return call
+
+
+class AbsentDeliveries:
+    """A database that is away while `away` is set."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self.away = True
+        self._deliveries = deliveries
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            if self.away:
+                raise StoreError("the database is away")
+            return await getattr(self._deliveries, name)(*arguments, **named)
+
+        return call
+
+
+class FarEndLog:
+    """A log with records that cannot be read yet at the end of every partition: an open transaction stands before them."""
+
+    def __init__(self, log: EmbeddedLog) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
+        reader = await self._log.reader(topic, partitions, start=start)
+        end = reader.end
+
+        async def far_end(partition: int) -> int:
+            return await end(partition) + 5
+
+        reader.end = far_end  # type: ignore[method-assign]
+        return reader
+
+
+class Town:
+    """A log in memory with the topics of one channel, and what is said on `contacts.requests`."""
+
+    def __init__(self, log: EmbeddedLog, kind: Kind, partitions: int) -> None:
+        self.log = log
+        self.topic = COMMAND_TOPICS[kind].name
+        self.partitions = partitions
+
+    async def order(self, *messages: Command | Fence | bytes, partition: int = 0) -> None:
+        """Write to the commands topic as a scheduler does: in one transaction."""
+        owner = await self.log.own(CONTACTS_REQUESTS.name, partition)
+        records = [
+            Outgoing(self.topic, b"?", message)
+            if isinstance(message, bytes)
+            else Outgoing(self.topic, message.contact_key.encode(), to_json(message))
+            for message in messages
+        ]
+        await owner.commit(records)
+        await owner.close()
+
+    async def records(self, topic: str = CONTACTS_REQUESTS.name) -> list[Record]:
+        """Everything in a topic, partition by partition."""
+        found: list[Record] = []
+        for partition in range(await self.log.partition_count(topic)):
+            reader = await self.log.reader(topic, [partition])
+            end = await reader.end(partition)
+            while reader.position(partition) < end:
+                found += await reader.poll(limit=1000, timeout_seconds=0.1)
+            await reader.close()
+        return found
+
+    async def said(self) -> list[OutcomeRecorded | CallProgressed]:
+        """Every request that gateways posted."""
+        found = []
+        for record in await self.records():
+            struct = CONTACT_REQUESTS[dict(record.headers)["ce_type"].decode()]
+            found.append(from_json(record.value or b"", struct))
+        return found  # type: ignore[return-value]
+
+    async def outcomes(self) -> list[tuple[str, str]]:
+        """Every outcome that gateways posted: command and outcome."""
+        return [(said.command_id, said.outcome) for said in await self.said() if isinstance(said, OutcomeRecorded)]
+
+    async def outcome(self, count: int = 1) -> list[tuple[str, str]]:
+        """Wait until there are so many outcomes."""
+        found: list[tuple[str, str]] = await until(self.outcomes, lambda found: len(found) >= count)
+        return found
+
+
+@asynccontextmanager
+async def town(kind: Kind, partitions: int = 1) -> AsyncIterator[Town]:
+    log = EmbeddedLog(None, now=wall_now)
+    for name in (COMMAND_TOPICS[kind].name, CONTACTS_REQUESTS.name, DEADLETTER.name):
+        await log.create_topic(name, partitions)
+    yield Town(log, kind, partitions)
+    await log.close()
+
+
+@asynccontextmanager
+async def running(
+    place: Town, channel: Channel, deliveries: Any, *, clock: Clock | None = None, **options: Any
+) -> AsyncIterator[Gateway]:
+    """A gateway at work on all partitions."""
+    given = {"log": place.log, "clock": clock or StillClock(), **options}
+    gateway = Gateway(channel, deliveries=deliveries, **given)
+    gateway.assign(range(place.partitions))
+    task = asyncio.create_task(gateway.run())
+    try:
+        yield gateway
+    finally:
+        await stop(task)
+
+
+async def stop(task: asyncio.Task[None]) -> None:
+    """End a gateway; what hangs on a dead database is not waited for."""
+    patience, gateway_module.DRAIN_SECONDS = gateway_module.DRAIN_SECONDS, 0.2
+    task.cancel()
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await asyncio.gather(task, return_exceptions=True)
+    finally:
+        gateway_module.DRAIN_SECONDS = patience
+
+
+async def until(look: Callable[[], Any], is_good: Callable[[Any], bool] = bool) -> Any:
+    """Look again until what is seen is good, for a while; return it, or what was seen last."""
+    deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while True:
+        seen = look()
+        if asyncio.iscoroutine(seen):
+            seen = await seen
+        if is_good(seen) or asyncio.get_running_loop().time() > deadline:
+            return seen
+        await asyncio.sleep(0.005)
+
+
+def body(record: Record) -> Any:
+    return msgspec.json.decode(record.value or b"")
