@@ -8,8 +8,9 @@ import click
 
 from adapters.gateway.ports import StoreError
 from adapters.local.process import LocalServerError
+from adapters.postgres.migrate import MigrationError
+from adapters.roles.asking import NotMadeError
 from adapters.settings import SettingsError
-from adapters.up.demo import DemoError
 from adapters.up.folder import InUseError
 from adapters.up.house import PortTakenError, RoleEndedError
 from engine.partition.ports import LogError
@@ -19,8 +20,9 @@ EXPECTED = (
     LogError,
     StoreError,
     LocalServerError,
+    MigrationError,
     InUseError,
-    DemoError,
+    NotMadeError,
     RoleEndedError,
     PortTakenError,
 )

@@ -10,9 +10,8 @@ from typing import Literal
 import click
 
 from adapters.cli.failures import told
-from adapters.observability.logs import configure_logs
 from adapters.up.folder import DEFAULT
-from adapters.up.house import House, Options
+from adapters.up.house import LOG_FILE, House, Options
 from adapters.up.house import up as run_up
 from adapters.up.noon import zone_at_daytime
 
@@ -42,7 +41,6 @@ def up(  # noqa: PLR0917 - one parameter per flag, given by name
     if speed != 1.0 and not ephemeral:
         raise click.UsageError("--speed needs --ephemeral: fast time must not get into data that is kept")
     options = Options(port=port, data_dir=data_dir, ephemeral=ephemeral, speed=speed, broker=broker, ready_file=ready_file)
-    configure_logs("warning", form="console")
     asyncio.run(run_up(options, default_folder=DEFAULT, say=_say, welcome=_welcome))
 
 
@@ -68,6 +66,7 @@ leadclock is up at {house.api_url} ({house.seconds:.0f} s).{speed}
   Rate limits are off here, but for call starts.
   Keys and tokens: {folder / "keys.json"}
   Documentation:   {house.api_url}/api/docs/1.0
+  Log:             {folder / LOG_FILE}
 
 Send a first lead (a text, a call and an e-mail follow within two minutes):
 

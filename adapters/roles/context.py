@@ -16,7 +16,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
-from adapters.kafka.topics import Drift, TopicSpec, prepare_topics
+from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
 from adapters.partitions.feed import RulesTopic
 from adapters.settings import Settings, SettingsError
 from engine.calendar.zones import TZDATA_VERSION
@@ -165,3 +165,10 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
             await context.log.create_topic(spec.name, spec.partitions, **({"record_bytes_max": limit} if limit else {}))
         return (), ()
     return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)
+
+
+async def compare(context: Context) -> Sequence[Drift]:
+    """Return how the topics differ from what this version needs; changes nothing. Raises `LogError`."""
+    if isinstance(context.log, EmbeddedLog):
+        return ()
+    return await compare_topics(_connection(context.settings), specs(context.settings))

@@ -4,29 +4,20 @@ Made through the same requests that any operator would send; what is there alrea
 """
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
-from adapters.partitions.feed import RulesTopic
-from adapters.partitions.routing import partition_of
+from adapters.roles.asking import RecordAsker
 from adapters.up.folder import Keys
-from engine.partition.ports import Appender, Clock, Log, Outgoing
-from engine.partition.runner import Names
-from schemas.envelope import Envelope, to_headers
-from schemas.requests import RecordChangeRequested
-from schemas.topics import ACCOUNTS_REQUESTS
-from schemas.wire import to_json
 
 COMPANY_ID = 1
-WAIT_SECONDS = 30.0
-LOOK_SECONDS = 0.05
-
 NUMBERS = ("+12125550150", "+12125550151")
 """555-01xx: reserved for fiction, in an area whose state has no calling rules of its own in the pack."""
 
 
-class DemoError(Exception):
-    """A record of the demo company did not come to be."""
+BUYERS = (
+    {"name": "Bright Roofs", "number": "+12125550160", "user_buyer_id": "bright_roofs"},
+    {"name": "Sunny Homes", "number": "+12125550161", "user_buyer_id": "sunny_homes"},
+)
 
 
 def quick_schedule(buyer_group_id: int) -> dict[str, Any]:
@@ -91,69 +82,20 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
     }
 
 
-class Demo:
-    """Asks for the records of the demo company, one after the other, each with the ids of those before."""
-
-    def __init__(self, log: Log, names: Names, rules: RulesTopic, appender: Appender, clock: Clock) -> None:
-        self._log = log
-        self._names = names
-        self._rules = rules
-        self._appender = appender
-        self._clock = clock
-
-    async def make(self, keys: Keys) -> None:
-        """Make what is missing. Raises `DemoError`, `LogError`."""
-        await self._rules.refresh()
-        await self._record("company", "name", {"name": "Demo Solar", "time_zone": "America/New_York", "country": "US"})
-        offer_id = await self._record("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
-        for number in NUMBERS:
-            await self._record("number", "number", {"number": number, "offer_id": offer_id})
-        buyers = [
-            await self._record(
-                "buyer", "name", {"name": name, "number": number, "user_buyer_id": name.lower().replace(" ", "_")}
-            )
-            for name, number in (("Bright Roofs", "+12125550160"), ("Sunny Homes", "+12125550161"))
-        ]
-        group_id = await self._record(
-            "buyer_group", "name", {"name": "Closers", "buyer_ids": buyers, "concurrency_cap_limit": 3}
-        )
-        quick = quick_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.quick_lead_token}
-        slow = five_day_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.five_day_lead_token}
-        await self._record("schedule", "name", quick)
-        await self._record("schedule", "name", slow)
-        await self._key(keys)
-
-    async def _key(self, keys: Keys) -> None:
-        digest = hashlib.sha256(keys.private_key.encode()).hexdigest()
-        fields = {"name": "Demo key", "public_key": keys.public_key, "private_key_sha256": digest}
-        await self._record("api_key", "public_key", fields)
-
-    async def _record(self, record_type: str, unique: str, fields: Mapping[str, Any]) -> int:
-        """Return the id of the record that has the value of the unique field; ask for it where there is none."""
-        found = self._find(record_type, unique, fields[unique])
-        if found is not None:
-            return found
-        await self._ask(record_type, fields, request_id=f"demo/{record_type}/{fields[unique]}/{self._clock.now()}")
-        deadline = self._clock.monotonic() + WAIT_SECONDS
-        while self._clock.monotonic() < deadline:
-            await self._rules.refresh()
-            found = self._find(record_type, unique, fields[unique])
-            if found is not None:
-                return found
-            await self._clock.sleep(LOOK_SECONDS)
-        raise DemoError(f"the demo {record_type} {fields[unique]!r} was not made within {WAIT_SECONDS:.0f} s")
-
-    def _find(self, record_type: str, unique: str, value: Any) -> int | None:
-        for record in self._rules.rules.records(record_type, COMPANY_ID):
-            body = record.body
-            if isinstance(body, Mapping) and body.get(unique) == value:
-                return record.id
-        return None
-
-    async def _ask(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
-        key = str(COMPANY_ID).encode()
-        topic = self._names.of(ACCOUNTS_REQUESTS.name)
-        request = RecordChangeRequested(company_id=COMPANY_ID, type=record_type, operation="create", fields=dict(fields))
-        envelope = Envelope(id=request_id, type="record.change_requested", source="/up")
-        outgoing = Outgoing(topic, key, to_json(request), to_headers(envelope))
-        await self._appender.append(partition_of(key, await self._log.partition_count(topic)), [outgoing])
+async def make_demo(asker: RecordAsker, keys: Keys) -> None:
+    """Make what is missing of the demo company. Raises `NotMadeError`, `LogError`."""
+    make = asker.make
+    await make("company", "name", {"name": "Demo Solar", "time_zone": "America/New_York", "country": "US"})
+    offer_id = await make("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
+    for number in NUMBERS:
+        await make("number", "number", {"number": number, "offer_id": offer_id})
+    buyer_ids = [await make("buyer", "name", buyer) for buyer in BUYERS]
+    group = {"name": "Closers", "buyer_ids": buyer_ids, "concurrency_cap_limit": 3}
+    group_id = await make("buyer_group", "name", group)
+    quick = quick_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.quick_lead_token}
+    await make("schedule", "name", quick)
+    five_days = five_day_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.five_day_lead_token}
+    await make("schedule", "name", five_days)
+    digest = hashlib.sha256(keys.private_key.encode()).hexdigest()
+    key = {"name": "Demo key", "public_key": keys.public_key, "private_key_sha256": digest}
+    await make("api_key", "public_key", key)

@@ -22,14 +22,16 @@ from adapters.clock import wall_now
 from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.resolution import Broker, Database, broker, database
+from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
+from adapters.roles.asking import RecordAsker
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.role import Role
 from adapters.roles.table import ROLES
 from adapters.settings import Settings, to_environment
-from adapters.up.demo import Demo
+from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
 
 PARTITIONS = 4
@@ -40,6 +42,7 @@ READY_SECONDS = 120.0
 
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.05
+LOG_FILE = "up.log"
 
 Say = Callable[[str], None]
 
@@ -123,6 +126,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
     started = time.monotonic()
     keys = keys_of(folder)
     async with contextlib.AsyncExitStack() as stack:
+        configure_logs("info", form="json", stream=stack.enter_context((folder / LOG_FILE).open("a")))
         say("Starting PostgreSQL and the broker …")
         servers = await _servers(stack, options, folder)
         say(servers.broker.sentence)
@@ -262,7 +266,9 @@ async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> 
 async def _demo(context: Context, keys: Keys) -> None:
     appender = await context.log.appender()
     try:
-        await Demo(context.log, context.names, context.rules, appender, context.clock).make(keys)
+        asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
+        await context.rules.refresh()
+        await make_demo(asker, keys)
     finally:
         await appender.close()
 

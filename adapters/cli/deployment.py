@@ -1,0 +1,59 @@
+"""Which deployment does a command talk to? The one in its settings, else the `up` that runs in the current folder."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from adapters.settings import Settings, SettingsError, load
+from adapters.up.folder import DEFAULT, Keys, Running, keys_of, running
+
+T = TypeVar("T")
+
+
+def option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--data-dir` (where to look for an `up`) and `--json` to a command."""
+    command = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+    data_dir = click.Path(path_type=Path, file_okay=False)
+    return click.option("--data-dir", type=data_dir, default=DEFAULT, help="Data folder of a running `leadclock up`.")(
+        command
+    )
+
+
+def settings_of(data_dir: Path) -> Settings:
+    """Return the settings of this process, or those of the `up` that runs in a folder. Raises `SettingsError`."""
+    own = load()
+    if own.kafka_bootstrap or own.postgres_dsn:
+        return own
+    found = running_of(data_dir)
+    if found.embedded:
+        raise SettingsError("this `up` uses the embedded log, which no other process can read; install Java 17 and Maven")
+    return load(environ={**os.environ, **found.environment})
+
+
+def running_of(data_dir: Path) -> Running:
+    """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs."""
+    found = running(data_dir)
+    if found is None:
+        raise SettingsError(
+            f"no `leadclock up` runs in {data_dir}, and LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN are not set; "
+            "start one with `leadclock up`, or name its folder with --data-dir"
+        )
+    if sys.stderr.isatty():
+        click.echo(f"(using the `up` at {found.api_url})", err=True)
+    return found
+
+
+def demo_keys(data_dir: Path) -> Keys:
+    """Return the demo keys of a folder in which an `up` runs."""
+    running_of(data_dir)
+    return keys_of(data_dir)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work of a command."""
+    return asyncio.run(work)

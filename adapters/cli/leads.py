@@ -1,0 +1,164 @@
+"""What is happening to the leads? Their state and history, decisions as they are made, and a way to send one."""
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.failures import told
+from adapters.partitions.routing import partition_of
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings, require
+from engine.partition.ports import LogError, Outgoing, Record
+from schemas.decisions import Decision
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import to_rfc3339
+from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
+from schemas.wire import digest
+
+TAIL_LIMIT = 500
+TAIL_SECONDS = 0.5
+
+
+@click.group()
+def leads() -> None:
+    """List, watch, show and send leads."""
+
+
+@leads.command()
+@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--from-start", is_flag=True, help="Begin with the oldest decision that the topic holds.")
+@click.option("--once", is_flag=True, help="Stop at the present end instead of waiting for more.")
+@option
+@told
+def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json: bool) -> None:
+    """Show what is decided about leads, as it is decided."""
+    try:
+        run(_tail(settings_of(data_dir), company_id, from_start=from_start, once=once, as_json=as_json))
+    except KeyboardInterrupt:
+        return
+
+
+@leads.command()
+@click.argument("lead")
+@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@option
+@told
+def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
+    """Show a lead (id or uuid) and its history."""
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    row, history = run(_show(settings, company_id, lead))
+    if row is None:
+        raise click.ClickException(f"company {company_id} has no lead {lead}")
+    if as_json:
+        click.echo(msgspec.json.encode({"lead": row, "history": history}, enc_hook=str))
+        return
+    for name in ("id", "uuid", "status", "status_wait", "caller_id", "email", "step", "attempts", "next_action_at"):
+        click.echo(f"{name:16} {_text(row.get(name))}")
+    click.echo()
+    for fact in history:
+        click.echo(f"{_text(fact['at'])}  {fact['type']:24} {_data(fact['data'])}")
+
+
+@leads.command()
+@click.argument("submission")
+@option
+@told
+def send(submission: str, data_dir: Path, as_json: bool) -> None:
+    """Put a submission (a JSON object, or - for standard input) on leads.inbox."""
+    text = sys.stdin.read() if submission == "-" else submission
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"not a JSON object: {error}") from error
+    partition, offset = run(_send(settings_of(data_dir), text.encode()))
+    if as_json:
+        click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
+    else:
+        click.echo(f"{LEADS_INBOX.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
+
+
+async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: bool, as_json: bool) -> None:
+    async with open_context(settings) as context:
+        topic = context.names.of(CONTACTS_DECISIONS.name)
+        partitions = range(await context.log.partition_count(topic))
+        reader = await context.log.reader(topic, partitions, start=0 if from_start else None)
+        ends = {partition: await reader.end(partition) for partition in partitions}
+        try:
+            while not once or any(reader.position(partition) < end for partition, end in ends.items()):
+                for record in await reader.poll(limit=TAIL_LIMIT, timeout_seconds=TAIL_SECONDS):
+                    _tell(record, company_id, as_json=as_json)
+        finally:
+            await reader.close()
+
+
+def _tell(record: Record, company_id: int, *, as_json: bool) -> None:
+    """Print the facts of one decision, one line each."""
+    decision = msgspec.json.decode(record.value or b"", type=Decision)
+    if decision.cause.kind == "adoption" or not _is_of(decision, company_id):
+        return
+    if as_json:
+        click.echo(record.value or b"")
+        return
+    at = to_rfc3339(decision.decided_at)
+    if decision.verdict != "done" and decision.answer is not None:
+        click.echo(f"{at}  {decision.verdict}: {decision.answer.code} {decision.answer.detail}")
+    for fact in decision.facts:
+        click.echo(f"{at}  {'' if fact.lead_id is None else f'lead {fact.lead_id}':14} {fact.type:24} {_data(fact.data)}")
+
+
+def _is_of(decision: Decision, company_id: int) -> bool:
+    """Tell whether a decision is about a company, by the contact key that every change or cause carries."""
+    keys = [decision.cause.key or "", *(change.key for change in decision.changes)]
+    heads = [key.removeprefix("head/").partition("|")[0] for key in keys if "|" in key]
+    return not heads or str(company_id) in heads
+
+
+async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:
+    pool = await open_pool(settings.postgres_dsn, size=1)
+    try:
+        reads = PostgresReads(pool)
+        row = await reads.lead(company_id, int(lead) if lead.isdigit() else lead)
+        return row, [] if row is None else list(await reads.lead_history(company_id, row["id"]))
+    finally:
+        await pool.close()
+
+
+async def _send(settings: Settings, body: bytes) -> tuple[int, int]:
+    async with open_context(settings) as context:
+        appender = await context.log.appender()
+        try:
+            return await _append(context, appender, body)
+        finally:
+            await appender.close()
+
+
+async def _append(context: Context, appender: Any, body: bytes) -> tuple[int, int]:
+    topic = context.names.of(LEADS_INBOX.name)
+    partition = partition_of(body, await context.log.partition_count(topic))
+    envelope = Envelope(id=f"cli/{context.clock.now()}/{digest(body)}", type="lead.submitted", source="/cli")
+    offsets = await appender.append(partition, [Outgoing(topic, None, body, to_headers(envelope))])
+    if not offsets:
+        raise LogError("the log did not say where the record went")
+    return partition, offsets[0]
+
+
+def _text(value: object) -> str:
+    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else "" if value is None else str(value)
+
+
+def _data(data: Mapping[str, Any]) -> str:
+    return "  ".join(f"{name}={_told(name, value)}" for name, value in data.items() if value not in (None, "", [], {}))
+
+
+def _told(name: str, value: object) -> str:
+    is_instant = name.endswith("_at") and isinstance(value, int)
+    return to_rfc3339(value) if is_instant and isinstance(value, int) else str(value)

@@ -1,0 +1,72 @@
+"""How does a command line ask for an account record? As everybody does: by a request. The rules show what came of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.partitions.feed import RulesTopic
+from adapters.partitions.routing import partition_of
+from engine.partition.ports import Appender, Clock, Log, Outgoing
+from engine.partition.runner import Names
+from schemas.envelope import Envelope, to_headers
+from schemas.requests import RecordChangeRequested
+from schemas.topics import ACCOUNTS_REQUESTS
+from schemas.wire import to_json
+
+WAIT_SECONDS = 30.0
+LOOK_SECONDS = 0.05
+
+
+class NotMadeError(Exception):
+    """A record that was asked for did not come to be: no accounts role runs, or it refused."""
+
+
+class RecordAsker:
+    """Asks for records of one company; what is there already is left as it is."""
+
+    def __init__(
+        self, log: Log, names: Names, rules: RulesTopic, appender: Appender, clock: Clock, *, company_id: int
+    ) -> None:
+        self._log = log
+        self._names = names
+        self._rules = rules
+        self._appender = appender
+        self._clock = clock
+        self._company_id = company_id
+
+    async def make(self, record_type: str, unique: str, fields: Mapping[str, Any]) -> int:
+        """Return the id of the record that has the value of the unique field; ask for it where there is none.
+
+        Raises `NotMadeError` after a bounded wait, and `LogError`.
+        """
+        found = self.find(record_type, unique, fields[unique])
+        if found is not None:
+            return found
+        await self._ask(record_type, fields, request_id=f"{record_type}/{fields[unique]}/{self._clock.now()}")
+        deadline = self._clock.monotonic() + WAIT_SECONDS
+        while self._clock.monotonic() < deadline:
+            await self._rules.refresh()
+            found = self.find(record_type, unique, fields[unique])
+            if found is not None:
+                return found
+            await self._clock.sleep(LOOK_SECONDS)
+        raise NotMadeError(
+            f"the {record_type} {fields[unique]!r} was not made within {WAIT_SECONDS:.0f} s: "
+            "no `leadclock accounts` runs, or it refused (see accounts.decisions)"
+        )
+
+    def find(self, record_type: str, unique: str, value: object) -> int | None:
+        """Return the id of the live record of a type that has a value, or None."""
+        for record in self._rules.rules.records(record_type, self._company_id):
+            if record.body.get(unique) == value:
+                return record.id
+        return None
+
+    async def _ask(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
+        key = str(self._company_id).encode()
+        topic = self._names.of(ACCOUNTS_REQUESTS.name)
+        request = RecordChangeRequested(
+            company_id=self._company_id, type=record_type, operation="create", fields=dict(fields)
+        )
+        envelope = Envelope(id=request_id, type="record.change_requested", source="/cli")
+        outgoing = Outgoing(topic, key, to_json(request), to_headers(envelope))
+        await self._appender.append(partition_of(key, await self._log.partition_count(topic)), [outgoing])
