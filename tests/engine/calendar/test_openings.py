@@ -166,6 +166,15 @@ def test_windows_run_over_the_border_of_what_is_laid_out_at_once(zone_name: str)
         assert closes_at(start, [day_long]) == closes_at(border, [day_long])
 
 
+def test_days_open_without_a_break_over_the_border_end_where_they_do() -> None:
+    border = at("2026-07-15T12:00Z") // STRETCH * STRETCH
+    shut = to_datetime(border + 4 * DAY)
+    six_days = rule("00:00", "24:00", "UTC", days=tuple(day for day in EVERY_DAY if day != EVERY_DAY[shut.weekday()]))
+
+    for start in (border - DAY, border - 1, border, border + 3 * DAY):
+        assert closes_at(start, [six_days]) == border + 4 * DAY
+
+
 @pytest.mark.parametrize("base", [-(10**14), 253_402_300_799_999, 10**15])
 def test_an_instant_outside_every_calendar_has_no_opening_and_does_no_harm(base: Instant) -> None:
     assert first_open(base, [rule("08:00", "21:00")]) is None
