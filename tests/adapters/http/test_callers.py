@@ -1,0 +1,93 @@
+"""Can a person get out by number and token, in every method that links and forms use, and only by what was meant?"""
+
+from typing import Any
+
+import pytest
+
+NUMBER = "+13055550142"
+
+ACTIONS: dict[str, tuple[tuple[str, ...], str]] = {
+    "caller_opt_out": (("PUT", "GET"), "opt_out"),
+    "caller_remove": (("POST", "DELETE", "GET"), "removed"),
+    "caller_move_to_end_of_schedule": (("PUT", "POST"), "completed"),
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_each_method_of_an_action_does_it_and_looking_does_not(town: Any, company: Any, action: str) -> None:
+    schedule = await company.schedule()
+    methods, status = ACTIONS[action]
+    for place, method in enumerate(methods):
+        number = f"+1305555012{place}"
+        fields = {"lead_token": schedule["lead_token"], "caller_id": number}
+        lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
+        query = {"lead_token": schedule["lead_token"]}
+        path = f"/api/v1/leads/{number}/{action}"
+        looks = [
+            await town.client.request("HEAD", path, params=query),
+            await town.client.request(method, path, params=query, headers={"Purpose": "prefetch"}),
+            await town.client.request(method, path, params=query, headers={"Sec-Purpose": "prefetch;prerender"}),
+        ]
+        assert {(answer.status_code, answer.content) for answer in looks} == {(204, b"")}
+        assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["is_live"] is True
+        answer = await town.client.request(method, path, params=query)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.json()["lead"]["status"] == status
+        again = await town.client.request(method, path, params=query)
+        expected = 409 if action == "caller_move_to_end_of_schedule" else 200
+        assert again.status_code == expected, again.text
+
+
+@pytest.mark.parametrize("spelling", ["+13055550142", "%2B13055550142", "13055550142", "3055550142", "%2013055550142"])
+async def test_a_number_is_understood_in_every_usual_spelling(town: Any, company: Any, spelling: str) -> None:
+    schedule = await company.schedule()
+    await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
+    found = await company.send("GET", f"/api/v1/leads/{schedule['lead_token']}/{spelling}/by_caller_number")
+    assert found.status_code == 200, found.text
+    answer = await town.client.get(f"/api/v1/leads/{spelling}/caller_opt_out?lead_token={schedule['lead_token']}")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["lead"]["id"] == found.json()["lead"]["id"]
+
+
+async def test_an_email_address_finds_a_lead_with_and_without_a_number(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    for fields in ({"email": "ann@example.com"}, {"email": "bob@example.com", "caller_id": NUMBER}):
+        made = await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], **fields})
+        path = f"/api/v1/leads/{fields['email']}/caller_opt_out"
+        answer = await town.client.put(path, params={"lead_token": schedule["lead_token"]})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["lead"]["id"] == made.json()["lead"]["id"]
+
+
+async def test_an_offer_token_finds_the_lead_on_a_schedule_of_the_offer(town: Any, company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar"})
+    schedule = await company.schedule(offer_id=offer["id"])
+    made = await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
+    found = await company.send("GET", f"/api/v1/leads/{offer['lead_token']}/{NUMBER}/by_caller_number")
+    assert found.json()["lead"]["id"] == made.json()["lead"]["id"]
+    answer = await town.client.post(f"/api/v1/leads/{NUMBER}/caller_remove", data={"lead_token": offer["lead_token"]})
+    assert answer.json()["lead"]["id"] == made.json()["lead"]["id"]
+
+
+async def test_what_cannot_be_found_is_not_found(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    token = schedule["lead_token"]
+    for path, query, status, code in [
+        (f"{NUMBER}/caller_opt_out", {"lead_token": "lt_nobody_has_this_token"}, 404, "unknown_lead_token"),
+        (f"{NUMBER}/caller_opt_out", {}, 422, "validation_failed"),
+        (f"{NUMBER}/caller_opt_out", {"lead_token": token}, 404, "not_found"),
+        ("12/caller_opt_out", {"lead_token": token}, 422, "validation_failed"),
+        ("me@/caller_opt_out", {"lead_token": token}, 422, "validation_failed"),
+    ]:
+        answer = await town.client.put(f"/api/v1/leads/{path}", params=query)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+
+
+async def test_by_caller_number_needs_a_key_of_the_company_of_the_token(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
+    path = f"/api/v1/leads/{schedule['lead_token']}/{NUMBER}/by_caller_number"
+    assert (await town.client.get(path)).status_code == 401
+    other = await town.company(2)
+    assert (await other.send("GET", path)).json()["code"] == "unknown_lead_token"

@@ -1,0 +1,184 @@
+"""Can a company manage its records, the same way for every type, and only its own?"""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tests.adapters.http.conftest import STEPS, basic
+
+# What a create needs, one field to change, and what that field is afterwards.
+COLLECTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "offers": ({"name": "Solar"}, {"time_zone": "America/New_York"}),
+    "schedules": ({"name": "Solar", "steps": STEPS}, {"hours_to_expire": 120}),
+    "buyers": ({"name": "Ann", "number": "+13055550199"}, {"tier": -2}),
+    "buyer_groups": ({"name": "East"}, {"concurrency_cap_limit": 3}),
+    "traffic_sources": ({"name": "Web"}, {"first_name": "Zoe"}),
+    "numbers": ({"number": "+13055550188"}, {"sms": False}),
+    "outgoing_webhooks": ({"name": "CRM", "url": "https://example.com/hook"}, {"method": "PUT"}),
+    "keys": ({"name": "CRM"}, {"scopes": ["lead:read"]}),
+}
+
+
+@pytest.fixture
+async def other(town: Any) -> Any:
+    return await town.company(2)
+
+
+async def test_every_type_is_created_shown_listed_changed_and_deleted_by_its_company_alone(company: Any, other: Any) -> None:
+    for collection, (fields, changed) in COLLECTIONS.items():
+        path = f"/api/v1/{collection}"
+        made = await company.record(collection, fields)
+        assert made.items() >= fields.items() if collection != "schedules" else made["name"] == "Solar"
+        for reference in (made["id"], made["uuid"]):
+            shown = await company.send("GET", f"{path}/{reference}")
+            assert shown.status_code == 200, shown.text
+            root = shown.json()["metadata"]["root"]
+            assert shown.json()[root]["id"] == made["id"]
+        listed = (await company.send("GET", path)).json()
+        assert made["id"] in [record["id"] for record in listed[collection]]
+        updated = await company.send("PUT", f"{path}/{made['id']}", json=changed)
+        assert updated.status_code == 200, updated.text
+        assert updated.json()[root].items() >= changed.items()
+        assert updated.json()[root]["version"] == 2
+        await _is_unknown_to(other, path, made)
+        deleted = await company.send("DELETE", f"{path}/{made['id']}")
+        assert deleted.status_code == 200, deleted.text
+        assert deleted.json()[root]["deleted_at"] is not None
+        assert (await company.send("GET", f"{path}/{made['id']}")).json()["code"] == "deleted"
+        again = (await company.send("GET", path)).json()
+        assert made["id"] not in [record["id"] for record in again[collection]]
+
+
+async def _is_unknown_to(other: Any, path: str, record: dict[str, Any]) -> None:
+    for method, reference in (
+        ("GET", record["id"]),
+        ("GET", record["uuid"]),
+        ("PUT", record["id"]),
+        ("DELETE", record["id"]),
+    ):
+        answer = await other.send(method, f"{path}/{reference}", json={})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_every_type_can_be_built_with_its_defaults(company: Any) -> None:
+    for collection in COLLECTIONS:
+        answer = await company.send("GET", f"/api/v1/{collection}/new")
+        assert answer.status_code == 200, answer.text
+        built = answer.json()[answer.json()["metadata"]["root"]]
+        assert built["id"] is None
+        assert built["company_id"] == 1
+
+
+async def test_a_record_that_was_read_can_be_sent_back(company: Any) -> None:
+    for collection, (fields, _) in COLLECTIONS.items():
+        made = await company.record(collection, fields)
+        made.pop("private_key", None)
+        answer = await company.send("PUT", f"/api/v1/{collection}/{made['id']}", json=made)
+        assert answer.status_code == 200, answer.text
+        back = answer.json()[answer.json()["metadata"]["root"]]
+        volatile = {"version", "updated_at", "user_updated_at"}
+        assert {key: value for key, value in back.items() if key not in volatile} == {
+            key: value for key, value in made.items() if key not in volatile
+        }
+
+
+async def test_a_private_key_is_shown_once_and_works(town: Any, company: Any) -> None:
+    made = await company.record("keys", {"name": "CRM", "scopes": ["lead:read"]})
+    private_key = made["private_key"]
+    assert "private_key_sha256" not in made
+    shown = (await company.send("GET", f"/api/v1/keys/{made['id']}")).text
+    assert private_key not in shown
+    assert sha256(private_key.encode()).hexdigest() not in shown
+    headers = basic(made["public_key"], private_key)
+    assert (await town.client.get("/api/v1/leads", headers=headers)).status_code == 200
+    refused = await town.client.get("/api/v1/offers", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    await company.send("DELETE", f"/api/v1/keys/{made['id']}")
+    await town.context.rules.refresh()
+    assert (await town.client.get("/api/v1/leads", headers=headers)).status_code == 401
+
+
+async def test_a_key_gives_no_more_than_it_has(town: Any, company: Any) -> None:
+    made = await company.record("keys", {"name": "half", "scopes": ["api_key:create", "lead:read"]})
+    headers = basic(made["public_key"], made["private_key"])
+    for scopes, status in ((["lead:read"], 201), (["lead:update"], 403), (None, 403)):
+        fields = {"name": "child"} if scopes is None else {"name": "child", "scopes": scopes}
+        answer = await town.client.post("/api/v1/keys", json=fields, headers=headers)
+        assert answer.status_code == status, answer.text
+
+
+async def test_a_webhook_secret_can_be_read_by_its_owner_and_renewed(town: Any, company: Any) -> None:
+    made = await company.record("outgoing_webhooks", {"name": "CRM", "url": "https://example.com/hook"})
+    assert made["secret"].startswith("whsec_")
+    path = f"/api/v1/outgoing_webhooks/{made['id']}"
+    assert (await company.send("GET", path)).json()["outgoing_webhook"]["secret"] == made["secret"]
+    renewed = await company.send("PUT", path, json={"rotate_secret": "yes"})
+    assert renewed.json()["outgoing_webhook"]["secret"] not in {made["secret"], ""}
+    reader = await company.record("keys", {"name": "reader", "scopes": ["outgoing_webhook:read"]})
+    shown = await town.client.get(path, headers=basic(reader["public_key"], reader["private_key"]))
+    assert "secret" not in shown.json()["outgoing_webhook"]
+
+
+async def test_a_lead_token_is_given_by_us_and_can_be_renewed(town: Any, company: Any) -> None:
+    made = await company.schedule(lead_token="chosen-by-the-sender-000")
+    assert made["lead_token"] != "chosen-by-the-sender-000"
+    renewed = await company.send("PUT", f"/api/v1/schedules/{made['id']}", json={"rotate_lead_token": True})
+    token = renewed.json()["schedule"]["lead_token"]
+    lead = {"caller_id": "+13055550142"}
+    assert (await town.client.post("/api/v1/leads", json={**lead, "lead_token": token})).status_code == 201
+    await town.context.rules.refresh()
+    old = await town.client.post("/api/v1/leads", json={**lead, "lead_token": made["lead_token"]})
+    assert (old.status_code, old.json()["code"]) == (404, "unknown_lead_token")
+
+
+async def test_buyers_of_a_group_are_added_and_removed_without_knowing_the_others(company: Any) -> None:
+    buyers = [
+        await company.record("buyers", {"name": name, "number": "(305) 555-0199", "user_buyer_id": name}) for name in "abc"
+    ]
+    assert buyers[0]["number"] == "+13055550199"
+    ids = [buyer["id"] for buyer in buyers]
+    group = await company.record("buyer_groups", {"name": "East", "buyer_ids": ids[:1], "attempt_daily_limit": 5})
+    assert (group["buyer_ids"], group["buyers_count"], group["attempt_daily_limit"]) == (ids[:1], 1, 5.0)
+    path = f"/api/v1/buyer_groups/{group['id']}"
+    answer = await company.send("PUT", path, data={"add_buyer_ids": f"{ids[1]},{ids[2]}", "remove_user_buyer_ids[]": "a"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["buyer_group"]["buyer_ids"] == ids[1:]
+    paused = await company.send("PUT", path, json={"paused": "on", "attempt_daily_limit": None})
+    assert paused.json()["buyer_group"]["paused"] is True
+    assert paused.json()["buyer_group"]["attempt_daily_limit"] is None
+    listed = await company.send("GET", "/api/v1/buyer_groups", params={"paused": "true", "columns": "name,tier"})
+    assert listed.json()["buyer_groups"] == [{"name": "East", "tier": 1}]
+
+
+BAD = [
+    ("buyers", {"name": ""}, {"name", "number"}),
+    ("buyers", {"name": "Ann", "number": "12"}, {"number"}),
+    ("buyer_groups", {"name": "East", "weight": "much", "color": "red"}, {"weight", "color"}),
+    ("numbers", {"number": "+1305"}, {"number"}),
+    ("outgoing_webhooks", {"name": "CRM", "url": "ftp://example.com"}, {"url"}),
+    ("offers", {"name": "x", "time_zone": "Mars/Olympus", "paused": "maybe"}, {"time_zone", "paused"}),
+    ("schedules", {"name": "x", "offer_id": 999}, {"offer_id"}),
+    ("keys", {"name": "x", "scopes": "LEAD READ", "ip_allow_list": ["here"]}, {"scopes", "ip_allow_list"}),
+]
+
+
+async def test_every_bad_field_is_named_and_nothing_is_made(company: Any) -> None:
+    for collection, fields, bad in BAD:
+        answer = await company.send("POST", f"/api/v1/{collection}", json=fields)
+        assert answer.status_code == 422, answer.text
+        assert set(answer.json()["errors"]) == bad, answer.text
+    steps = [{"id": "a", "kind": "dance"}]
+    answer = await company.send("POST", "/api/v1/schedules", json={"name": "x", "steps": steps})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_schedule")
+    for collection in COLLECTIONS:
+        listed = (await company.send("GET", f"/api/v1/{collection}")).json()[collection]
+        assert len(listed) == (1 if collection == "keys" else 0)
+
+
+async def test_a_list_is_csv_where_csv_is_asked_for(company: Any) -> None:
+    await company.record("buyers", {"name": "=cmd()", "number": "+13055550199"})
+    answer = await company.send("GET", "/api/v1/buyers.csv", params={"columns": "name,number,paused,tier"})
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.text == "name,number,paused,tier\r\n'=cmd(),+13055550199,false,1\r\n"
+    assert (await company.send("GET", "/api/v1/buyers.json")).json()["buyers"][0]["name"] == "=cmd()"

@@ -1,0 +1,55 @@
+"""Does the server answer on a socket, in the loop that started it, and let go of the port at the end?"""
+
+import asyncio
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from adapters.http.server import ServerError, serving
+
+NUMBER = "+13055550142"
+
+
+async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    async with (
+        serving(town.app, host="127.0.0.1", port=0) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client,
+    ):
+        fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1305555{place:04d}"} for place in range(100, 120)]
+        answers = await asyncio.gather(*(client.post("/api/v1/leads", json=body) for body in fields))
+        assert {answer.status_code for answer in answers} == {201}, answers[0].text
+        listed = await client.get("/api/v1/leads", params={"per_page": "5"})
+        assert listed.json()["metadata"]["total_count"] == 20
+        head = await client.head("/api/v1/leads")
+        assert (head.status_code, head.content) == (200, b"")
+        large = await client.post("/api/v1/leads", content=b"x" * 300_000)
+        assert (large.status_code, large.json()["code"]) == (413, "too_large")
+        plus = await client.get(f"/api/v1/leads/{schedule['lead_token']}/+13055550100/by_caller_number")
+        escaped = await client.get(f"/api/v1/leads/{schedule['lead_token']}/%2B13055550100/by_caller_number")
+        assert plus.json()["lead"]["id"] == escaped.json()["lead"]["id"]
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company: Any) -> None:
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"POST /api/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        )
+        await writer.drain()
+        writer.close()
+        await asyncio.sleep(0.1)
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client:
+            assert (await client.get("/livez")).status_code == 200
+
+
+async def test_a_taken_port_is_an_error_that_names_it(town: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ServerError, match=str(port)):
+            async with serving(town.app, host="127.0.0.1", port=port):
+                pass

@@ -1,0 +1,69 @@
+"""Does the process say how it is, which zones it knows, and what its interface looks like?"""
+
+from typing import Any
+
+import structlog
+
+from adapters.http.app import OPERATIONS
+from adapters.http.watch import masked
+from schemas.problems import PROBLEMS
+
+
+async def test_probes_answer_without_a_key(town: Any) -> None:
+    for path in ("/livez", "/readyz", "/startupz"):
+        assert (await town.client.get(path)).status_code == 200
+    metrics = await town.client.get("/metrics")
+    assert metrics.headers["content-type"].startswith("text/plain")
+    assert 'leadclock_http_requests_total{method="GET",operation="livez",status="200"} 1.0' in metrics.text
+
+
+async def test_zones_are_listed_under_both_kinds_of_names(town: Any) -> None:
+    zones = (await town.client.get("/api/v1/collections/time_zone")).json()["time_zones"]
+    by_name = {zone["name"]: zone["iana"] for zone in zones}
+    assert by_name["America/New_York"] == "America/New_York"
+    assert by_name["Eastern Time (US & Canada)"] == "America/New_York"
+
+
+async def test_the_document_names_every_operation_once(town: Any) -> None:
+    document = (await town.client.get("/api/docs/1.0")).json()
+    assert document == (await town.client.get("/api/docs/1.0/openapi.json")).json()
+    assert document["openapi"] == "3.1.0"
+    named = {(path, method) for path, entry in document["paths"].items() for method in entry}
+    for operation in OPERATIONS:
+        if operation.path.startswith("/api/v1"):
+            assert {(operation.path, method.lower()) for method in operation.methods} <= named
+    ids = [entry["operationId"] for path in document["paths"].values() for entry in path.values()]
+    assert len(ids) == len(set(ids))
+
+
+async def test_the_page_explains_every_problem_that_an_answer_may_point_at(town: Any) -> None:
+    page = await town.client.get("/api/docs/1.0", headers={"Accept": "text/html"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert all(f"id='{code}'" in page.text for code in PROBLEMS)
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+
+
+async def test_the_log_line_holds_neither_numbers_nor_tokens_nor_keys(company: Any) -> None:
+    schedule = await company.schedule()
+    token = schedule["lead_token"]
+    with structlog.testing.capture_logs() as lines:
+        await company.send("GET", f"/api/v1/leads/{token}/+13055550142/by_caller_number", params={"auth_token": "x.secret"})
+        await company.send("PUT", "/api/v1/leads/ann@example.com/caller_opt_out", params={"lead_token": token})
+    text = str(lines)
+    assert [line["status"] for line in lines if line["event"] == "http.answered"] == [404, 404]
+    assert [line["company_id"] for line in lines if line["event"] == "http.answered"] == [1, 1]
+    for secret in (token, "3055550142", "ann@", "secret", company.private_key):
+        assert secret not in text
+
+
+def test_paths_are_masked() -> None:
+    for path, shown in [
+        ("/api/v1/leads/+13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
+        ("/api/v1/leads/%2B13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
+        ("/api/v1/leads/lt_x/3055550142/by_caller_number", "/api/v1/leads/***/***42/by_caller_number"),
+        ("/api/v1/leads/ann@example.com/caller_opt_out", "/api/v1/leads/***@example.com/caller_opt_out"),
+        ("/api/v1/leads/1024", "/api/v1/leads/1024"),
+        ("/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd", "/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd"),
+    ]:
+        assert masked(path) == shown

@@ -1,0 +1,66 @@
+"""What does a person read about a lead, and is every column there?"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.views.lead import CSS_STATUSES, LEAD_COLUMNS, expires_in, human_status, lead_view
+from schemas.contact import LeadStatus
+from schemas.instant import from_datetime
+
+NOW = datetime(2026, 3, 12, 16, 30, tzinfo=UTC)
+NOW_INSTANT = from_datetime(NOW)
+STATUSES: tuple[str, ...] = LeadStatus.__args__  # type: ignore[attr-defined]
+
+
+class Row(dict[str, Any]):
+    """A row in which every column that is not given is empty."""
+
+    def __missing__(self, key: str) -> Any:
+        return [] if key == "zones" else None
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"status": "scheduled", "next_action_at": NOW + timedelta(hours=20)}, "Scheduled, next action Fri 13 Mar 08:30"),
+        (
+            {"status": "scheduled", "next_action_at": NOW + timedelta(hours=20), "time_zone": "America/Los_Angeles"},
+            "Scheduled, next action Fri 13 Mar 05:30",
+        ),
+        ({"status": "scheduled", "next_action_at": NOW}, "Scheduled, due now"),
+        (
+            {"status": "waiting", "status_wait": "quiet_hours_state", "next_action_at": NOW + timedelta(hours=20)},
+            "Waiting: the law of the state allows no contact at this hour, next try Fri 13 Mar 08:30",
+        ),
+        (
+            {"status": "waiting", "status_wait": "holiday", "next_action_at": NOW + timedelta(2), "expires_at": NOW},
+            "Waiting: a holiday, and will expire before the next allowed time",
+        ),
+        ({"status": "waiting", "status_wait": "a_new_code"}, "Waiting: a_new_code"),
+        ({"status": "waiting"}, "Waiting: held"),
+        ({"status": "running", "flight": {"kind": "sms"}}, "Running: a text is on its way"),
+        ({"status": "running"}, "Running: an action is on its way"),
+        ({"status": "exceeded_max_calls"}, "Attempt limit reached"),
+    ],
+)
+def test_a_sentence_says_where_a_lead_stands(row: dict[str, Any], sentence: str) -> None:
+    told = human_status(Row({"zone_deciding": None, "zones": ["Etc/GMT+4"], **row}), NOW_INSTANT)
+    assert told.removesuffix(" (lead's time)") == sentence
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_has_its_words_and_every_column_its_value(status: str) -> None:
+    lead = lead_view(Row(status=status, id=1), NOW_INSTANT)
+    assert tuple(lead) == LEAD_COLUMNS
+    assert lead["css_status"] == CSS_STATUSES[status]
+    assert lead["human_status"]
+
+
+def test_expiry_is_told_in_seconds() -> None:
+    later = NOW + timedelta(seconds=90, milliseconds=500)
+    assert expires_in(Row(status="scheduled", expires_at=later), NOW_INSTANT) == 90
+    assert expires_in(Row(status="scheduled", expires_at=NOW - timedelta(1)), NOW_INSTANT) == 0
+    assert expires_in(Row(status="scheduled"), NOW_INSTANT) is None
+    assert expires_in(Row(status="expired", expires_at=later), NOW_INSTANT) == 0

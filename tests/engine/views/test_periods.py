@@ -1,0 +1,47 @@
+"""Which instants does a label of time mean, in a zone, at its edges?"""
+
+from datetime import datetime
+
+import pytest
+
+from engine.views.periods import LABELS, span_of
+from schemas.instant import from_datetime, to_rfc3339
+
+
+def at(text: str) -> int:
+    return from_datetime(datetime.fromisoformat(text))
+
+
+NOW = at("2026-03-08T16:30:00+00:00")
+"""A Sunday at 12:30 in New York, on the day whose third hour its clocks skip."""
+
+
+@pytest.mark.parametrize(
+    ("label", "first", "behind"),
+    [
+        ("Last 5 Min", "2026-03-08T16:25:00Z", None),
+        ("Last 2 Days", "2026-03-06T16:30:00Z", None),
+        ("Today", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"),
+        ("Yesterday", "2026-03-07T05:00:00Z", "2026-03-08T05:00:00Z"),
+        ("This Week", "2026-03-02T05:00:00Z", "2026-03-09T04:00:00Z"),
+        ("Last Week", "2026-02-23T05:00:00Z", "2026-03-02T05:00:00Z"),
+        ("This Month", "2026-03-01T05:00:00Z", "2026-04-01T04:00:00Z"),
+        ("Last Month", "2026-02-01T05:00:00Z", "2026-03-01T05:00:00Z"),
+        ("This Quarter", "2026-01-01T05:00:00Z", "2026-04-01T04:00:00Z"),
+        ("Last Quarter", "2025-10-01T04:00:00Z", "2026-01-01T05:00:00Z"),
+        ("Last 6 Months", "2025-10-01T04:00:00Z", "2026-04-01T04:00:00Z"),
+        ("This Year", "2026-01-01T05:00:00Z", "2027-01-01T05:00:00Z"),
+        ("Last Year", "2025-01-01T05:00:00Z", "2026-01-01T05:00:00Z"),
+        ("Lifetime", None, None),
+        ("Custom Range", None, None),
+    ],
+)
+def test_a_label_means_a_span(label: str, first: str | None, behind: str | None) -> None:
+    span = span_of(label, NOW, "America/New_York")
+    assert tuple(None if edge is None else to_rfc3339(edge) for edge in span) == (first, behind)
+
+
+def test_every_label_of_the_interface_is_known() -> None:
+    assert len(LABELS) == 22
+    for label in LABELS:
+        span_of(label, NOW, "Pacific/Apia")
