@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from schemas.wire import digest
 
 TAIL_LIMIT = 500
 TAIL_SECONDS = 0.5
+
+_APPENDED_AT = attrgetter("appended_at")
 
 
 @click.group()
@@ -94,7 +97,8 @@ async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: 
         ends = {partition: await reader.end(partition) for partition in partitions}
         try:
             while not once or any(reader.position(partition) < end for partition, end in ends.items()):
-                for record in await reader.poll(limit=TAIL_LIMIT, timeout_seconds=TAIL_SECONDS):
+                found = await reader.poll(limit=TAIL_LIMIT, timeout_seconds=TAIL_SECONDS)
+                for record in sorted(found, key=_APPENDED_AT):
                     _tell(record, company_id, as_json=as_json)
         finally:
             await reader.close()
@@ -160,5 +164,5 @@ def _data(data: Mapping[str, Any]) -> str:
 
 
 def _told(name: str, value: object) -> str:
-    is_instant = name.endswith("_at") and isinstance(value, int)
+    is_instant = (name == "at" or name.endswith("_at")) and isinstance(value, int)
     return to_rfc3339(value) if is_instant and isinstance(value, int) else str(value)
