@@ -72,7 +72,7 @@ class Change(Part, frozen=True, kw_only=True):
     """The value of one key of state after the decision, as JSON; `null` where it was removed."""
 
     key: str
-    value: msgspec.Raw = REMOVED
+    value: msgspec.Raw
 
 
 class Emitted(Part, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from schemas.instant import Instant, to_rfc3339
 Headers = tuple[tuple[str, bytes], ...]
 
 ID_LENGTH_MAX = 200
-"""A `ce_id` longer than this is refused: it is remembered per contact for a day."""
+"""An id, type, source or stream longer than this is refused: ids are remembered per contact for a day, streams for ever."""
 
 
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
@@ -69,8 +69,8 @@ def from_headers(headers: Headers) -> Envelope:
     missing = [name for name in ("ce_id", "ce_type", "ce_source") if not found.get(name)]
     if missing:
         raise EnvelopeError(f"the record has no {' and no '.join(missing)} header")
-    if len(found["ce_id"]) > ID_LENGTH_MAX:
-        raise EnvelopeError(f"ce_id is longer than {ID_LENGTH_MAX} characters")
+    for name in ("ce_id", "ce_type", "ce_source", "ce_stream"):
+        _check(name, found.get(name, ""))
     rules_partition, rules_sequence = _rules(found.get("ce_rules"))
     stream = found.get("ce_stream")
     return Envelope(
@@ -84,6 +84,14 @@ def from_headers(headers: Headers) -> Envelope:
         rules_sequence=rules_sequence,
         traceparent=found.get("traceparent"),
     )
+
+
+def _check(name: str, text: str) -> None:
+    if len(text) > ID_LENGTH_MAX:
+        raise EnvelopeError(f"{name} is longer than {ID_LENGTH_MAX} characters")
+    # CloudEvents 1.0 allows no control characters, and no database stores a NUL.
+    if not text.isprintable():
+        raise EnvelopeError(f"{name} has characters that cannot be printed")
 
 
 def _rules(text: str | None) -> tuple[int | None, int]:

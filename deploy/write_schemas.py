@@ -1,0 +1,40 @@
+"""What is written anew when a message gains a field? Every document under `deploy/schemas`: run this and commit them."""
+
+# ruff: noqa: INP001 - a command, not a package
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+FOLDER = Path(__file__).parent / "schemas"
+sys.path.insert(0, str(Path(__file__).parent.parent))  # a checkout that is not installed has them too
+
+from schemas.documents import asyncapi, json_schemas  # noqa: E402 - the path is set above
+
+
+def documents() -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every file."""
+    yield "asyncapi.json", _text(asyncapi())
+    for name, schema in json_schemas().items():
+        yield f"{name}.schema.json", _text(schema)
+
+
+def _text(document: dict[str, object]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def write() -> None:
+    """Write every file and remove those of messages that are gone."""
+    FOLDER.mkdir(exist_ok=True)
+    written = dict(documents())
+    for path in FOLDER.glob("*.json"):
+        if path.name not in written:
+            path.unlink()
+    for name, data in written.items():
+        (FOLDER / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,225 @@
+"""What do the messages look like to somebody without our code? JSON Schema of each, and an AsyncAPI document of all topics.
+
+Generated from the structs and the table of topics, and committed under `deploy/schemas` (a test keeps them in step).
+"""
+
+from collections.abc import Iterable, Mapping
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+
+from schemas.commands import COMMAND_KINDS, Fence
+from schemas.decisions import Decision, OutboxEntry, Position
+from schemas.inbox import Submission
+from schemas.records import RECORD_BODIES
+from schemas.requests import ACCOUNT_REQUESTS, CONTACT_REQUESTS
+from schemas.state import ENTITIES
+from schemas.topics import (
+    ACCOUNTS_DECISIONS,
+    ACCOUNTS_REQUESTS,
+    ACCOUNTS_RULES,
+    ACCOUNTS_STATE,
+    COMMAND_TOPICS,
+    CONTACTS_DECISIONS,
+    CONTACTS_REQUESTS,
+    CONTACTS_STATE,
+    DEADLETTER,
+    LEADS_INBOX,
+    TOPICS,
+    Topic,
+)
+from schemas.wire import Message
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+MESSAGES_VERSION = "1.0.0"
+"""Rises with the messages: fields are added within a major version, nothing is taken away."""
+
+_ORDERS: tuple[type[Message], ...] = (*COMMAND_KINDS, Fence)
+_ACCOUNT_ENTITIES = frozenset({"record", "slots", "claim", "taken", "referrers", "seen"})
+_SHARED_ENTITIES = frozenset({"stream"})
+
+Schema = dict[str, Any]
+
+
+def families() -> dict[str, dict[str, type]]:
+    """Return every struct that is written anywhere: family -> name -> struct."""
+    return {
+        "inbox": {"lead.submitted": Submission},
+        "request": {**CONTACT_REQUESTS, **ACCOUNT_REQUESTS},
+        "command": {_tag(kind): kind for kind in _ORDERS},
+        "decision": {"decision": Decision},
+        "state": {**ENTITIES, "outbox": OutboxEntry, "position": Position},
+        "record": dict(RECORD_BODIES),
+    }
+
+
+def json_schemas() -> dict[str, Schema]:
+    """Return a self-contained JSON Schema for each struct, by `family.name`."""
+    return {f"{family}.{name}": _document(f"{family}.{name}", kind) for family, name, kind in _all()}
+
+
+def asyncapi() -> Schema:
+    """Return the AsyncAPI 3.0 document: every topic as a channel, every struct on it as a message."""
+    references, components = msgspec.json.schema_components(
+        [kind for _, _, kind in _all()], ref_template="#/components/schemas/{name}"
+    )
+    payloads = {f"{family}.{name}": reference for (family, name, _), reference in zip(_all(), references, strict=True)}
+    document: Schema = {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "leadclock",
+            "version": MESSAGES_VERSION,
+            "description": "Lead submissions and caller actions in; scheduled calls, texts, e-mails and webhooks out.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {topic.name: _channel(topic) for topic in TOPICS},
+        "operations": {
+            f"{action}.{topic.name}": _operation(action, topic) for topic in TOPICS for action in _actions(topic)
+        },
+        "components": {
+            "messages": {name: _message(name, payload) for name, payload in payloads.items()} | {"dead": _DEAD},
+            "schemas": {**components, "CloudEvent": _ATTRIBUTES},
+        },
+    }
+    tidy: Schema = _tidy(document)
+    return tidy
+
+
+def _all() -> list[tuple[str, str, type]]:
+    return [(family, name, kind) for family, kinds in families().items() for name, kind in kinds.items()]
+
+
+def _tag(kind: type) -> str:
+    return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]  # every command has one
+
+
+def _document(name: str, kind: type) -> Schema:
+    (reference,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    document = {"$schema": DIALECT, "$id": f"urn:leadclock:{name}:{MESSAGES_VERSION}", **reference, "$defs": components}
+    tidy: Schema = _tidy(document)
+    return tidy
+
+
+def _tidy(value: Any) -> Any:
+    """Take out what differs between versions of Python (the indentation of docstrings) and dialects (`discriminator`)."""
+    if isinstance(value, list):
+        return [_tidy(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _tidied(name, part) for name, part in value.items()}
+
+
+def _tidied(name: str, part: Any) -> Any:
+    if name == "description" and isinstance(part, str):
+        return cleandoc(part)
+    # OpenAPI has an object here, AsyncAPI the name of the property, JSON Schema passes over both.
+    if name == "discriminator" and isinstance(part, dict) and "propertyName" in part:
+        return part["propertyName"]
+    return _tidy(part)
+
+
+def messages_of(topic: Topic) -> list[str]:
+    """Return the `family.name` of what is written to a topic; nothing for the raw bytes of the dead letters."""
+    kinds = families()
+    own = _ACCOUNT_ENTITIES if topic is ACCOUNTS_STATE else kinds["state"].keys() - _ACCOUNT_ENTITIES
+    tables: Mapping[str, Iterable[str]] = {
+        LEADS_INBOX.name: ["inbox.lead.submitted"],
+        CONTACTS_REQUESTS.name: [f"request.{name}" for name in CONTACT_REQUESTS],
+        ACCOUNTS_REQUESTS.name: [f"request.{name}" for name in ACCOUNT_REQUESTS],
+        CONTACTS_DECISIONS.name: ["decision.decision"],
+        ACCOUNTS_DECISIONS.name: ["decision.decision"],
+        ACCOUNTS_RULES.name: ["state.record"],
+        CONTACTS_STATE.name: _states(kinds["state"], own),
+        ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
+        DEADLETTER.name: [],
+        **{
+            COMMAND_TOPICS[name].name: [f"command.{_tag(kind)}", f"command.{_tag(Fence)}"]
+            for kind, name in COMMAND_KINDS.items()
+        },
+    }
+    return list(tables[topic.name])
+
+
+def _states(kinds: Iterable[str], own: Iterable[str]) -> list[str]:
+    chosen = set(own)
+    return [f"state.{name}" for name in kinds if name in chosen]
+
+
+def _channel(topic: Topic) -> Schema:
+    settings: Schema = {"cleanup.policy": [topic.cleanup]}
+    if topic.retention_ms is not None:
+        settings["retention.ms"] = topic.retention_ms
+    names = messages_of(topic) or ["dead"]
+    return {
+        "address": topic.name,
+        "description": f"{topic.content} (key: {topic.key})",
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+        "bindings": {"kafka": {"topicConfiguration": settings, "bindingVersion": "0.5.0"}},
+    }
+
+
+def _actions(topic: Topic) -> tuple[str, ...]:
+    """Say what this application does with a topic; what it both writes and reads has two operations."""
+    if topic is LEADS_INBOX:
+        return ("receive",)
+    return ("send",) if topic is DEADLETTER else ("send", "receive")
+
+
+def _operation(action: str, topic: Topic) -> Schema:
+    channel = f"#/channels/{topic.name}"
+    names = messages_of(topic) or ["dead"]
+    messages = [{"$ref": f"{channel}/messages/{name}"} for name in names]
+    return {"action": action, "channel": {"$ref": channel}, "messages": messages}
+
+
+def _message(name: str, payload: Schema) -> Schema:
+    family, _, kind = name.partition(".")
+    message: Schema = {"name": kind, "title": name, "payload": payload}
+    if family == "state":
+        # The changelogs are packed, the rules are not: both hold the same struct.
+        message["contentType"] = "application/json" if kind == "record" else "application/msgpack"
+    elif family in {"inbox", "request", "command"}:
+        message["headers"] = {"$ref": "#/components/schemas/CloudEvent"}
+    return message
+
+
+_ATTRIBUTES: Schema = {
+    "title": "CloudEvent",
+    "description": "CloudEvents 1.0 in binary mode: attributes as headers, the body alone in the value.",
+    "type": "object",
+    "properties": {
+        "ce_specversion": {"type": "string", "const": "1.0"},
+        "ce_id": {"type": "string", "minLength": 1, "maxLength": 200},
+        "ce_type": {"type": "string", "minLength": 1},
+        "ce_source": {"type": "string", "minLength": 1},
+        "ce_time": {"type": "string", "format": "date-time"},
+        "ce_subject": {"type": "string"},
+        "ce_stream": {"type": "string", "description": "the numbered stream that this record is part of"},
+        "ce_number": {"type": "string", "pattern": "^[0-9]{1,18}$", "description": "its number there"},
+        "ce_rules": {"type": "string", "pattern": "^[0-9]+:[0-9]+$", "description": "account decisions that were seen"},
+        "content-type": {"type": "string", "const": "application/json"},
+        "traceparent": {"type": "string"},
+    },
+    "required": ["ce_id", "ce_type", "ce_source"],
+}
+
+_DEAD: Schema = {
+    "name": "dead",
+    "title": "dead letter",
+    "contentType": "application/octet-stream",
+    "summary": "The bytes as they were; the headers say where they came from and why they are here.",
+    "payload": {},
+    "headers": {
+        "type": "object",
+        "properties": {
+            "dl_code": {"type": "string", "description": "a code of the problem catalogue"},
+            "dl_detail": {"type": "string"},
+            "dl_topic": {"type": "string"},
+            "dl_partition": {"type": "string", "pattern": "^[0-9]+$"},
+            "dl_offset": {"type": "string", "pattern": "^[0-9]+$"},
+        },
+        "required": ["dl_code", "dl_topic", "dl_partition", "dl_offset"],
+    },
+}

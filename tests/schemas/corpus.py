@@ -1,0 +1,128 @@
+"""Which bytes of the past must be read for ever? One file per struct and version of its fields, under `golden/`.
+
+Files are only ever added. `python -m tests.schemas.corpus` writes one for each struct that has fields which no file shows
+yet: run it after adding a field, and commit what it wrote.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+from zlib import crc32
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Struct, UnsetType
+from msgspec.structs import FieldInfo
+from msgspec.structs import fields as fields_of
+
+from schemas.documents import families
+from schemas.wire import to_json
+
+GOLDEN = Path(__file__).parent / "golden"
+
+DESCRIBED_ONLY = "inbox"
+"""The family whose struct only describes what others write."""
+
+
+def kinds() -> dict[str, type[Struct]]:
+    """Return every struct that is written, by `family.name`."""
+    return {
+        f"{family}.{name}": kind
+        for family, kinds_of in families().items()
+        if family != DESCRIBED_ONLY
+        for name, kind in kinds_of.items()
+    }
+
+
+def files_of(name: str) -> list[Path]:
+    """Return the files of a struct, oldest first."""
+    return sorted(GOLDEN.glob(f"{name}.[0-9]*.json"), key=lambda path: int(path.suffixes[-2][1:]))
+
+
+def sample(kind: type[Struct]) -> Struct:
+    """Return an instance in which every field, however deep, differs from its default."""
+    return kind(**{field.name: _value(field) for field in fields_of(kind)})
+
+
+def missing(name: str, kind: type[Struct]) -> set[str]:
+    """Return the places of fields that a sample has and no file shows."""
+    shown: set[str] = set()
+    for path in files_of(name):
+        shown |= set(_places(msgspec.json.decode(path.read_bytes())))
+    return set(_places(msgspec.json.decode(to_json(sample(kind))))) - shown
+
+
+def _value(field: FieldInfo) -> Any:
+    default = NODEFAULT if field.default is UNSET else field.default
+    for salt in range(5):
+        value = _of_type(field.type, f"{field.name}{salt or ''}")
+        if value != default:
+            return value
+    raise AssertionError(f"{field.name} has no value but its default")
+
+
+def _of_type(kind: Any, name: str) -> Any:  # noqa: PLR0911 - one line per shape of a type
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        return _of_type(next(part for part in arguments if part not in {NoneType, UnsetType}), name)
+    if origin is Literal:
+        return arguments[crc32(name.encode()) % len(arguments)]
+    if origin is tuple:
+        return tuple(_of_type(part, name) for part in _members(arguments[0]))
+    if origin is list:
+        return [_of_type(arguments[0], name)]
+    if origin is dict:
+        key = _of_type(arguments[0], f"{name}_key")
+        return {key: _of_type(arguments[1], name)}
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return sample(kind)
+    return _plain(kind, name)
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    """Return what a list must hold to show every struct that may stand in it."""
+    return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+
+
+def _plain(kind: Any, name: str) -> Any:
+    number = crc32(name.encode()) % 1000 + 2
+    plain: dict[Any, Any] = {
+        int: number,
+        float: number + 0.5,
+        bool: not name[-1].isdigit(),
+        str: name,
+        bytes: name.encode(),
+        msgspec.Raw: msgspec.Raw(b'{"%s":1}' % name.encode()),
+        Any: {name: [1, 2.5, "x", True, None]},
+    }
+    return plain[kind]
+
+
+def _places(value: Any, place: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield f"{place}.{name}"
+            yield from _places(part, f"{place}.{name}")
+    elif isinstance(value, list):
+        kind = ""
+        for number, part in enumerate(value):
+            # Structs of one union differ by their kind, those of an array-like struct by their position.
+            kind = f"[{part['kind']}]" if isinstance(part, dict) and "kind" in part else f"[{number}]"
+            yield place + kind
+            yield from _places(part, place + kind)
+
+
+def add() -> list[Path]:
+    """Write a file for each struct with fields that no file shows, and return the files."""
+    written = []
+    for name, kind in kinds().items():
+        if missing(name, kind):
+            path = GOLDEN / f"{name}.{len(files_of(name)) + 1}.json"
+            path.write_bytes(to_json(sample(kind)))
+            written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    for added in add():
+        print(f"added {added.relative_to(Path.cwd())}")  # noqa: T201 - a command says what it did

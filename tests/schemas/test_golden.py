@@ -1,0 +1,57 @@
+"""Can the bytes of every past version still be read, and are they written the same today?"""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from engine.partition.state import unpack_any
+from schemas.state import ENTITIES
+from schemas.wire import Entity, from_json, to_json, to_pack
+from tests.schemas.corpus import GOLDEN, files_of, kinds, missing, sample
+
+KINDS = kinds()
+FILES = sorted(GOLDEN.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_bytes_of_every_version_are_read_and_written_the_same(path: Path) -> None:
+    name = path.name.rsplit(".", 2)[0]
+    value = from_json(path.read_bytes(), KINDS[name])
+    assert to_json(value) == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_field_is_shown_by_some_file(name: str) -> None:
+    assert files_of(name), f"no bytes of {name} are kept: run python -m tests.schemas.corpus and commit what it adds"
+    assert not missing(name, KINDS[name]), "run python -m tests.schemas.corpus and commit the file that it adds"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_sample_has_every_field(name: str) -> None:
+    whole = msgspec.structs.asdict(sample(KINDS[name]))
+    written = msgspec.json.decode(to_json(sample(KINDS[name])))
+    assert len(written) - ("type" in written and "type" not in whole) - ("kind" in written and "kind" not in whole) == len(
+        whole
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_field_that_is_not_known_is_passed_over(kind: type[Struct]) -> None:
+    told = msgspec.json.decode(to_json(sample(kind))) | {"of_a_later_version": {"a": 1}}
+    assert from_json(msgspec.json.encode(told), kind) == sample(kind)
+
+
+@pytest.mark.parametrize("name", ENTITIES)
+def test_the_changelog_gives_back_what_was_packed(name: str) -> None:
+    entity = sample(ENTITIES[name])
+    assert isinstance(entity, Entity)
+    packed = to_pack(entity)
+    assert unpack_any(f"{name}/1", packed) == entity
+    assert to_pack(unpack_any(f"{name}/1", packed)) == packed
+    assert to_json(unpack_any(f"{name}/1", packed)) == to_json(entity)
+
+
+def test_no_file_is_of_a_struct_that_is_gone() -> None:
+    assert {path.name.rsplit(".", 2)[0] for path in FILES} <= KINDS.keys()
