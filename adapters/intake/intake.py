@@ -10,15 +10,16 @@ from typing import Any
 
 import msgspec
 import structlog
-from engine.submission.normalise import normalise
 
 from adapters.clock import SystemClock
+from adapters.intake.room import Room
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.decider import dead_letter
 from engine.partition.draft import RefusedError
 from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record
 from engine.partition.runner import Names
+from engine.submission.normalise import normalise
 from schemas.envelope import ID_LENGTH_MAX, Envelope, to_headers
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
@@ -50,6 +51,7 @@ class IntakePartition:
         appender: Appender,
         clock: SystemClock,
         committed: Callable[[int], Awaitable[int | None]],
+        room: Room,
         observe: Callable[[int, int], None],
     ) -> None:
         self._partition = partition
@@ -59,6 +61,7 @@ class IntakePartition:
         self._appender = appender
         self._clock = clock
         self._committed = committed
+        self._room = room
         self._observe = observe
         self._reader: Reader | None = None
         self._stream = ""
@@ -79,6 +82,8 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
+        if not await self._room.is_there():
+            return self._reader.position(self._partition)
         records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
         requests: dict[int, list[Outgoing]] = {}
         dead: list[Outgoing] = []
@@ -109,9 +114,10 @@ class IntakePartition:
         answers = await asyncio.gather(
             *(self._appender.append(partition, batch) for partition, batch in requests.items()), return_exceptions=True
         )
-        for answer in answers:
+        for partition, answer in zip(requests, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
+            self._room.appended(partition, answer[-1])
 
     async def _normalised(self, record: Record) -> LeadSubmitted:
         raw = submission_of(record)

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
+from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
 from adapters.partitions.feed import RulesTopic
 from adapters.settings import Settings, SettingsError
@@ -24,6 +25,9 @@ from engine.partition.ports import Log
 from engine.partition.runner import Names
 from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
+
+REPORT_SECONDS = 1.0
+"""How often positions are told to the group: intake paces itself by those of the scheduler."""
 
 DEADLETTER_BYTES_MAX = 2_097_152
 """A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
@@ -76,8 +80,22 @@ class Context:
             folder = self.snapshot_folder
             file = None if folder is None else folder / f"{role}.offsets.json"
             return StaticAssignment(await self.log.partition_count(name), file)
-        group = f"{self.settings.app}.{self.settings.topic_prefix}{role}"
-        return GroupAssignment(self._connection, group, name, session_seconds=self.settings.kafka_session_seconds)
+        return GroupAssignment(
+            self._connection,
+            self._group(role),
+            name,
+            session_seconds=self.settings.kafka_session_seconds,
+            report_seconds=REPORT_SECONDS,
+        )
+
+    def progress(self, role: str, topic: Topic) -> Callable[[], Awaitable[dict[int, int]]] | None:
+        """Return what asks how far the group of a role has come on a topic; None where there is no group."""
+        if self._connection is None:
+            return None
+        return GroupProgress(self._connection, self._group(role), self.names.of(topic.name)).offsets
+
+    def _group(self, role: str) -> str:
+        return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
 
     @property
     def snapshot_folder(self) -> Path | None:

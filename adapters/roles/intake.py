@@ -1,15 +1,17 @@
 """The `intake` role: pass on what producers put into `leads.inbox`."""
 
 from adapters.intake.intake import IntakePartition
+from adapters.intake.room import Room
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
 from engine.partition.ports import Appender
-from schemas.topics import LEADS_INBOX
+from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 
 
 def intake(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that works through the inbox."""
+    room = Room(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
 
     def observe(_passed_on: int, dead: int) -> None:
         if dead:
@@ -24,6 +26,7 @@ def intake(context: Context, metrics: Metrics) -> GroupRole:
             appender=appender,
             clock=context.clock,
             committed=assignment.committed,
+            room=room,
             observe=observe,
         )
 

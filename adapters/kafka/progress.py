@@ -1,0 +1,38 @@
+"""How far has a consumer group come? Its committed offsets: a second old, good for pacing, never for truth."""
+
+import asyncio
+
+from aiokafka import errors
+from aiokafka.admin import AIOKafkaAdminClient
+
+from adapters.kafka.connection import DEADLINE_SECONDS, Connection, refusal
+
+
+class GroupProgress:
+    """Asks for the committed offsets of one group on one topic."""
+
+    def __init__(self, connection: Connection, group: str, topic: str) -> None:
+        self._connection = connection
+        self._group = group
+        self._topic = topic
+        self._admin: AIOKafkaAdminClient | None = None
+
+    async def offsets(self) -> dict[int, int]:
+        """Return the committed offset of each partition that has one. Raises `LogError`."""
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                if self._admin is None:
+                    admin = AIOKafkaAdminClient(**self._connection.options())
+                    await admin.start()
+                    self._admin = admin
+                found = await self._admin.list_consumer_group_offsets(self._group)
+        except (errors.KafkaError, TimeoutError, OSError) as error:
+            await self.close()
+            raise refusal(error, f"asking for the offsets of {self._group}") from error
+        return {place.partition: kept.offset for place, kept in found.items() if place.topic == self._topic}
+
+    async def close(self) -> None:
+        """Disconnect."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            await admin.close()
