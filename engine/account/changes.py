@@ -9,8 +9,12 @@ from schemas.decisions import Answer
 from schemas.records import RECORD_BODIES, Body, Record, body_of, plain
 from schemas.requests import RecordChangeRequested
 from schemas.state import record_key
+from schemas.wire import to_json
 
 CREATED, DONE = 201, 200
+
+BODY_BYTES_MAX = 256 * 1024
+"""Of one record: what one request may bring, and a quarter of what one decision may hold."""
 
 
 def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
@@ -93,6 +97,9 @@ def _keep(draft: Draft, record: Record, before: Body | None, body: Body) -> None
     take(draft, record, before, body)
     refer(draft, record, before, body)
     record.body = plain(body)
+    size = len(to_json(record.body))
+    if size > BODY_BYTES_MAX:
+        raise RefusedError("too_large", f"The record would have {size} bytes; {BODY_BYTES_MAX} is the most. Shorten it.")
     draft.put(record_key(record.type, record.id), record)
 
 

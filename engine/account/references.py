@@ -17,6 +17,9 @@ from schemas.records import (
 from schemas.schedule import CallStep, WebhookStep
 from schemas.state import record_key, referrers_key, taken_key
 
+REFERRERS_MAX = 10_000
+"""Records that refer to one: their list is rewritten with each of them, and must fit into a decision."""
+
 SHOWN_MAX = 5
 """Referring records named in one answer."""
 
@@ -61,6 +64,11 @@ def refer(draft: Draft, record: Record, before: Body | None, after: Body | None)
         key = referrers_key(record_type, record_id)
         known = draft.get(key, Referrers) or Referrers(company_id=record.company_id)
         by = {*known.by, name} if (record_type, record_id) in new else {*known.by} - {name}
+        if len(by) > REFERRERS_MAX:
+            holder = f"{record_type.replace('_', ' ')} {record_id}"
+            raise RefusedError(
+                "record_in_use", f"{REFERRERS_MAX} records use {holder} already; make another one of its kind."
+            )
         known.by = tuple(sorted(by))
         if by:
             draft.put(key, known)

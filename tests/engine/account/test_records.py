@@ -2,14 +2,29 @@
 
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from engine.account.groups import GROUP_INPUTS
 from engine.identity import uuid_of
 from schemas.instant import DAY
 from schemas.problems import PROBLEMS
-from schemas.records import ApiKey, Buyer, BuyerGroup, Company, Number, Offer, OutgoingWebhook, Schedule, TrafficSource
+from schemas.records import (
+    RECORD_BODIES,
+    ApiKey,
+    Buyer,
+    BuyerGroup,
+    Company,
+    Number,
+    Offer,
+    OutgoingWebhook,
+    Schedule,
+    TrafficSource,
+)
 from schemas.requests import RecordChangeRequested
-from schemas.schedule import CallStep, Connect
+from schemas.schedule import STEP_KINDS, CallStep, Connect
 from tests.engine.account.conftest import NOW, TOKEN, Account
 
 HASH = "a" * 64
@@ -294,3 +309,51 @@ class TestBuyerGroups:
         assert body.caps == {"attempt_daily": 0.0, "connection_hourly": 2.5}
         account.update("buyer_group", group_id, attempt_daily_limit=None, connection_hourly_limit="")
         assert account.body("buyer_group", group_id) == BuyerGroup(name="Closers")
+
+
+def test_a_record_that_no_decision_could_hold_is_refused(account: Account) -> None:
+    steps = [{"id": f"mail{n}", "kind": "email", "subject": "Hi", "template": "x" * 60_000} for n in range(5)]
+    answer = account.change("create", "schedule", name="Long", lead_token=TOKEN, steps=steps)
+    assert (answer.code, answer.status) == ("too_large", 413)
+
+
+_plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12)
+_any = st.recursive(
+    _plain | st.sampled_from(["call", "+13055550123", "1d", TOKEN, "UTC", "US", "https://a.example", [1], [10**30]]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+_step = st.fixed_dictionaries(
+    {"kind": st.sampled_from([*STEP_KINDS, "nap"])},
+    optional={
+        name: _any | st.sampled_from(["a", "b"])
+        for name in sorted({field for kind in STEP_KINDS.values() for field in kind.__struct_fields__})
+    },
+)
+
+
+@st.composite
+def _changes(draw: st.DrawFn) -> tuple[str, str, dict[str, Any]]:
+    record_type = draw(st.sampled_from(sorted(RECORD_BODIES)))
+    names = [*RECORD_BODIES[record_type].__struct_fields__, *(GROUP_INPUTS if record_type == "buyer_group" else ()), "odd"]
+    fields = draw(st.dictionaries(st.sampled_from(sorted(names)), _any, max_size=6))
+    if record_type == "schedule" and draw(st.booleans()):
+        fields["steps"] = draw(st.lists(_step, max_size=3))
+    return draw(st.sampled_from(["create", "update"])), record_type, WHOLE.get(record_type, {"name": "x"}) | fields
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_changes(), max_size=4))
+def test_whatever_is_asked_is_done_or_refused_and_never_fails(changes: list[tuple[str, str, dict[str, Any]]]) -> None:
+    account = Account()
+    for operation, record_type, fields in changes:
+        record_id = None
+        if operation == "update":
+            record_id = account.change("create", record_type, **WHOLE.get(record_type, {})).record_id or 1
+        request = RecordChangeRequested(company_id=1, type=record_type, operation="create", fields=fields)
+        if operation == "update":
+            request = msgspec.structs.replace(request, operation="update", id=record_id)
+        decision = account.ask(request).decision
+        assert decision.verdict in {"done", "refused"}, (decision.error, fields)
+        assert decision.answer is not None
+        assert decision.verdict == "done" or decision.answer.code in PROBLEMS
