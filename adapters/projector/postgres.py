@@ -1,10 +1,10 @@
-"""How does a batch reach PostgreSQL? One transaction: the position first, then whole columns by `unnest`, table by table.
+"""How does a batch reach PostgreSQL? One transaction: the position first, then all rows by `unnest`, table by table.
 
 The position is moved before the rows are sent, so that a former owner finds out with its first statement.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -117,19 +117,18 @@ class PostgresStore:
         for table in TABLES:
             rows = batch.rows.get(table.name)
             if rows:
-                await self._send(connection, f"upsert_{table.name}", (rows[key] for key in sorted(rows)))
+                await self._send(connection, f"upsert_{table.name}", [rows[key] for key in sorted(rows)])
             removals = batch.removals.get(table.name)
             if removals:
                 columns = zip(*((*item.key, item.sequence, item.at) for _, item in sorted(removals.items())), strict=True)
                 await connection.execute(self._sql[f"remove_{table.name}"], batch.mark.partition, *columns)
         await self._send(connection, "insert_history", batch.history)
-        await self._send(connection, "insert_results", (batch.results[key] for key in sorted(batch.results)))
+        await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
         await self._send(connection, "insert_faults", batch.faults)
 
-    async def _send(self, connection: Any, name: str, rows: Iterable[Row]) -> None:
-        columns = list(zip(*rows, strict=True))
-        if columns:
-            await connection.execute(self._sql[name], *columns)
+    async def _send(self, connection: Any, name: str, rows: Sequence[Row]) -> None:
+        if rows:
+            await connection.execute(self._sql[name], rows)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
@@ -138,7 +137,8 @@ class PostgresStore:
                 yield connection
         except AWAY as error:
             raise StoreError(str(error) or type(error).__name__) from error
-        except asyncpg.PostgresError as error:
+        except (asyncpg.PostgresError, asyncpg.InternalClientError) as error:
+            await self._pool.expire_connections()  # what they remember of types and plans may be what is wrong
             raise StoreError(f"{type(error).__name__}: {error}") from error
 
 

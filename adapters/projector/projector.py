@@ -1,14 +1,16 @@
 """How does the projection follow the log? Take the partitions, read on from their positions, write batch by batch.
 
 The database owns the truth about how far it is: a reader is set to the position that `take` returned, never to a group
-offset. Where the database is away the same batch is tried again, for as long as it takes; nothing is read on meanwhile.
+offset. Each partition is a lane: while one batch of it is being written, what is read meanwhile becomes the next one, so
+batches grow with the load. Where the database is away the same records are tried again, for as long as it takes.
 """
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import groupby
-from operator import attrgetter
+from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 
@@ -30,7 +32,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The bounds of a projector."""
 
     records_max: int = 2_000
-    """Decisions per poll: about 100 ms of work, so that a request under load still sees its result soon."""
+    """Decisions per poll and per batch: about 100 ms of work, so that a request under load still sees its result soon."""
+    held_max: int = 10_000
+    """Decisions of a topic that are read and not written; beyond it nothing more is read. About 20 MB."""
     poll_seconds: float = 0.5
     retry_seconds_min: float = 0.1
     retry_seconds_max: float = 5.0
@@ -47,30 +51,37 @@ class Health(Struct, frozen=True):
     reason: str | None = None
 
 
-class _Partition(Struct):
-    """A partition as its owner knows it: `offset` is the next one to write."""
+class _Lane:
+    """A partition as its owner knows it: `offset` is the next one to write, `pending` what is read and not written."""
 
-    number: int
-    epoch: int
-    offset: int
-    sequence: int
-    end: int = 0
-    gaps: int = 0
+    def __init__(self, number: int, epoch: int, offset: int, sequence: int) -> None:
+        self.number = number
+        self.epoch = epoch
+        self.offset = offset
+        self.sequence = sequence
+        self.end = offset
+        self.pending: deque[Record] = deque()
+        self.writing: asyncio.Task[None] | None = None
 
 
 class _Feed:
-    """One decisions topic: its reader, and the partitions of it that are owned."""
+    """One decisions topic: its reader, and the lanes of the partitions that are owned."""
 
     def __init__(self, name: str, deployed: str) -> None:
         self.name = name
         self.deployed = deployed
         self.reader: Reader | None = None
-        self.partitions: dict[int, _Partition] = {}
+        self.lanes: dict[int, _Lane] = {}
         self.wanted: tuple[int, ...] = ()
         self.stale = False
-        self.held: list[Record] = []
         self.looked_at = float("-inf")
         self.trouble: str | None = "not started"
+        self.room = asyncio.Event()
+
+    @property
+    def held(self) -> int:
+        """How many decisions are read and not written."""
+        return sum(len(lane.pending) for lane in self.lanes.values())
 
 
 class Projector:
@@ -98,7 +109,9 @@ class Projector:
         self._feeds = tuple(_Feed(name, names.of(name)) for name in topics)
         self._writers = asyncio.Semaphore(limits.writers_max)
         self.rows_written = 0
+        self.decisions_written = 0
         self.faults = 0
+        self.gaps = 0
         self.lost: set[tuple[str, int]] = set()
 
     @property
@@ -110,21 +123,12 @@ class Projector:
     @property
     def lag(self) -> dict[tuple[str, int], int]:
         """Return how many offsets each owned partition is behind the end that was last looked at."""
-        return {
-            (feed.name, item.number): max(0, item.end - item.offset)
-            for feed in self._feeds
-            for item in feed.partitions.values()
-        }
+        return {(feed.name, lane.number): max(0, lane.end - lane.offset) for feed, lane in self._lanes()}
 
     @property
     def positions(self) -> dict[tuple[str, int], int]:
         """Return the next offset of each owned partition."""
-        return {(feed.name, item.number): item.offset for feed in self._feeds for item in feed.partitions.values()}
-
-    @property
-    def gaps(self) -> int:
-        """Return how many times a decision did not follow the one before it: its topic no longer holds what lies between."""
-        return sum(item.gaps for feed in self._feeds for item in feed.partitions.values())
+        return {(feed.name, lane.number): lane.offset for feed, lane in self._lanes()}
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Say which partitions of both topics to project from now on; the next step takes them, and lets the others go."""
@@ -138,7 +142,16 @@ class Projector:
 
         Raises `StoreError`, `LogError`, `TopicChangedError`; what was read and not written is written by the next call.
         """
-        return sum([await self._step(feed, timeout_seconds) for feed in self._feeds])
+        before = self.decisions_written
+        for feed in self._feeds:
+            await self._read(feed, timeout_seconds)
+            outcomes = await asyncio.gather(
+                *(self._write_all(feed, lane) for lane in list(feed.lanes.values())), return_exceptions=True
+            )
+            for outcome in outcomes:
+                if outcome is not None:
+                    raise outcome
+        return self.decisions_written - before
 
     async def run(self, stop: asyncio.Event) -> None:
         """Project until `stop` is set, through every failure of the log and the database."""
@@ -158,6 +171,9 @@ class Projector:
 
     # -- owning --------------------------------------------------------------------------------------------------------
 
+    def _lanes(self) -> list[tuple[_Feed, _Lane]]:
+        return [(feed, lane) for feed in self._feeds for lane in feed.lanes.values()]
+
     async def _take(self, feed: _Feed) -> None:
         """Take the wanted partitions; whatever was read and not written is read again."""
         feed.stale = False
@@ -176,133 +192,183 @@ class Projector:
         for number in partitions:
             owned = await self._store.take(feed.name, topic_id, number)
             await feed.reader.seek(number, owned.next_offset)
-            feed.partitions[number] = _Partition(number, owned.epoch, owned.next_offset, owned.sequence)
+            feed.lanes[number] = _Lane(number, owned.epoch, owned.next_offset, owned.sequence)
 
     async def _release(self, feed: _Feed) -> None:
+        writing = [lane.writing for lane in feed.lanes.values() if lane.writing is not None]
+        for task in writing:
+            task.cancel()
+        await asyncio.gather(*writing, return_exceptions=True)
         reader, feed.reader = feed.reader, None
-        feed.partitions.clear()
-        feed.held = []
+        feed.lanes.clear()
         feed.looked_at = float("-inf")
         if reader is not None:
             await reader.close()
 
-    def _lose(self, feed: _Feed, partition: _Partition) -> None:
+    def _lose(self, feed: _Feed, lane: _Lane) -> None:
         """Stop writing a partition that somebody else took; whoever assigns partitions sees it in `lost`."""
-        feed.partitions.pop(partition.number, None)
-        self.lost.add((feed.name, partition.number))
+        lane.pending.clear()
+        feed.lanes.pop(lane.number, None)
+        self.lost.add((feed.name, lane.number))
 
-    def _lost_text(self, feed: _Feed) -> str | None:
-        numbers = sorted(number for name, number in self.lost if name == feed.name)
-        return f"another owner took {numbers}" if numbers else None
-
-    # -- following -----------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     async def _follow(self, feed: _Feed, stop: asyncio.Event) -> None:
         delay = self._limits.retry_seconds_min
         while not stop.is_set():
             try:
-                await self._step(feed, self._limits.poll_seconds)
+                await self._read(feed, self._limits.poll_seconds)
             except (StoreError, LogError, TopicChangedError) as error:
                 feed.trouble = str(error)
-                feed.stale = feed.stale or isinstance(error, LogError)  # a reader that failed is not trusted any more
-                await self._pause(delay * (0.5 + self._jitter() / 2), stop)
+                feed.stale = True  # a reader that failed is not trusted any more
+                await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
-            else:
-                delay = self._limits.retry_seconds_min
+                continue
+            delay = self._limits.retry_seconds_min
+            self._start_lanes(feed, stop)
+            await self._make_room(feed, stop)
+        await self._finish(feed)
 
-    async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
-        waiting = [asyncio.ensure_future(self._clock.sleep(seconds)), asyncio.ensure_future(stop.wait())]
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    async def _step(self, feed: _Feed, timeout_seconds: float) -> int:
+    async def _read(self, feed: _Feed, timeout_seconds: float) -> None:
+        """Read on, and hand what came to the lanes."""
         if feed.stale:
             await self._take(feed)
         if feed.reader is None:
+            feed.trouble = self._lost_text(feed)
             await self._clock.sleep(timeout_seconds)
-            return 0
-        if not feed.held:
-            feed.held = await feed.reader.poll(limit=self._limits.records_max, timeout_seconds=timeout_seconds)
-        written = await self._write(feed, feed.held)
-        feed.held = []
-        feed.trouble = self._lost_text(feed)
-        if written:
-            await self._store.announce()
-        await self._look(feed, feed.reader)
-        return written
-
-    async def _write(self, feed: _Feed, records: Sequence[Record]) -> int:
-        """Write what was read, each partition in a transaction of its own; raises after all of them had their turn."""
-        ordered = sorted(records, key=attrgetter("partition"))  # stable: offsets stay in order
-        runs = [(feed.partitions.get(number), list(run)) for number, run in groupby(ordered, key=attrgetter("partition"))]
-        owned = [(partition, run) for partition, run in runs if partition is not None]
-        done = await asyncio.gather(
-            *(self._write_partition(feed, partition, run) for partition, run in owned), return_exceptions=True
-        )
-        for outcome in done:
-            if isinstance(outcome, BaseException):
-                raise outcome
-        return sum(outcome for outcome in done if isinstance(outcome, int))
-
-    async def _write_partition(self, feed: _Feed, partition: _Partition, records: Sequence[Record]) -> int:
-        fresh = [record for record in records if record.offset >= partition.offset]  # held ones may be written already
-        if not fresh:
-            return 0
-        async with self._writers:
-            try:
-                await self._write_run(feed, partition, fresh)
-            except OwnershipLostError:
-                self._lose(feed, partition)
-                return 0
-            except PositionMovedError:
-                feed.stale = True
-                return 0
-        return len(fresh)
-
-    async def _write_run(self, feed: _Feed, partition: _Partition, records: Sequence[Record]) -> None:
-        batch = self._batch(feed, partition, records)
-        try:
-            await self._store.write(batch)
-        except RowsRefusedError as error:
-            await self._write_singly(feed, partition, records, error)
-        else:
-            self._written(partition, batch)
-
-    async def _write_singly(
-        self, feed: _Feed, partition: _Partition, records: Sequence[Record], error: RowsRefusedError
-    ) -> None:
-        """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
-        if len(records) > 1:
-            middle = len(records) // 2
-            await self._write_run(feed, partition, records[:middle])
-            await self._write_run(feed, partition, records[middle:])
             return
-        batch = Batch(mark=self._mark(feed, partition, records), sequence=partition.sequence)
-        batch.faults.append(fault(records[0], None, error, feed.name))
-        await self._store.write(batch)
-        self._written(partition, batch)
+        for record in await feed.reader.poll(limit=self._limits.records_max, timeout_seconds=timeout_seconds):
+            lane = feed.lanes.get(record.partition)
+            if lane is not None:
+                lane.pending.append(record)
+        if not any(lane.pending for lane in feed.lanes.values()):
+            feed.trouble = self._lost_text(feed)
+        await self._look(feed, feed.reader)
 
-    def _batch(self, feed: _Feed, partition: _Partition, records: Sequence[Record]) -> Batch:
-        return batch_of(records, self._mark(feed, partition, records), partition.sequence, topic=feed.name)
+    def _start_lanes(self, feed: _Feed, stop: asyncio.Event) -> None:
+        """Let every lane write that has something to write; a fault of ours in one of them ends the projector."""
+        for lane in list(feed.lanes.values()):
+            if lane.writing is not None and lane.writing.done():
+                lane.writing.result()
+                lane.writing = None
+            if lane.pending and lane.writing is None:
+                lane.writing = asyncio.create_task(self._drain(feed, lane, stop), name=f"write {feed.name}")
 
-    def _mark(self, feed: _Feed, partition: _Partition, records: Sequence[Record]) -> Mark:
-        return Mark(feed.name, partition.number, partition.epoch, partition.offset, records[-1].offset + 1)
+    async def _make_room(self, feed: _Feed, stop: asyncio.Event) -> None:
+        """Wait while too much is held; the lanes, which are writing it, say when they have moved on."""
+        while feed.held >= self._limits.held_max and not stop.is_set() and not feed.stale:
+            feed.room.clear()
+            await _first_of([asyncio.ensure_future(feed.room.wait()), asyncio.ensure_future(stop.wait())])
+            self._start_lanes(feed, stop)
 
-    def _written(self, partition: _Partition, batch: Batch) -> None:
-        partition.offset = batch.mark.offset_after
-        partition.sequence = batch.sequence
-        partition.gaps += batch.gaps
-        self.rows_written += batch.rows_count
-        self.faults += len(batch.faults)
+    async def _finish(self, feed: _Feed) -> None:
+        """Let the batches that are being written come to their end."""
+        writing = [lane.writing for lane in feed.lanes.values() if lane.writing is not None]
+        await asyncio.gather(*writing)
+
+    async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
+        spread = seconds * (0.5 + self._jitter() / 2)  # so that many processes do not come back at once
+        await _first_of([asyncio.ensure_future(self._clock.sleep(spread)), asyncio.ensure_future(stop.wait())])
+
+    def _lost_text(self, feed: _Feed) -> str | None:
+        numbers = sorted(number for name, number in self.lost if name == feed.name)
+        return f"another owner took {numbers}" if numbers else None
 
     async def _look(self, feed: _Feed, reader: Reader) -> None:
         """Look how far the log has got, now and then: for the lag that is shown."""
         if self._clock.monotonic() - feed.looked_at < self._limits.lag_gap_seconds:
             return
         feed.looked_at = self._clock.monotonic()
-        for partition in feed.partitions.values():
-            partition.end = await reader.end(partition.number)
-            if reader.position(partition.number) >= partition.end:
-                partition.end = partition.offset  # what lies between are control records
+        for lane in list(feed.lanes.values()):
+            end = await reader.end(lane.number)
+            read_all = not lane.pending and reader.position(lane.number) >= end
+            lane.end = lane.offset if read_all else end  # what lies between are control records
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    async def _drain(self, feed: _Feed, lane: _Lane, stop: asyncio.Event) -> None:
+        """Write a lane until it is empty, through every failure of the database; after `stop`, to the end of a batch."""
+        try:
+            await self._drain_lane(feed, lane, stop)
+        finally:
+            feed.room.set()
+
+    async def _drain_lane(self, feed: _Feed, lane: _Lane, stop: asyncio.Event) -> None:
+        delay = self._limits.retry_seconds_min
+        while lane.pending and not stop.is_set():
+            try:
+                await self._write_next(feed, lane)
+            except StoreError as error:
+                feed.trouble = str(error)
+                await self._pause(delay, stop)
+                delay = min(2 * delay, self._limits.retry_seconds_max)
+            else:
+                delay = self._limits.retry_seconds_min
+                feed.trouble = self._lost_text(feed)
+                feed.room.set()
+
+    async def _write_all(self, feed: _Feed, lane: _Lane) -> None:
+        while lane.pending:
+            await self._write_next(feed, lane)
+        feed.trouble = self._lost_text(feed)
+
+    async def _write_next(self, feed: _Feed, lane: _Lane) -> None:
+        """Write the next batch of a lane; only then is it no longer pending."""
+        async with self._writers:
+            records = list(islice(lane.pending, self._limits.records_max))
+            try:
+                await self._write_run(feed, lane, [record for record in records if record.offset >= lane.offset])
+            except OwnershipLostError:
+                self._lose(feed, lane)
+                return
+            except PositionMovedError:
+                lane.pending.clear()
+                feed.stale = True
+                return
+            for _ in records:
+                lane.pending.popleft()
+        await self._store.announce()
+
+    async def _write_run(self, feed: _Feed, lane: _Lane, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        batch = batch_of(records, self._mark(feed, lane, records), lane.sequence, topic=feed.name)
+        try:
+            await self._store.write(batch)
+        except RowsRefusedError as error:
+            await self._write_halves(feed, lane, records, error)
+        else:
+            self._written(lane, batch, len(records))
+
+    async def _write_halves(self, feed: _Feed, lane: _Lane, records: Sequence[Record], error: RowsRefusedError) -> None:
+        """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
+        if len(records) > 1:
+            middle = len(records) // 2
+            await self._write_run(feed, lane, records[:middle])
+            await self._write_run(feed, lane, records[middle:])
+            return
+        batch = Batch(mark=self._mark(feed, lane, records), sequence=lane.sequence)
+        batch.faults.append(fault(records[0], None, error, feed.name))
+        await self._store.write(batch)
+        self._written(lane, batch, 1)
+
+    def _mark(self, feed: _Feed, lane: _Lane, records: Sequence[Record]) -> Mark:
+        return Mark(feed.name, lane.number, lane.epoch, lane.offset, records[-1].offset + 1)
+
+    def _written(self, lane: _Lane, batch: Batch, decisions: int) -> None:
+        lane.offset = batch.mark.offset_after
+        lane.sequence = batch.sequence
+        self.gaps += batch.gaps
+        self.faults += len(batch.faults)
+        self.rows_written += batch.rows_count
+        self.decisions_written += decisions
+
+
+async def _first_of(waiting: Sequence["asyncio.Future[Any]"]) -> None:
+    """Wait for one of them and give the others up."""
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for future in waiting:
+            future.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

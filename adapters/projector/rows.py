@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.contact import LIVE_STATUSES, Attempt, Call, Lead
+from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import to_json
 
@@ -122,6 +123,21 @@ class RawRecord(Record, kw_only=True):
     body: msgspec.Raw  # type: ignore[assignment]
 
 
+class RawHead(Struct, frozen=True, kw_only=True):
+    """What of a contact's head is shown; the ids of requests that it remembers, most of its bytes, are skipped."""
+
+    company_id: int
+    contact_key: str
+    version: int = 0
+    lead_ids: msgspec.Raw = msgspec.Raw(b"[]")
+    opted_out_at: Instant | None = None
+    blocked_at: Instant | None = None
+    ledger: tuple[Attempt, ...] = ()
+    disabled_until: msgspec.Raw = msgspec.Raw(b"{}")
+    last_call_at: Instant | None = None
+    moved: msgspec.Raw = msgspec.Raw(b"{}")
+
+
 class CountedSlots(Struct, frozen=True):
     """The slots of a resource, of which only the numbers are shown."""
 
@@ -177,12 +193,12 @@ def call_row(call: Call, partition: int, sequence: int) -> Row:
     )
 
 
-def contact_row(head: Head, partition: int, sequence: int) -> Row:
+def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
     """Return the row of a contact's head."""
     return (
-        *(head.contact_key, head.company_id, head.version, partition, sequence, _json(head.lead_ids)),
+        *(head.contact_key, head.company_id, head.version, partition, sequence, _raw(head.lead_ids)),
         *(head.opted_out_at, head.blocked_at, len(head.ledger), head.ledger[-1].at if head.ledger else None),
-        *(head.last_call_at, _json(head.disabled_until), _json(head.moved)),
+        *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved)),
     )
 
 
@@ -220,7 +236,7 @@ def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row]
 SHAPES: dict[str, Shape] = {
     "lead": _shape(LEADS, RawLead, lead_row),
     "call": _shape(CALLS, Call, call_row),
-    "head": _shape(CONTACTS, Head, contact_row),
+    "head": _shape(CONTACTS, RawHead, contact_row),
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),
 }

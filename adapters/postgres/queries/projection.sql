@@ -1,8 +1,8 @@
--- How are decisions written as rows? Whole columns of a batch at a time: one statement per table, partition and batch.
+-- How are decisions written as rows? All rows of a batch at once: one statement per table, partition and batch.
 --
 -- Decisions of one partition are in order, so its later ones win; between partitions the higher version wins, because it
 -- rises through every move. So the rows of a moved lead may come from two partitions in any order, and come again.
--- Instants arrive as milliseconds, jsonb as text, lists joined by commas.
+-- Rows arrive as arrays of the types of 0008_pre_row_types.sql: instants as milliseconds, jsonb as text, lists with commas.
 
 -- take_position --
 -- A new owner: from here on every earlier one moves nothing.
@@ -83,28 +83,7 @@ SELECT
     to_timestamp(u.first_queued_at::float8 / 1000), to_timestamp(u.first_action_at::float8 / 1000),
     to_timestamp(u.last_action_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
     to_timestamp(u.schedule_ended_at::float8 / 1000), u.schedule_trigger_type, string_to_array(u.failed_channels, ',')
-FROM unnest(
-    $1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::bigint[], $15::bigint[], $16::bigint[],
-    $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[],
-    $25::text[], $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::text[], $32::text[],
-    $33::text[], $34::text[], $35::text[], $36::double precision[], $37::integer[], $38::bigint[], $39::text[],
-    $40::boolean[], $41::bigint[], $42::bigint[], $43::bigint[], $44::text[], $45::bigint[], $46::bigint[],
-    $47::bigint[], $48::bigint[], $49::bigint[], $50::bigint[], $51::text[], $52::boolean[], $53::boolean[],
-    $54::boolean[], $55::boolean[], $56::boolean[], $57::double precision[], $58::double precision[], $59::bigint[],
-    $60::text[], $61::text[], $62::bigint[], $63::bigint[], $64::bigint[], $65::bigint[], $66::bigint[],
-    $67::bigint[], $68::bigint[], $69::bigint[], $70::bigint[], $71::bigint[], $72::text[], $73::text[]
-) AS u (
-    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, status, status_wait,
-    end_status, is_live, offer_id, schedule_id, schedule_version, caller_id, email, name, full_name,
-    external_record_id, contact_field_type, country, state_province, zip_postal_code, time_zone, sub_id, remote_ip,
-    traffic_source_id, columns, data, zones, zone_source, zone_deciding, states, lead_priority, urgency_class,
-    enrolment, step, ending, step_attempts, attempts, attempts_max, flight, next_action_at, planned_at,
-    requested_next_action_at, expires_at, callback_at, wake_at, reasons, opt_out, blocked, buyer_converted,
-    offer_converted, connected, revenue, payout, buyer_id, svc_number, sms_number, outbound_calls_count, sms_count,
-    emails_count, attempted_call_id, connected_call_id, first_queued_at, first_action_at, last_action_at,
-    last_call_at, schedule_ended_at, schedule_trigger_type, failed_channels
-)
+FROM unnest($1::{read}.lead_row[]) AS u
 ON CONFLICT (company_id, id) DO UPDATE SET
     uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
     partition = excluded.partition, sequence = excluded.sequence, created_at = excluded.created_at,
@@ -150,18 +129,7 @@ SELECT
     to_timestamp(u.initiated_at::float8 / 1000), to_timestamp(u.ringing_at::float8 / 1000),
     to_timestamp(u.answered_at::float8 / 1000), to_timestamp(u.ended_at::float8 / 1000), u.talk_seconds, u.detail,
     u.revenue, u.payout, u.buyer_converted, u.offer_converted
-FROM unnest(
-    $1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[],
-    $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[],
-    $25::text[], $26::text[], $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], $31::bigint[], $32::text[],
-    $33::double precision[], $34::double precision[], $35::boolean[], $36::boolean[]
-) AS u (
-    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, lead_id, offer_id,
-    schedule_id, schedule_action_id, command_id, direction, origin, status, outcome, answered_by, number_called,
-    from_number, buyer_id, buyer_group_id, attempt_number, provider, provider_ref, initiated_at, ringing_at,
-    answered_at, ended_at, talk_seconds, detail, revenue, payout, buyer_converted, offer_converted
-)
+FROM unnest($1::{read}.call_row[]) AS u
 ON CONFLICT (company_id, id) DO UPDATE SET
     uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
     partition = excluded.partition, sequence = excluded.sequence, created_at = excluded.created_at,
@@ -187,13 +155,7 @@ SELECT
     to_timestamp(u.opted_out_at::float8 / 1000), to_timestamp(u.blocked_at::float8 / 1000), u.attempts_count,
     to_timestamp(u.last_attempt_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
     u.disabled_until::jsonb, u.moved::jsonb
-FROM unnest(
-    $1::text[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[]
-) AS u (
-    contact_key, company_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at, attempts_count,
-    last_attempt_at, last_call_at, disabled_until, moved
-)
+FROM unnest($1::{read}.contact_row[]) AS u
 ON CONFLICT (contact_key) DO UPDATE SET
     company_id = excluded.company_id, version = excluded.version, partition = excluded.partition,
     sequence = excluded.sequence, lead_ids = excluded.lead_ids, opted_out_at = excluded.opted_out_at,
@@ -211,13 +173,7 @@ SELECT
     u.company_id, u.type, u.id, u.uuid::uuid, u.version, u.partition, u.sequence,
     to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000),
     to_timestamp(u.user_updated_at::float8 / 1000), to_timestamp(u.deleted_at::float8 / 1000), u.name, u.body::jsonb
-FROM unnest(
-    $1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[]
-) AS u (
-    company_id, type, id, uuid, version, partition, sequence, created_at, updated_at, user_updated_at, deleted_at,
-    name, body
-)
+FROM unnest($1::{read}.record_row[]) AS u
 ON CONFLICT (company_id, type, id) DO UPDATE SET
     uuid = excluded.uuid, version = excluded.version, partition = excluded.partition, sequence = excluded.sequence,
     created_at = excluded.created_at, updated_at = excluded.updated_at, user_updated_at = excluded.user_updated_at,
@@ -230,11 +186,7 @@ INSERT INTO {read}.slots AS t (
 )
 SELECT
     u.company_id, u.resource, u.version, u.partition, u.sequence, u.in_use, u.waiting_count
-FROM unnest(
-    $1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[], $7::bigint[]
-) AS u (
-    company_id, resource, version, partition, sequence, in_use, waiting_count
-)
+FROM unnest($1::{read}.slots_row[]) AS u
 ON CONFLICT (company_id, resource) DO UPDATE SET
     version = excluded.version, partition = excluded.partition, sequence = excluded.sequence,
     in_use = excluded.in_use, waiting_count = excluded.waiting_count
@@ -247,12 +199,7 @@ INSERT INTO {read}.history (
 SELECT
     u.topic, u.partition, u.sequence, u.ordinal, to_timestamp(u.at::float8 / 1000), u.type, u.company_id,
     u.contact_key, u.lead_id, u.call_id, u.data::jsonb
-FROM unnest(
-    $1::text[], $2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[], $8::text[],
-    $9::bigint[], $10::bigint[], $11::text[]
-) AS u (
-    topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, call_id, data
-)
+FROM unnest($1::{read}.history_row[]) AS u
 ON CONFLICT (topic, partition, sequence, ordinal) DO NOTHING
 
 -- insert_results --
@@ -261,11 +208,7 @@ INSERT INTO {read}.request_results (
 )
 SELECT
     u.request_id, u.company_id, u.verdict, u.answer::jsonb, to_timestamp(u.decided_at::float8 / 1000)
-FROM unnest(
-    $1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[]
-) AS u (
-    request_id, company_id, verdict, answer, decided_at
-)
+FROM unnest($1::{read}.result_row[]) AS u
 ON CONFLICT (request_id) DO NOTHING
 
 -- insert_faults --
@@ -274,10 +217,6 @@ INSERT INTO {read}.faults (
 )
 SELECT
     u.topic, u.partition, u."offset", u.sequence, u.error
-FROM unnest(
-    $1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[]
-) AS u (
-    topic, partition, "offset", sequence, error
-)
+FROM unnest($1::{read}.fault_row[]) AS u
 ON CONFLICT (topic, partition, "offset") DO NOTHING
 

@@ -15,6 +15,7 @@ from adapters.projector.rows import (
     LEADS,
     SLOTS,
     CountedSlots,
+    RawHead,
     RawLead,
     Table,
     call_row,
@@ -167,7 +168,7 @@ def _row(entity: Entity, partition: int, sequence: int) -> tuple[Table, tuple[An
     if isinstance(entity, Slots):
         return SLOTS, slots_row(CountedSlots(entity.company_id, entity.resource, entity.version), partition, sequence)
     assert isinstance(entity, Head)
-    return CONTACTS, contact_row(entity, partition, sequence)
+    return CONTACTS, contact_row(msgspec.json.decode(to_json(entity), type=RawHead), partition, sequence)
 
 
 def _lead(number: int, step: int, version: int) -> Lead:

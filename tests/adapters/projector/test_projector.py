@@ -116,12 +116,13 @@ async def test_a_restart_goes_on_where_the_database_is(log: EmbeddedLog) -> None
 
 async def test_a_database_that_is_away_for_a_while_loses_nothing(log: EmbeddedLog) -> None:
     world, store = world_of(STEPS * 3), Frail()
-    store.away = 5
+    store.away = 1_000_000
     await write(log, world)
     made = projector(log, store)
 
     async def act() -> None:
         await until(lambda: not made.health.ready and "away" in str(made.health.reason))
+        store.away = 3
         await until(lambda: of_memory(store) == world.tables)
         await until(lambda: made.health.ready)
 
