@@ -17,7 +17,7 @@ from engine.contact.stop import opt_out
 from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on, is_closed, leave_step
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead
-from schemas.instant import DAY, SECOND, Instant
+from schemas.instant import DAY, HOUR, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.schedule import EmailStep, ExitStep, WaitStep
@@ -26,7 +26,13 @@ CHANNEL_CLOSED_FOR = 15 * DAY
 """A number that was invalid may have been assigned again after two weeks (Convoso's default, research/domain.md 2.2)."""
 
 GATE_BACKOFF = 30 * SECOND
-"""A command that a gate dropped is planned again after a pause: a gate that drops everything must not spin the lead."""
+GATE_BACKOFF_MAX = HOUR
+GATE_DROPS_MAX = 20
+"""A command that a gate dropped is planned again after a pause, twice as long each time; after this many drops (some 14
+hours) the step is left: a gate that drops everything must neither spin a lead nor keep it for ever."""
+
+DROPPED = "(dropped)"
+"""Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
 
 NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
 
@@ -126,8 +132,10 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
     is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
     if flight.callback:
         lead.base_at = max(lead.base_at or 0, occurred_at)
-    elif is_own_step and outcome in GATE_OUTCOMES:
-        lead.base_at = person.now + GATE_BACKOFF
+    elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
+        drops = lead.retries.get(DROPPED, 0)
+        lead.retries[DROPPED] = drops + 1
+        lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
     elif is_own_step:
         _retry_or_leave(person, lead, outcome, row, occurred_at)
     go_on(person, lead)

@@ -125,6 +125,17 @@ def test_a_command_that_a_gate_dropped_is_planned_again(world: World, outcome: s
     assert world.commands[1].command_id != first.command_id
 
 
+def test_a_step_that_the_gate_never_lets_through_is_left(world: World) -> None:
+    world.schedule({"id": "mail", "kind": "email", "subject": "S", "template": "B"}, TEXT)
+    world.submit(email="ann@example.com")
+    for _ in range(20):
+        world.outcome("rejected_at_gate")
+        world.wait_until(world.lead().next_action_at or 0)
+    assert set(world.steps()) == {"mail"}
+    world.outcome("rejected_at_gate")
+    assert world.steps()[-1] == "text"
+
+
 @pytest.mark.parametrize(
     ("step", "minutes"),
     [(CALL, 240), (TEXT, 10), (MAIL, 10), ({**CALL, "outcome_timeout": "5m"}, 5)],

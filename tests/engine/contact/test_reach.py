@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from schemas.requests import OutcomeRecorded
+from schemas.requests import OutcomeRecorded, ReachRequested
 from schemas.state import relay_key
 from tests.engine.contact.world import KEY, World
 
@@ -64,7 +64,7 @@ def test_an_address_is_not_mailed_while_its_contact_has_unread_requests(world: W
     (letter,) = world.letters
     world.behind = True
     world.deliver = True
-    world.ask(msgspec.json.decode(letter.body, type=_kind(letter.type)), stream="outbox")
+    world.ask(msgspec.json.decode(letter.body, type=ReachRequested), stream="outbox")
     assert world.commands == []
     assert world.lead().step == "mail"
     world.behind = False
@@ -93,9 +93,3 @@ def test_an_outcome_comes_to_the_contact_that_emitted(world: World) -> None:
     passed_on = [letter for letter in world.letters if letter.type == "outcome.recorded"]
     (outcome,) = [msgspec.json.decode(letter.body, type=OutcomeRecorded) for letter in passed_on]
     assert (outcome.contact_key, outcome.reached) == (KEY, ADDRESS_KEY)
-
-
-def _kind(name: str) -> type[msgspec.Struct]:
-    from schemas.requests import CONTACT_REQUESTS  # noqa: PLC0415
-
-    return CONTACT_REQUESTS[name]
