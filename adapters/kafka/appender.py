@@ -8,10 +8,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
-from aiokafka import AIOKafkaProducer, errors
+from aiokafka import AIOKafkaProducer
 
 from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send
 from engine.partition.ports import LogError, Outgoing
 
@@ -63,7 +63,7 @@ class KafkaAppender:
         except BaseException as error:
             # Also after a cancel: what is under way may still arrive, and must not arrive after the next append.
             await asyncio.shield(self._replace(producer))
-            if isinstance(error, (errors.KafkaError, TimeoutError, OSError, AssertionError)):
+            if isinstance(error, FAILURES):
                 raise refusal(error, doing) from error
             raise
         return int(metadata.offset)
@@ -88,7 +88,7 @@ class KafkaAppender:
                 await producer.start()
         except BaseException as error:
             await asyncio.shield(discard(producer))
-            if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
+            if isinstance(error, FAILURES):
                 raise refusal(error, doing) from error
             raise
         return producer

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
-from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from engine.partition.ports import LogError
 
 SESSION_SECONDS = 10.0
@@ -24,6 +24,7 @@ REPORT_SECONDS = 5.0
 
 HEARTBEATS_PER_SESSION = 3
 POLL_SECONDS = 1.0
+REJOIN_SECONDS = 1.0
 CONFIRM_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 
@@ -71,21 +72,11 @@ class GroupAssignment:
 
     async def start(self) -> None:
         """Join the group; returns once the brokers are reached, before anything is assigned. Raises `LogError`."""
-        consumer = self._new_consumer()
-        try:
-            async with asyncio.timeout(self._session_seconds):
-                await consumer.start()
-                consumer.subscribe([self._topic], listener=_Listener(self))
-        except BaseException as error:
-            await asyncio.shield(_stop(consumer))
-            if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
-                raise refusal(error, f"joining {self._group}") from error
-            raise
-        self._consumer = consumer
+        await self._join()
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._keep_reporting())]
 
     async def changes(self) -> AsyncIterator[frozenset[int]]:
-        """Yield the set of partitions after each rebalance, the newest only; raises `LogError` once the group is lost.
+        """Yield the set of partitions after each rebalance, the newest only. Raises `LogError` if the group is lost.
 
         No empty set is told while a rebalance is under way; the same set is told again after one, because who was
         fenced meanwhile waits for it. For one consumer of changes.
@@ -112,7 +103,7 @@ class GroupAssignment:
                 if offset is None:
                     offset = await self._consumer.committed(place) or 0
                 await self._consumer.commit({place: offset})
-        except (errors.KafkaError, TimeoutError, OSError):
+        except FAILURES:
             return False
         return self._is_ours(partition)
 
@@ -127,7 +118,7 @@ class GroupAssignment:
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
                 found = await self._consumer.committed(TopicPartition(self._topic, partition))
-        except (errors.KafkaError, TimeoutError, OSError) as error:
+        except FAILURES as error:
             raise refusal(error, f"asking {self._group} for its offsets") from error
         return None if found is None else int(found)
 
@@ -155,7 +146,7 @@ class GroupAssignment:
         try:
             self._consumer.pause(*assigned)
         except errors.KafkaError as error:
-            self._fail(error)
+            self._fail(refusal(error, f"pausing {self._topic}"))
             return
         self._assigned = frozenset(place.partition for place in assigned)
         self._is_rebalancing = False
@@ -176,22 +167,50 @@ class GroupAssignment:
             partition_assignment_strategy=(RangePartitionAssignor,),
         )
 
+    async def _join(self) -> None:
+        consumer = self._new_consumer()
+        try:
+            async with asyncio.timeout(self._session_seconds):
+                await consumer.start()
+        except BaseException as error:
+            await asyncio.shield(_stop(consumer))
+            if isinstance(error, FAILURES):
+                raise refusal(error, f"joining {self._group}") from error
+            raise
+        self._consumer = consumer
+        consumer.subscribe([self._topic], listener=_Listener(self))
+
     def _is_ours(self, partition: int) -> bool:
         return not self._is_rebalancing and self._assigned is not None and partition in self._assigned
 
     async def _stay(self) -> None:
         """Keep a poll pending: it shows the group that we are alive, and it is where the library tells its errors."""
-        while self._consumer is not None:
+        while self._failed is None:
             try:
-                await self._consumer.getmany(timeout_ms=POLL_SECONDS * 1000)
-            except (errors.KafkaError, OSError) as error:
-                self._fail(error)
-                return
+                if self._consumer is None:
+                    await self._join()
+                else:
+                    await self._consumer.getmany(timeout_ms=POLL_SECONDS * 1000)
+            except (*FAILURES, LogError) as error:
+                await self._leave(refusal(error, f"staying in {self._group}"))
+
+    async def _leave(self, refused: LogError) -> None:
+        """Put a failed member away, to join anew after a pause; what is owned stays owned meanwhile."""
+        self._is_rebalancing = True
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await asyncio.shield(_stop(consumer))
+        if refused.retryable:
+            _log.warning("%s; joining again", refused)
+            await asyncio.sleep(REJOIN_SECONDS)
+        else:
+            self._fail(refused)
 
     async def _keep_reporting(self) -> None:
-        while self._consumer is not None:
+        while self._failed is None:
             await asyncio.sleep(self._report_seconds)
-            await self._commit_reported(self._consumer)
+            if self._consumer is not None:
+                await self._commit_reported(self._consumer)
 
     async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
         news = {
@@ -204,19 +223,19 @@ class GroupAssignment:
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await consumer.commit({TopicPartition(self._topic, p): offset for p, offset in news.items()})
-        except (errors.KafkaError, TimeoutError, OSError) as error:
+        except FAILURES as error:
             # Only dashboards read these; the next report carries newer ones.
             _log.info("positions of %s were not committed: %r", self._group, error)
         else:
             self._committed.update(news)
 
-    def _fail(self, error: BaseException) -> None:
-        self._failed = refusal(error, f"staying in {self._group}")
+    def _fail(self, refused: LogError) -> None:
+        self._failed = refused
         self._is_rebalancing = True
         self._changed.set()
 
 
 async def _stop(consumer: AIOKafkaConsumer) -> None:
-    with contextlib.suppress(errors.KafkaError, TimeoutError, OSError):
+    with contextlib.suppress(*FAILURES):
         async with asyncio.timeout(CLOSE_SECONDS):
             await consumer.stop()

@@ -5,6 +5,7 @@ broker allows that. The request here is version 10 (brokers since 2.8): it carri
 """
 
 import asyncio
+import contextlib
 import uuid
 from io import BytesIO
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Schema, TaggedFields
 from msgspec import Struct
 
-from adapters.kafka.connection import DEADLINE_SECONDS, Connection, refusal
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
 from engine.partition.ports import LogError
 
 ATTEMPTS_MAX = 3
@@ -172,7 +173,8 @@ class Catalog:
         """Close the connection. Never raises."""
         client, self._client = self._client, None
         if client is not None:
-            await client.close()
+            with contextlib.suppress(*FAILURES):
+                await client.close()
 
     async def _ask(self, request: Any, doing: str) -> Any:
         for attempt in range(1, ATTEMPTS_MAX + 1):
@@ -180,8 +182,9 @@ class Catalog:
                 async with asyncio.timeout(self._deadline_seconds):
                     client = await self._connected()
                     return await client.send(client.get_random_node(), request)
-            except (errors.KafkaError, TimeoutError, OSError) as error:
+            except FAILURES as error:
                 refused = refusal(error, doing)
+                await self.close()  # the next attempt finds the brokers anew
                 if attempt == ATTEMPTS_MAX or not refused.retryable:
                     raise refused from error
         raise AssertionError("the last attempt returns or raises")

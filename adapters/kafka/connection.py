@@ -11,6 +11,10 @@ from engine.partition.ports import FencedError, LogError
 DEADLINE_SECONDS = 5.0
 """Bound of every wait for the broker: a third of the transaction timeout, so that we give up before the broker does."""
 
+FAILURES = (errors.KafkaError, TimeoutError, OSError, AssertionError)
+"""What the library raises when a broker or a connection fails. It asserts where it should say: that a broker which has
+just come back knows of no broker yet, or that a producer is past use."""
+
 PERMANENT = (
     errors.ClusterAuthorizationFailedError,
     errors.GroupAuthorizationFailedError,

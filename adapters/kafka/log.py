@@ -13,10 +13,15 @@ APP = "leadclock"
 """First part of every transactional id; two installations on one cluster need different ones."""
 
 
+COMPRESSION = "snappy"
+"""Of what we write. aiokafka compresses on the event loop, with lz4 at level 9: 6 to 20 µs for a record of 430 bytes.
+Snappy makes lead records six times smaller and costs less than it saves in sending (3 to 5 µs in all, as without)."""
+
+
 class KafkaLog:
     """The `Log` port on Kafka 2.8 and later. Topic names are full names, prefix included.
 
-    `deadline_seconds` bounds every wait for the brokers; `compression` is that of what we write (None, `lz4`, …).
+    `deadline_seconds` bounds every wait for the brokers; `compression` is None or what aiokafka knows.
     """
 
     def __init__(
@@ -26,7 +31,7 @@ class KafkaLog:
         client_id: str = APP,
         app: str = APP,
         security: Security | None = None,
-        compression: str | None = "lz4",
+        compression: str | None = COMPRESSION,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         self._connection = Connection(bootstrap, client_id, security or Security())

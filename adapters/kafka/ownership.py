@@ -7,10 +7,10 @@ partition. The input's position is a record of the transaction (the changelog ho
 import asyncio
 from collections.abc import Sequence
 
-from aiokafka import AIOKafkaProducer, errors
+from aiokafka import AIOKafkaProducer
 
 from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send
 from engine.partition.ports import LogError, Outgoing
 
@@ -46,8 +46,7 @@ class KafkaOwnership:
         try:
             async with asyncio.timeout(self._deadline_seconds):
                 await self._transact(await self._rounds(records))
-        except (errors.KafkaError, LogError, TimeoutError, OSError, AssertionError) as error:
-            # AssertionError is how the library's state machine refuses a step after a failure that it hid.
+        except (*FAILURES, LogError) as error:
             self._void = refusal(error, doing, fenced=(self._topic, self._partition))
             await self.close()
             raise self._void from error
@@ -113,7 +112,7 @@ async def take_ownership(
             await producer.start()
     except BaseException as error:
         await asyncio.shield(discard(producer))
-        if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
+        if isinstance(error, FAILURES):
             raise refusal(error, doing) from error
         raise
     return KafkaOwnership(producer, catalog, topic, partition, deadline_seconds)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, errors
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
@@ -95,9 +95,7 @@ async def discard(producer: AIOKafkaProducer) -> None:
     await _stop_sender(producer)
     await _within(DISCARD_SECONDS, producer.client.close())
     _look_at(transactions.wait_for_transaction_end())
-    for waiting in producer._message_accumulator._batches.values():  # noqa: SLF001  # as above
-        for batch in waiting:
-            _look_at(batch._drain_waiter)  # noqa: SLF001
+    _give_up_batches(producer)
 
 
 async def _stop_sender(producer: AIOKafkaProducer) -> None:
@@ -108,6 +106,18 @@ async def _stop_sender(producer: AIOKafkaProducer) -> None:
             return
         sender.cancel()
         await asyncio.wait([sender], timeout=DISCARD_SECONDS / SENDER_CANCELS_MAX)
+
+
+def _give_up_batches(producer: AIOKafkaProducer) -> None:
+    """Fail what was never sent, because a task of `stop()` still waits for it, and look at the failures."""
+    accumulator = producer._message_accumulator  # noqa: SLF001  # `stop()` has no way to give up
+    batches = [batch for waiting in accumulator._batches.values() for batch in waiting]  # noqa: SLF001
+    batches += accumulator._pending_batches  # noqa: SLF001
+    accumulator._pending_batches.update(batches)  # noqa: SLF001  # a batch that is sent again expects to be there
+    accumulator.fail_all(errors.ProducerClosed())
+    for batch in batches:
+        _look_at(batch.future)
+        _look_at(batch._drain_waiter)  # noqa: SLF001
 
 
 async def _within(seconds: float, step: Awaitable[object]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
-from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from engine.partition.ports import LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
@@ -81,7 +81,7 @@ class KafkaReader:
         try:
             async with asyncio.timeout(self._deadline_seconds):
                 await self._consumer.stop()
-        except (errors.KafkaError, TimeoutError, OSError):
+        except FAILURES:
             return
 
     async def open(self, start: int | None) -> None:
@@ -105,7 +105,7 @@ class KafkaReader:
         except errors.OffsetOutOfRangeError as error:
             await self._catch_up_with_retention(error)
             return []
-        except (errors.KafkaError, OSError) as error:
+        except FAILURES as error:
             raise refusal(error, f"reading {self._topic}") from error
         return [_record(found) for group in fetched.values() for found in group]
 
@@ -126,7 +126,7 @@ class KafkaReader:
         try:
             async with asyncio.timeout(self._deadline_seconds):
                 return int((await getattr(self._consumer, question)([place]))[place])
-        except (errors.KafkaError, TimeoutError, OSError) as error:
+        except FAILURES as error:
             raise refusal(error, f"asking for the {question} of {self._topic}[{partition}]") from error
 
     def _check(self, partition: int) -> None:
@@ -154,7 +154,7 @@ async def open_reader(
             await reader.open(start)
     except BaseException as error:
         await asyncio.shield(reader.close())
-        if isinstance(error, (errors.KafkaError, TimeoutError, OSError)):
+        if isinstance(error, FAILURES):
             raise refusal(error, f"opening {topic}") from error
         raise
     return reader

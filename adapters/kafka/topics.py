@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from msgspec import Struct
 
 from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from engine.partition.ports import LogError
 
 REPLICAS_WANTED = 3
@@ -81,7 +81,7 @@ async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: 
         async with asyncio.timeout(CREATE_SECONDS):
             await admin.start()
             response = await admin.create_topics(wanted, timeout_ms=int(CREATE_SECONDS * 1000))
-    except (errors.KafkaError, TimeoutError, OSError) as error:
+    except FAILURES as error:
         raise refusal(error, "creating topics") from error
     finally:
         await admin.close()

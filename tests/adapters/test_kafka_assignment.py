@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import GroupAuthorizationFailedError
+from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError
 
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection
@@ -193,6 +193,19 @@ async def test_a_lost_group_is_told_to_who_follows_the_changes(join: Join) -> No
             await anext(changes)
     assert not told.value.retryable
     assert not await member.assignment.confirm(0)
+
+
+async def test_a_member_with_a_passing_trouble_joins_again(join: Join) -> None:
+    member = await join().start()
+    await member.has(4)
+    told_before, first = member.told, member.assignment._consumer
+    assert first is not None
+    first._coordinator._pending_exception = GroupCoordinatorNotAvailableError("group")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while member.told == told_before:
+            await asyncio.sleep(0.02)
+    assert member.assignment._consumer is not first
+    assert await member.assignment.confirm(0)
 
 
 async def test_an_absent_broker_is_told_at_the_start() -> None:

@@ -64,6 +64,35 @@ async def test_an_absent_broker_is_an_error_in_time_and_worth_another_try() -> N
     await log.close()
 
 
+async def test_a_broker_that_never_answers_is_given_up_and_leaves_nothing_running() -> None:
+    connections: list[asyncio.Future[None]] = []
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(asyncio.get_running_loop().create_future())
+        mine = connections[-1]
+        while await reader.read(1024):
+            pass
+        writer.close()
+        mine.set_result(None)
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    log = KafkaLog(f"{host}:{port}", deadline_seconds=0.2)
+    appender = await log.appender()
+    for asking in (log.own("requests", 0), log.reader("requests", [0]), appender.append(0, outgoing("requests", "a"))):
+        async with asyncio.timeout(10):
+            with pytest.raises(LogError) as told:
+                await asking
+        assert told.value.retryable
+    await appender.close()
+    await log.close()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*connections)
+    server.close()
+    ours = [task for task in asyncio.all_tasks() if "aiokafka" in repr(task)]
+    assert ours == []
+
+
 def test_a_password_is_never_shown() -> None:
     shown = repr(Connection("h:1", security=Security("SASL_SSL", "SCRAM-SHA-512", "user", "hunter2")))
     assert "hunter2" not in shown
