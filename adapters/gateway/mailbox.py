@@ -127,7 +127,7 @@ def _mail(number: int, content: bytes) -> KeptMail:
         subject=str(message.get("Subject", "")),
         date=str(message.get("Date", "")),
         message_id=str(message.get("Message-ID", "")),
-        body="" if body is None else str(body.get_content()).rstrip("\n"),
+        body="" if body is None else "\n".join(str(body.get_content()).splitlines()),
     )
 
 

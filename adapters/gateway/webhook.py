@@ -4,6 +4,7 @@ The record of the webhook is the newest that this process has read: who changes 
 """
 
 import asyncio
+import ssl
 from collections.abc import Sequence
 from http import HTTPStatus
 
@@ -59,6 +60,7 @@ class SignedWebhooks:
         allowed: Sequence[Network] = (),
         try_gaps_seconds: Sequence[float] = TRY_GAPS_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._rules = rules
         self._clock = clock
@@ -67,6 +69,7 @@ class SignedWebhooks:
         self._try_gaps_seconds = tuple(try_gaps_seconds)
         self._answer_seconds = answer_seconds
         self._client = httpx.AsyncClient(
+            verify=tls or ssl.create_default_context(),
             follow_redirects=False,
             trust_env=False,  # a proxy of the environment would connect to an address that nobody checked
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=0),

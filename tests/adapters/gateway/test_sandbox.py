@@ -1,0 +1,140 @@
+"""Does the sandbox carrier do what its page says, number by number?"""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.gateway import sandbox
+from adapters.gateway.channels import call_channel
+from adapters.gateway.ports import SmsProvider, VoiceProvider
+from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
+from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
+from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
+from tests.adapters.gateway.voice_contract import Exchange, VoiceContract, place
+from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, fast_clock, order_of, running, town
+
+PAGE = Path(sandbox.__file__).with_name("sandbox.md")
+
+
+class Calls:
+    answers = "+13055550123"
+    busy = "+13055550101"
+    rings_out = "+13055550102"
+    does_not_exist = "+13055550105"
+    is_not_taken = "+13055550111"
+
+    def __init__(self) -> None:
+        self.clock = LeapingClock()
+        self.provider: VoiceProvider = SandboxVoice(self.clock)
+
+
+class Texts:
+    takes_it = "+13055550123"
+    does_not_exist = "+13055550105"
+    said_stop = "+13055550108"
+    is_not_taken = "+13055550111"
+
+    def __init__(self) -> None:
+        self.clock = LeapingClock()
+        self.provider: SmsProvider = SandboxSms(self.clock)
+
+
+class TestSandboxVoice(VoiceContract):
+    @pytest.fixture
+    def exchange(self) -> Exchange:
+        return Calls()
+
+
+class TestSandboxSms(SmsContract):
+    @pytest.fixture
+    def exchange(self) -> TextExchange:
+        return Texts()
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome", "seconds"),
+    [
+        ("00", "connected_human", 34),
+        ("01", "busy", 0),
+        ("02", "no_answer", 25),
+        ("03", "voicemail", 25),
+        ("04", "declined", 6),
+        ("05", "invalid_number", 0),
+        ("06", "congestion", 0),
+        ("07", None, 4),
+        ("08", "opted_out", 16),
+        ("09", "abandoned_by_us", 12),
+        ("10", "caller_hung_up", 7),
+        ("55", "connected_human", 34),
+    ],
+)
+async def test_the_ending_of_a_number_chooses_what_a_call_does(ending: str, outcome: str | None, seconds: int) -> None:
+    exchange = Calls()
+
+    result, _ = await place(exchange, f"+130555501{ending}", ring_timeout_seconds=25)
+
+    assert (result and result.outcome) == outcome
+    assert exchange.clock.now() - NOON == seconds * 1000
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome", "seconds"),
+    [
+        ("00", "delivered", 2),
+        ("04", "undelivered", 5),
+        ("05", "invalid_number", 1),
+        ("06", "failed", 1),
+        ("07", None, 0),
+        ("08", "opted_out", 1),
+        ("55", "delivered", 2),
+    ],
+)
+async def test_the_ending_of_a_number_chooses_what_a_text_does(ending: str, outcome: str | None, seconds: int) -> None:
+    exchange = Texts()
+
+    result = await send(exchange, f"+130555501{ending}")
+
+    assert (result and result.outcome) == outcome
+    assert exchange.clock.now() - NOON == seconds * 1000
+
+
+async def test_an_answered_call_is_put_through_where_there_is_a_buyer() -> None:
+    result, _ = await place(Calls(), Calls.answers, buyer_number="+13055550199", buyer_id=4)
+
+    assert result is not None
+    assert result.outcome == "connected_buyer"
+
+
+async def test_the_same_number_does_the_same_twice() -> None:
+    first, second = [await place(Calls(), Calls.answers) for _ in range(2)]
+
+    assert first == second
+
+
+def test_every_script_ends_in_an_outcome_of_its_channel() -> None:
+    assert {script.outcome for script in CALLS.values()} - {None} <= set(CALL_OUTCOMES)
+    assert {script.outcome for script in TEXTS.values()} - {None} <= set(SMS_OUTCOMES)
+
+
+def test_the_page_names_every_ending_with_its_outcome() -> None:
+    calls, texts = PAGE.read_text().split("## Texts")
+
+    for scripts, part in ((CALLS, calls), (TEXTS, texts)):
+        rows = dict(re.findall(r"^\| `(\d\d)`[^|]*\|[^|]*\| (.*?) \|", part, re.MULTILINE))
+        assert set(rows) == {*scripts, sandbox.NOT_TAKEN}
+        for ending, script in scripts.items():
+            assert (script.outcome or "(none)") in rows[ending]
+
+
+async def test_a_fast_clock_makes_a_long_call_short() -> None:
+    clock = fast_clock(speed=600)
+    began = time.monotonic()
+
+    async with town("call") as place_, running(place_, call_channel(SandboxVoice(clock)), MemoryDeliveries(), clock=clock):
+        await place_.order(order_of("call", to="+13055550100"))
+        outcomes = await place_.outcome()
+
+    assert outcomes == [("command-1", "connected_human")]
+    assert time.monotonic() - began < 34
