@@ -1,7 +1,6 @@
 """What is a thing called? Every id is derived, so that deciding again gives the same one."""
 
 from hashlib import blake2b
-from uuid import UUID
 
 PARTITIONS_MAX = 1024
 """Ids carry their partition in the low digits; 2**53 / 1024 leaves 8.8e12 ids to each partition."""
@@ -33,12 +32,7 @@ def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, 
 
 
 def _uuid(name: str) -> str:
-    digest = blake2b(name.encode(), digest_size=16).digest()
-    return str(UUID(int=_as_version_8(int.from_bytes(digest, "big"))))
-
-
-def _as_version_8(number: int) -> int:
-    number &= ~(0xF000 << 64)
-    number |= 8 << 76
-    number &= ~(0xC000 << 48)
-    return number | (0x8000 << 48)
+    digits = blake2b(name.encode(), digest_size=16).hexdigest()
+    # The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562).
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
