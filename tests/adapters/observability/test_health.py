@@ -1,0 +1,99 @@
+"""Does a role answer the three questions, and its scraper, over real HTTP?"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from adapters.observability import health
+from adapters.observability.health import HealthServer
+from adapters.observability.metrics import Metrics
+
+
+class Role:
+    """A role with troubles, and its server."""
+
+    def __init__(self) -> None:
+        self.troubles = {"log": "no broker answers at localhost:9092"}
+        self.metrics = Metrics()
+        self.server = HealthServer(lambda: self.troubles, self.metrics)
+
+    async def get(self, path: str, method: str = "GET") -> httpx.Response:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return await client.request(method, f"http://127.0.0.1:{self.server.port}{path}")
+
+
+@pytest.fixture
+async def role() -> AsyncIterator[Role]:
+    role = Role()
+    await role.server.start()
+    yield role
+    await role.server.stop()
+
+
+async def test_a_role_that_waits_for_the_broker_lives_and_is_not_ready(role: Role) -> None:
+    live, ready, started = [await role.get(path) for path in ("/livez", "/readyz", "/startupz")]
+
+    assert (live.status_code, live.json()) == (200, {"live": True})
+    assert (ready.status_code, ready.json()) == (503, {"ready": False, "problems": role.troubles})
+    assert (started.status_code, started.json()) == (503, {"started": False})
+
+
+async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
+    role.troubles = {}
+    assert (await role.get("/readyz")).json() == {"ready": True, "problems": {}}
+    role.troubles = {"database": "away"}
+
+    assert [(await role.get(path)).status_code for path in ("/livez", "/readyz", "/startupz")] == [200, 503, 200]
+
+
+async def test_metrics_can_be_scraped(role: Role) -> None:
+    role.metrics.commands.labels("sms").inc()
+
+    answer = await role.get("/metrics?x=1")
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert 'leadclock_commands_total{kind="sms"} 1.0' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("HEAD", "/livez", 200),
+        ("HEAD", "/readyz", 503),
+        ("POST", "/livez", 405),
+        ("GET", "/", 404),
+        ("GET", "/livez/x", 404),
+    ],
+)
+async def test_other_questions_are_answered_briefly(role: Role, method: str, path: str, status: int) -> None:
+    answer = await role.get(path, method)
+
+    assert answer.status_code == status
+    assert bool(answer.content) == (method != "HEAD")
+
+
+@pytest.mark.parametrize("bytes_", [b"\x00\xff\xfe\r\n\r\n", b"GET /livez HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 20_000, b""])
+async def test_what_is_not_http_is_cut_off_and_the_next_is_served(role: Role, bytes_: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", role.server.port)
+    writer.write(bytes_)
+    writer.write_eof()
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+
+    assert b"200 OK" not in answer
+    assert (await role.get("/livez")).status_code == 200
+
+
+async def test_who_says_nothing_is_cut_off(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "REQUEST_SECONDS_MAX", 0.05)
+    reader, writer = await asyncio.open_connection("127.0.0.1", role.server.port)
+
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+
+
+async def test_a_taken_port_is_an_error(role: Role) -> None:
+    with pytest.raises(OSError, match="address already in use"):
+        await Role().server.start(port=role.server.port)
