@@ -141,13 +141,14 @@ def _group(draft: Draft, slots: Slots) -> BuyerGroup | None:
 def _candidates(draft: Draft, slots: Slots, group: BuyerGroup | None) -> list[Candidate]:
     buyer_ids = slots.buyer_ids if group is None else group.buyer_ids
     found = ((buyer_id, _buyer(draft, slots.company_id, buyer_id)) for buyer_id in buyer_ids)
-    return [_candidate(draft, slots.company_id, buyer_id, buyer) for buyer_id, buyer in found if buyer and not buyer.paused]
+    return [_candidate(draft, slots.company_id, buyer_id, buyer) for buyer_id, buyer in found if buyer is not None]
 
 
 def _buyer(draft: Draft, company_id: int, buyer_id: int) -> Buyer | None:
+    """Return a buyer that takes calls, now or when others have ended: neither gone, paused nor closed."""
     record = live(draft, company_id, "buyer", buyer_id)
     body = None if record is None else body_of(record)
-    return body if isinstance(body, Buyer) else None
+    return body if isinstance(body, Buyer) and not body.paused and body.concurrency_cap_limit != 0 else None
 
 
 def _candidate(draft: Draft, company_id: int, buyer_id: int, buyer: Buyer) -> Candidate:

@@ -90,7 +90,9 @@ def test_a_request_that_waits_can_be_taken_back(account: Account) -> None:
     assert told(account.release("a")) == [("c", True)]
 
 
-@pytest.mark.parametrize("why", ["no group", "paused", "closed", "empty", "buyers paused", "nobody named", "unknown buyers"])
+@pytest.mark.parametrize(
+    "why", ["no group", "paused", "closed", "empty", "buyers paused", "buyers closed", "nobody named", "unknown buyers"]
+)
 def test_where_nobody_can_take_the_call_the_answer_is_no(account: Account, why: str) -> None:
     buyer_id = account.buyer()
     cases: dict[str, Callable[[], dict[str, Any]]] = {
@@ -99,6 +101,7 @@ def test_where_nobody_can_take_the_call_the_answer_is_no(account: Account, why: 
         "closed": lambda: {"buyer_group_id": account.group(buyer_id, concurrency_cap_limit=0)},
         "empty": lambda: {"buyer_group_id": account.group()},
         "buyers paused": lambda: {"buyer_group_id": account.group(account.buyer(1, paused=True))},
+        "buyers closed": lambda: {"buyer_ids": (account.buyer(1, concurrency_cap_limit=0),)},
         "nobody named": dict,
         "unknown buyers": lambda: {"buyer_ids": (98, 99)},
     }
