@@ -48,9 +48,6 @@ def from_builtins(data: Any, kind: type[T], *, strict: bool = True) -> T:
 
 
 def digest(*parts: bytes) -> str:
-    """Return the hex BLAKE2b digest of the parts, each preceded by its length so that no two lists of parts look alike."""
-    state = blake2b(digest_size=DIGEST_BYTES)
-    for part in parts:
-        state.update(len(part).to_bytes(8, "big"))
-        state.update(part)
-    return state.hexdigest()
+    """Return the hex BLAKE2b digest of the parts; MessagePack between them, so that no two lists of parts look alike."""
+    data = parts[0] if len(parts) == 1 else PACK.encode(parts)
+    return blake2b(data, digest_size=DIGEST_BYTES).hexdigest()

@@ -246,10 +246,7 @@ def _mark(envelope: Envelope, now: Instant) -> Changes:
 
 
 def _digest(record: Record) -> str:
-    parts = [record.key or b"", record.value or b""]
-    for name, value in record.headers:
-        parts += [name.encode(), value]
-    return digest(*parts)
+    return digest(to_pack((record.key, record.value, record.headers)))  # MessagePack: no two lists of parts look alike
 
 
 def _key_text(record: Record) -> str | None:

@@ -119,7 +119,7 @@ class Runner:
         self._timers = TimerQueue(self._timer_of)
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
-        self._acknowledged: list[int] = []
+        self._acknowledged: dict[int, None] = {}
         self._ownership: Ownership | None = None
         self._reader: Reader | None = None
         self._takeover_end = 0
@@ -158,7 +158,9 @@ class Runner:
         self._samples.clear()
         if self._outbox is None:
             self._outbox = self._make_outbox(self._stream())
-        self._outbox.offer(list(self._entries.values()))
+        # A commit in doubt may have removed what was acknowledged; what was, and is still there, need not be sent again.
+        self._acknowledged = {number: None for number in self._acknowledged if number in self._entries}
+        self._outbox.offer([entry for number, entry in self._entries.items() if number not in self._acknowledged])
 
     async def close(self) -> None:
         """Let the partition go. Never raises."""
@@ -251,7 +253,7 @@ class Runner:
 
     async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed]) -> float:
         assert self._outbox is not None  # noqa: S101 - opened with the reader
-        self._acknowledged += [number for number in self._outbox.delivered() if number in self._entries]
+        self._acknowledged |= {number: None for number in self._outbox.delivered() if number in self._entries}
         if not sealed and len(self._acknowledged) < self._limits.unacknowledged_max:
             return 0.0
         started = self._clock.monotonic()
