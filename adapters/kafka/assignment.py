@@ -20,7 +20,7 @@ SESSION_SECONDS = 10.0
 """How long a dead member keeps its partitions: the longest pause of work that a crash causes."""
 
 REPORT_SECONDS = 5.0
-"""How often positions are committed, for lag dashboards only."""
+"""How often positions are committed: for dashboards, and for roles that keep their position nowhere else."""
 
 HEARTBEATS_PER_SESSION = 3
 POLL_SECONDS = 1.0
@@ -224,7 +224,7 @@ class GroupAssignment:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await consumer.commit({TopicPartition(self._topic, p): offset for p, offset in news.items()})
         except FAILURES as error:
-            # Only dashboards read these; the next report carries newer ones.
+            # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
             _log.info("positions of %s were not committed: %r", self._group, error)
         else:
             self._committed.update(news)

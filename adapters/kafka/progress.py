@@ -2,10 +2,9 @@
 
 import asyncio
 
-from aiokafka import errors
 from aiokafka.admin import AIOKafkaAdminClient
 
-from adapters.kafka.connection import DEADLINE_SECONDS, Connection, refusal
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
 
 
 class GroupProgress:
@@ -22,11 +21,10 @@ class GroupProgress:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 if self._admin is None:
-                    admin = AIOKafkaAdminClient(**self._connection.options())
-                    await admin.start()
-                    self._admin = admin
+                    self._admin = AIOKafkaAdminClient(**self._connection.options())
+                    await self._admin.start()
                 found = await self._admin.list_consumer_group_offsets(self._group)
-        except (errors.KafkaError, TimeoutError, OSError) as error:
+        except FAILURES as error:
             await self.close()
             raise refusal(error, f"asking for the offsets of {self._group}") from error
         return {place.partition: kept.offset for place, kept in found.items() if place.topic == self._topic}
