@@ -27,7 +27,6 @@ from litestar.types import (
 
 from adapters.http import callers, documents, lead_changes, leads, records, submissions, system
 from adapters.http.access import Gate
-from adapters.http.binding import BODY_BYTES_MAX
 from adapters.http.exchange import JSON, Exchange, Operation, Reply, Services
 from adapters.http.identity import RequestIds
 from adapters.http.ports import (
@@ -114,7 +113,7 @@ class Api(Litestar):
             route_handlers=[_route(services, operation) for operation in OPERATIONS],
             openapi_config=None,
             exception_handlers={HTTPException: self._refuse, Exception: self._fail},
-            request_max_body_size=BODY_BYTES_MAX + 1,  # ours is checked first and told in our words
+            request_max_body_size=None,  # adapters.http.binding holds the limit, and tells it in our words
             logging_config=None,
             debug=False,
         )

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import Request
+from litestar.exceptions import HTTPException
 from multipart import MultipartError, MultipartParser, parse_options_header  # type: ignore[import-untyped]
 
 from adapters.http.problems import ProblemError
@@ -42,11 +43,15 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
     if declared.isascii() and declared.isdigit() and int(declared[:19]) > BODY_BYTES_MAX:
         raise _too_large()
     chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > BODY_BYTES_MAX:
-            raise _too_large()
-        chunks.append(chunk)
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > BODY_BYTES_MAX:
+                raise _too_large()
+            chunks.append(chunk)
+    except HTTPException:
+        # The one thing that the framework tells here: the sender is gone. Nobody reads the answer, but the log does.
+        raise ProblemError("malformed_body", "The body ended early.") from None
     return b"".join(chunks)
 
 

@@ -163,6 +163,10 @@ class Reads(Protocol):
         """Return live account records; `Paging.order` may name a field of the body."""
         ...
 
+    async def slots(self, company_id: int, resources: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+        """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
+        ...
+
     async def result(self, request_id: str) -> Result | None:
         """Return what came of a request, or None where it was not decided yet or is over 24 h old."""
         ...

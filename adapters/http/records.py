@@ -4,7 +4,7 @@ Tokens, keys and secrets are given here and shown once where only their hash is 
 creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -82,8 +82,15 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters.finish()
     read: Callable[[Paging], Any] = partial(exchange.services.reads.records, exchange.company_id, kind.type, wanted)
     page = await fetch(parameters, paging, read)
-    view = partial(record_view, kind.type, path=kind.path, columns=columns)
-    return many(exchange, kind.collection, page, paging=paging, columns=columns or known, view=view)
+    held = await _held(exchange, kind, page.rows)
+    return many(
+        exchange,
+        kind.collection,
+        page,
+        paging=paging,
+        columns=columns or known,
+        view=lambda row: record_view(kind.type, row, kind.path, columns, slots_held=held.get(row["id"], 0)),
+    )
 
 
 async def show(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -92,7 +99,8 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
-    shown = record_view(kind.type, row, kind.path, columns)
+    held = await _held(exchange, kind, [row])
+    shown = record_view(kind.type, row, kind.path, columns, slots_held=held.get(row["id"], 0))
     return one(exchange, kind.root, {**shown, **({} if columns else _secret(exchange, kind, row))})
 
 
@@ -159,8 +167,19 @@ async def render(exchange: Exchange, result: Result, *, told: Mapping[str, Any] 
         raise not_found(kind.words)
     # Of a repeat under an Idempotency-Key the secret was made anew and is not the one that was stored.
     first = result.request_id == exchange.request_id
-    shown = {**record_view(kind.type, row, kind.path), **_secret(exchange, kind, row), **((told or {}) if first else {})}
+    held = await _held(exchange, kind, [row])
+    viewed = record_view(kind.type, row, kind.path, slots_held=held.get(row["id"], 0))
+    shown = {**viewed, **_secret(exchange, kind, row), **((told or {}) if first else {})}
     return one(exchange, kind.root, shown, status=answer.status)
+
+
+async def _held(exchange: Exchange, kind: Kind, rows: Sequence[Row]) -> dict[int, int]:
+    """Return how many slots each of these records gave out and has not got back; only groups give any."""
+    if kind.type != "buyer_group" or not rows:
+        return {}
+    names = {f"buyer_group/{row['id']}": row["id"] for row in rows}
+    found = await exchange.services.reads.slots(rows[0]["company_id"], list(names))
+    return {names[name]: held for name, (held, _) in found.items()}
 
 
 async def _live_row(exchange: Exchange, kind: Kind) -> Row:

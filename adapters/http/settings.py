@@ -37,4 +37,3 @@ class Settings(Struct, frozen=True, kw_only=True):
     rates: dict[str, Rate] = field(default_factory=lambda: dict(RATES))
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     speed: float = 1.0
-    version: str = "0.1.0"

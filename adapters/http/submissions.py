@@ -81,21 +81,16 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
         "next_action_at": moment(row["next_action_at"]),
         "svc_number_plain": row["svc_number"],
         "sms_number_plain": row["sms_number"],
-        "request_id": result.request_id,
     }
+    if exchange.access is None:
+        little = token_view(row, created=created, dedupe_action=answer.dedupe_action)
+        return one(exchange, "lead", little, status=answer.status, **told)
+    told["request_id"] = result.request_id
     if warnings:
         told["warnings"] = list(warnings)
     if len(answer.record_ids) > 1:
         told["lead_ids"] = list(answer.record_ids)
-    if exchange.access is not None:
-        return one(exchange, "lead", lead_view(row, exchange.now), status=answer.status, **told)
-    return one(
-        exchange,
-        "lead",
-        token_view(row, created=created, dedupe_action=answer.dedupe_action),
-        status=answer.status,
-        **({"warnings": told["warnings"]} if warnings else {}),
-    )
+    return one(exchange, "lead", lead_view(row, exchange.now), status=answer.status, **told)
 
 
 async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:

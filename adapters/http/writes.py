@@ -6,6 +6,8 @@ An Idempotency-Key names the request: sent again with the same body it is the sa
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec import structs
+
 from adapters.http.exchange import Exchange, Reply
 from adapters.http.ports import Result
 from adapters.http.problems import ProblemError
@@ -35,7 +37,10 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
     if result is None and "respond-async" not in preferences:
         result = await services.requests.wait(request_id, _wait_seconds(preferences, services.settings.wait_seconds))
     if result is None:
-        return accepted(request_id)
+        reply = accepted(request_id)
+        if "respond-async" in preferences:
+            return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
+        return reply
     check(result)
     return await render(exchange, result)
 

@@ -11,7 +11,7 @@ import msgspec
 from engine.account.groups import CAPS
 from engine.views.cells import cell, spelled_out
 from schemas.instant import to_rfc3339
-from schemas.records import RECORD_BODIES, Body
+from schemas.records import RECORD_BODIES, Body, BuyerGroup, Offer
 
 Row = Mapping[str, Any]
 
@@ -47,16 +47,13 @@ def record_columns(record_type: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*BASE_COLUMNS, *names, *_derived_names(record_type))))
 
 
-def record_view(record_type: str, row: Row, path: str, columns: Sequence[str] | None = None) -> dict[str, Any]:
+def record_view(
+    record_type: str, row: Row, path: str, columns: Sequence[str] | None = None, *, slots_held: int = 0
+) -> dict[str, Any]:
     """Return a record as the interface shows it; `path` is where the records of its type are found."""
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
-    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body)}
+    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body, slots_held)}
     return {name: shown.get(name) for name in (columns or record_columns(record_type))}
-
-
-def body_view(body: Body) -> dict[str, Any]:
-    """Return the fields of a body that are shown, with those that follow from them."""
-    return {**_fields(body), **_derived(body)}
 
 
 def _base(record_type: str, row: Row, path: str) -> dict[str, Any]:
@@ -82,17 +79,20 @@ def _fields(body: Body) -> dict[str, Any]:
     }
 
 
-def _derived(body: Body) -> dict[str, Any]:
+def _derived(body: Body, slots_held: int) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    if "buyer_ids" in body.__struct_fields__:
-        shown["buyers_count"] = len(getattr(body, "buyer_ids", ()))
-    if "caps" in body.__struct_fields__:
-        caps = getattr(body, "caps", {})
-        shown |= {name: caps.get(cap) for name, cap in CAPS.items()}
+    if isinstance(body, Offer | BuyerGroup):
+        shown["buyers_count"] = len(body.buyer_ids)
+    if isinstance(body, BuyerGroup):
+        limit = body.concurrency_cap_limit
+        shown["concurrency_cap_used"] = slots_held
+        shown["maxed_out"] = limit is not None and slots_held >= limit
+        shown |= {name: body.caps.get(cap) for name, cap in CAPS.items()}
     return shown
 
 
 def _derived_names(record_type: str) -> tuple[str, ...]:
-    names = RECORD_BODIES[record_type].__struct_fields__
-    counted = ("buyers_count",) if "buyer_ids" in names else ()
-    return (*counted, *CAPS) if "caps" in names else counted
+    """Return the columns that follow from others. What is used of a cap is null: it is not counted yet."""
+    if record_type == "buyer_group":
+        return ("buyers_count", "concurrency_cap_used", "maxed_out", *CAPS, *(f"{cap}_used" for cap in CAPS.values()))
+    return ("buyers_count",) if record_type == "offer" else ()

@@ -14,6 +14,7 @@ import pytest
 from litestar import Litestar
 
 from adapters.clock import SystemClock
+from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import build_app
 from adapters.http.identity import fingerprint
@@ -30,7 +31,7 @@ from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.projector import ProjectorRole
 from adapters.roles.role import Role
 from adapters.settings import Settings as Deployment
-from engine.views.record import record_columns
+from engine.partition.ports import LogError
 from schemas.requests import RecordChangeRequested
 
 SECRET_KEY = "a secret of the deployment, long enough"
@@ -44,6 +45,17 @@ STEPS: list[dict[str, Any]] = [
     {"id": "pause", "kind": "wait", "duration": "1h"},
     {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"},
 ]
+
+
+class Outage:
+    """Says no at the log's door for the topics named, as a broker does that has lost its leaders."""
+
+    def __init__(self) -> None:
+        self.topics: set[str] = set()
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        if topic in self.topics and point is FaultPoint.BEFORE_APPEND:
+            raise LogError(f"{topic}[{partition}] has no leader")
 
 
 class Company:
@@ -85,6 +97,8 @@ class Town:
         self.app = app
         self.results = results
         self.numbers = 0
+        self.outage = Outage()
+        self.pool: Any = None
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
             base_url="http://leadclock.test",
@@ -123,7 +137,8 @@ async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
     """A deployment without any company."""
     await migrate(database)
     settings = Deployment(postgres_dsn=database, secret_key=SECRET_KEY, partitions=PARTITIONS)
-    log = EmbeddedLog(None, now=SystemClock().now)
+    outage = Outage()
+    log = EmbeddedLog(None, now=SystemClock().now, faults=outage)
     async with AsyncExitStack() as stack:
         context = await stack.enter_async_context(open_context(settings, log))
         stack.push_async_callback(log.close)
@@ -150,6 +165,7 @@ async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
             metrics=Metrics(),
         )
         place = Town(context, requests, app, results)
+        place.outage, place.pool = outage, pool
         stack.push_async_callback(place.client.aclose)
         yield place
 
@@ -176,4 +192,4 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
             await asyncio.sleep(0.02)
 
 
-__all__ = ["STEPS", "WEEK", "Company", "Town", "basic", "record_columns"]
+__all__ = ["STEPS", "WEEK", "Company", "Town", "basic"]

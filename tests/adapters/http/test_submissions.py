@@ -1,8 +1,7 @@
 """Does a lead come in over HTTP, whatever the form it is sent in, and is its answer the one that was promised?"""
 
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 NUMBER = "+13055550142"
 
@@ -25,24 +24,25 @@ async def test_a_lead_with_a_token_alone_is_created_and_told_little(town: Any, c
     assert body["lead"]["schedule_id"] == schedule["id"]
 
 
-@pytest.mark.parametrize("form", ["json", "urlencoded", "multipart", "query"])
-async def test_a_lead_can_be_sent_in_any_form(company: Any, form: str) -> None:
+async def test_a_lead_can_be_sent_in_any_form(company: Any) -> None:
     schedule = await company.schedule()
-    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "first_name": "Ann", "zip": "33130"}
-    how: dict[str, Any] = {
-        "json": {"json": {**fields, "data": {"roof": "flat"}}},
-        "urlencoded": {"data": {**fields, "data[roof]": "flat"}},
-        "multipart": {"files": {name: (None, value) for name, value in {**fields, "data[roof]": "flat"}.items()}},
-        "query": {"params": {**fields, "data[roof]": "flat"}},
-    }[form]
-    answer = await company.send("POST", "/api/v1/leads", **how)
-    assert answer.status_code == 201, answer.text
-    lead = answer.json()["lead"]
-    assert lead["data"] == {"first_name": "Ann", "roof": "flat"}
-    assert lead["zip_postal_code"] == "33130"
-    assert lead["caller_id"] == NUMBER
-    read = (await company.send("GET", f"/api/v1/leads/{lead['uuid']}")).json()["lead"]
-    assert read["id"] == lead["id"]
+    plain = {"lead_token": schedule["lead_token"], "first_name": "Ann", "zip": "33130"}
+    forms: list[Callable[[dict[str, str]], dict[str, Any]]] = [
+        lambda fields: {"json": {**fields, "data": {"roof": "flat"}}},
+        lambda fields: {"data": {**fields, "data[roof]": "flat"}},
+        lambda fields: {"files": {name: (None, value) for name, value in {**fields, "data[roof]": "flat"}.items()}},
+        lambda fields: {"params": {**fields, "data[roof]": "flat"}},
+    ]
+    for place, form in enumerate(forms):
+        number = f"+1305555014{place}"
+        answer = await company.send("POST", "/api/v1/leads", **form({**plain, "caller_id": number}))
+        assert answer.status_code == 201, answer.text
+        lead = answer.json()["lead"]
+        assert lead["data"] == {"first_name": "Ann", "roof": "flat"}
+        assert lead["zip_postal_code"] == "33130"
+        assert lead["caller_id"] == number
+        read = (await company.send("GET", f"/api/v1/leads/{lead['uuid']}")).json()["lead"]
+        assert read["id"] == lead["id"]
 
 
 async def test_the_same_person_again_updates_the_live_lead(company: Any) -> None:

@@ -1,0 +1,64 @@
+"""What does a sender hear while the log or the database is away, and is everything as before when they are back?"""
+
+import asyncio
+from typing import Any
+
+NUMBER = "+13055550142"
+
+
+async def test_while_the_log_is_away_nothing_is_taken_and_reading_goes_on(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    headers = {"Idempotency-Key": "again-and-again"}
+    town.outage.topics = {"contacts.requests", "accounts.requests"}
+    for method, path in (("POST", "/api/v1/leads"), ("POST", "/api/v1/leads"), ("POST", "/api/v1/buyers")):
+        body = fields if path.endswith("leads") else {"name": "a", "number": NUMBER}
+        answer = await company.send(method, path, json=body, headers=headers if path.endswith("leads") else {})
+        assert (answer.status_code, answer.json()["code"]) == (503, "events_unavailable"), answer.text
+        assert answer.json()["retryable"] is True
+        assert "retry-after" in answer.headers
+    assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
+    town.outage.topics = set()
+    again = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
+    assert again.status_code == 201, again.text
+    assert len((await company.send("GET", "/api/v1/leads")).json()["leads"]) == 1
+
+
+async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_so(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    await town.results.close()
+    await town.pool.close()
+    for path in ("leads", "leads/1", "offers", "requests/01a1fe05-3740-83d4-a15b-86e5615588cd"):
+        answer = await company.send("GET", f"/api/v1/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (503, "reads_unavailable"), answer.text
+    ready = await town.client.get("/readyz")
+    assert ready.status_code == 503
+    assert "database" in ready.json()["waits_for"]
+    assert (await town.client.get("/livez")).status_code == 200
+    taken = await town.client.post(
+        "/api/v1/leads",
+        json={"lead_token": schedule["lead_token"], "caller_id": NUMBER},
+        headers={"Prefer": "respond-async"},
+    )
+    assert taken.status_code == 202, taken.text
+    assert taken.headers["preference-applied"] == "respond-async"
+
+
+async def test_many_at_once_are_appended_together_and_each_is_answered(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1212555{place:04d}"} for place in range(300)]
+    answers = await asyncio.gather(*(town.client.post("/api/v1/leads", json=body) for body in fields))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["lead"]["id"] for answer in answers}) == 300
+
+
+async def test_a_sender_that_goes_away_in_the_middle_of_many_harms_nobody(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1212555{place:04d}"} for place in range(60)]
+    tasks = [asyncio.create_task(town.client.post("/api/v1/leads", json=body)) for body in fields]
+    await asyncio.sleep(0.01)
+    for task in tasks[::3]:
+        task.cancel()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    stayed = [answer for place, answer in enumerate(done) if place % 3]
+    assert {getattr(answer, "status_code", answer) for answer in stayed} == {201}
