@@ -142,7 +142,7 @@ def _take_slot(person: Person, answer: SlotAnswered) -> None:
         return
     person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted)
     if not answer.granted:
-        hold(person, lead, "no_buyer_available")
+        hold(person, lead, answer.reason or "no_buyer_available")
         return
     person.grant = answer
     go_on(person, lead)

@@ -25,7 +25,7 @@ MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": 
 """How late a contact may be and still be meant (research/domain.md 3.2.10)."""
 
 CALLBACK = "(callback)"
-"""Stands for the step of a call that is no step; in brackets, so that no step of a schedule has this id."""
+"""Stands for the step of a call that is no step."""
 
 WEBHOOK_EVENT = "lead.schedule_step"
 
@@ -160,7 +160,8 @@ def _order_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, co
 
 def _call_command_id(lead: Lead, step: CallStep, connection: Connection) -> str:
     if connection.callback:
-        return command_id(lead.uuid, lead.enrolment, lead.callbacks, step.id, 1)
+        # Below zero: steps are counted from one, so that no step's command can have this id.
+        return command_id(lead.uuid, lead.enrolment, -lead.callbacks, step.id, 1)
     return connection.slot_id or next_command_id(lead, step.id)
 
 

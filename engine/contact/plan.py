@@ -76,9 +76,10 @@ def look_again(person: Person, lead: Lead, after: Instant) -> None:
 def hold(person: Person, lead: Lead, reason: str) -> None:
     """Keep a due lead back, and look again ever less often."""
     now = person.now
-    if lead.status_wait != reason or lead.held_at is None:
-        lead.held_at = now
+    if lead.status_wait != reason:
         person.draft.fact("lead.waiting", lead_id=lead.id, reason=reason)
+    if lead.held_at is None:
+        lead.held_at = now
     lead.status, lead.status_wait = "waiting", reason
     lead.recheck_at = now + min(RECHECK_LATEST, max(RECHECK_SOONEST, (now - lead.held_at) // 4))
     person.keep(lead)

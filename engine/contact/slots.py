@@ -1,6 +1,7 @@
 """How is the right to use a limited resource asked for and given back? By message; only the contact ends a slot.
 
-Still to come (design.md section 1): at most 200 open requests per company and partition, the most urgent first.
+The account keeps the most urgent requests of a resource waiting and refuses the others, which are asked again later. Still
+to come (design.md section 1): that a partition itself holds back all but the 200 most urgent requests of a company.
 """
 
 from engine.contact.orders import next_command_id, present_command_id

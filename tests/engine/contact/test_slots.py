@@ -7,7 +7,7 @@ from schemas.commands import PlaceCall
 from schemas.instant import MINUTE
 from schemas.records import Buyer, BuyerGroup
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
-from tests.engine.contact.world import KEY, World
+from tests.engine.contact.world import KEY, NOON, World
 
 CALL = {"id": "call", "kind": "call", "connect": {"buyer_group_id": 7}}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -152,3 +152,14 @@ def test_nobody_is_called_where_no_buyer_takes_calls(world: World) -> None:
     world.schedule({**CALL, "connect": {"buyer_ids": [70]}}, record_id=2)
     assert world.submit(schedule_id=2).status_wait == "no_buyer_available"
     assert world.commands == []
+
+
+def test_a_lead_that_is_refused_again_and_again_asks_ever_less_often(world: World) -> None:
+    world.submit()
+    asked = 0
+    while world.now < NOON + 4 * 60 * MINUTE:
+        if world.lead().slot_id is not None:
+            answer(world, granted=False)
+            asked += 1
+        world.wait_until(world.lead().wake_at or 0)
+    assert 10 < asked < 80
