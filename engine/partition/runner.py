@@ -204,13 +204,20 @@ class Runner:
         """Return the slices of a snapshot that begins now; call it between two cycles, write the slices while they run on.
 
         Later slices may hold values newer than the offset; reading the changelog from there makes them right, because
-        every record of it holds a whole value. What only the runner knows stands in the first slice.
+        every record of it holds a whole value. What only the runner knows stands in the first slice. Raises `LogError`,
+        `FencedError`, as `cycle` does.
         """
+        if self._ownership is None:
+            raise LogError("the partition is not open")
         reader = await self._changelog(start=self._changelog_offset)
         try:
-            self._changelog_offset = await reader.end(self.partition)
+            end = await reader.end(self.partition)
         finally:
             await reader.close()
+        # Before the end lies nothing but what this memory holds only if nobody else wrote: a commit that succeeds now shows it.
+        await self._ownership.commit(self._transaction(self._position, []))
+        self._settle(self._position, [])
+        self._changelog_offset = end
         begun_at, offset = self._clock.now(), self._changelog_offset
         own = [(POSITION_KEY, to_pack(self._position))]
         own += [(f"{OUTBOX_PREFIX}{number}", to_pack(entry)) for number, entry in self._entries.items()]
