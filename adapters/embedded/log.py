@@ -44,7 +44,7 @@ class EmbeddedLog:
         self._topics: dict[str, TopicCreated] = {}
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._owners: dict[tuple[str, int], EmbeddedOwnership] = {}
-        self._watchers: dict[tuple[str, int], set[asyncio.Event]] = {}
+        self._watchers: dict[tuple[str, int], dict[asyncio.Event, None]] = {}  # in order: runs must repeat
         self._finishing: set[asyncio.Task[None]] = set()
         self.faults: Faults = faults or NoFaults()
         self._journal = Journal(folder, fsync=fsync) if folder is not None else None
@@ -147,12 +147,12 @@ class EmbeddedLog:
     def watch(self, partitions: Sequence[Partition], changed: asyncio.Event) -> None:
         """Set `changed` whenever something becomes visible in one of the partitions."""
         for partition in partitions:
-            self._watchers.setdefault((partition.topic, partition.number), set()).add(changed)
+            self._watchers.setdefault((partition.topic, partition.number), {})[changed] = None
 
     def unwatch(self, partitions: Sequence[Partition], changed: asyncio.Event) -> None:
         """Undo `watch`."""
         for partition in partitions:
-            self._watchers.get((partition.topic, partition.number), set()).discard(changed)
+            self._watchers.get((partition.topic, partition.number), {}).pop(changed, None)
 
     async def _finish(self, frame: Written, write: Write, *, visible: bool) -> None:
         try:

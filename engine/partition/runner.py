@@ -214,7 +214,7 @@ class Runner:
             end = await reader.end(self.partition)
         finally:
             await reader.close()
-        # Before the end lies nothing but what this memory holds only if nobody else wrote: a commit that succeeds now shows it.
+        # A former owner would take what its successor wrote for its own: a commit that succeeds shows that there is none.
         await self._ownership.commit(self._transaction(self._position, []))
         self._settle(self._position, [])
         self._changelog_offset = end
