@@ -32,6 +32,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kafka_password: str | None = None
     kafka_ca_file: str | None = None
     kafka_session_seconds: float = 10.0
+    kafka_compression: Literal["none", "snappy", "lz4", "zstd"] = "snappy"
+    """Of what we write. snappy costs the least here; a broker without its native library needs none."""
     topic_prefix: str = ""
     app: str = "leadclock"
     """First part of transactional ids and consumer groups: two installations on one cluster need different ones."""

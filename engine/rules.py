@@ -89,15 +89,17 @@ class Rules:
     def _forget(self, record: Record) -> None:
         old = self._bodies.get((record.type, record.id))
         if isinstance(old, Offer | Schedule):
-            self._tokens.pop(old.lead_token, None)
-        elif isinstance(old, ApiKey):
-            self._public_keys.pop(old.public_key, None)
+            if self._tokens.get(old.lead_token) == Target(record.company_id, record.type, record.id):
+                del self._tokens[old.lead_token]
+        elif isinstance(old, ApiKey) and self._public_keys.get(old.public_key) == record.id:
+            del self._public_keys[old.public_key]
 
     def _index(self, record: Record, body: Body) -> None:
+        """Make a record found by its token or key; the first holder keeps it, so that no company can take another's."""
         if isinstance(body, Offer | Schedule):
-            self._tokens[body.lead_token] = Target(record.company_id, record.type, record.id)
+            self._tokens.setdefault(body.lead_token, Target(record.company_id, record.type, record.id))
         elif isinstance(body, ApiKey):
-            self._public_keys[body.public_key] = record.id
+            self._public_keys.setdefault(body.public_key, record.id)
 
 
 def decode_rule(value: bytes) -> Record:

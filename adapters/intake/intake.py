@@ -33,6 +33,9 @@ SUBMISSION_TYPE = "lead.submitted"
 BODY_BYTES_MAX = 256 * 1024
 """As over HTTP: research/domain.md 2.5."""
 
+MAY_BE_STALE = frozenset({"unknown_lead_token", "schedule_inactive"})
+"""Refusals that newer rules may lift: `accounts.rules` is read to its end before one of these is final."""
+
 logger = structlog.get_logger(__name__)
 
 _JSON = msgspec.json.Decoder(dict[str, Any])
@@ -124,7 +127,7 @@ class IntakePartition:
         try:
             return self._normalise(raw)
         except RefusedError as refusal:
-            if refusal.code != "unknown_lead_token":
+            if refusal.code not in MAY_BE_STALE and "traffic_source_id" not in refusal.errors:
                 raise
         await self._rules.refresh()
         return self._normalise(raw)

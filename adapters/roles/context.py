@@ -153,7 +153,13 @@ def _connection(settings: Settings) -> Connection:
 
 
 def _kafka(settings: Settings) -> KafkaLog:
-    return KafkaLog(settings.kafka_bootstrap, client_id=settings.app, app=settings.app, security=_security(settings))
+    return KafkaLog(
+        settings.kafka_bootstrap,
+        client_id=settings.app,
+        app=settings.app,
+        security=_security(settings),
+        compression=None if settings.kafka_compression == "none" else settings.kafka_compression,
+    )
 
 
 def specs(settings: Settings) -> list[TopicSpec]:

@@ -6,11 +6,13 @@ from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
 from engine.partition.ports import Appender
+from engine.submission.place import warm
 from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 
 
 def intake(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that works through the inbox."""
+    warm()
     room = Room(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
 
     def observe(_passed_on: int, dead: int) -> None:
