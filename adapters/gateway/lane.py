@@ -58,10 +58,7 @@ class Lane:
         self.seen = max(self.seen, position)
         if not self.cut:
             self.next = max(self.next, position)
-        passed = [futures for end, futures in self._ends if end <= self.seen]
-        self._ends = [waiting for waiting in self._ends if waiting[0] > self.seen]
-        for futures in passed:
-            _resolve(futures)
+        self._let_pass()
 
     def revoke(self) -> None:
         """Nothing more is begun here, and nobody reads on for those who wait."""
@@ -90,11 +87,17 @@ class Lane:
     def wait(self, end: int, askers: list[asyncio.Future[None]]) -> None:
         """Let askers wait until the lane is read to an end."""
         self._ends.append((end, askers))
-        self.reached(self.seen)
+        self._let_pass()
 
     def ask_again(self, askers: list[asyncio.Future[None]]) -> None:
         """The end could not be sampled: keep the question."""
         self._askers = askers + self._askers
+
+    def _let_pass(self) -> None:
+        passed = [futures for end, futures in self._ends if end <= self.seen]
+        self._ends = [waiting for waiting in self._ends if waiting[0] > self.seen]
+        for futures in passed:
+            _resolve(futures)
 
 
 def _resolve(futures: list[asyncio.Future[None]]) -> None:

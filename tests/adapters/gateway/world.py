@@ -13,7 +13,8 @@ from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import Channel
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.ports import Claim, Deliveries, Kind, StoreError
-from engine.partition.ports import Clock, Outgoing, Record
+from engine.partition.ports import Clock, Log, Outgoing, Record
+from engine.partition.runner import Names
 from schemas.commands import Command, Fence, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.instant import Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, OutcomeRecorded
@@ -195,34 +196,35 @@ class AbsentDeliveries:
 class FarEndLog:
     """A log with records that cannot be read yet at the end of every partition: an open transaction stands before them."""
 
-    def __init__(self, log: EmbeddedLog) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
-        reader = await self._log.reader(topic, partitions, start=start)
+        reader: Any = await self._log.reader(topic, partitions, start=start)
         end = reader.end
 
         async def far_end(partition: int) -> int:
-            return await end(partition) + 5
+            return int(await end(partition)) + 5
 
-        reader.end = far_end  # type: ignore[method-assign]
+        reader.end = far_end
         return reader
 
 
 class Town:
-    """A log in memory with the topics of one channel, and what is said on `contacts.requests`."""
+    """A log with the topics of one channel, and what is said on `contacts.requests`."""
 
-    def __init__(self, log: EmbeddedLog, kind: Kind, partitions: int) -> None:
+    def __init__(self, log: Log, kind: Kind, partitions: int, names: Names) -> None:
         self.log = log
-        self.topic = COMMAND_TOPICS[kind].name
+        self.names = names
+        self.topic = names.of(COMMAND_TOPICS[kind].name)
         self.partitions = partitions
 
     async def order(self, *messages: Command | Fence | bytes, partition: int = 0) -> None:
         """Write to the commands topic as a scheduler does: in one transaction."""
-        owner = await self.log.own(CONTACTS_REQUESTS.name, partition)
+        owner = await self.log.own(self.names.of(CONTACTS_REQUESTS.name), partition)
         records = [
             Outgoing(self.topic, b"?", message)
             if isinstance(message, bytes)
@@ -235,6 +237,7 @@ class Town:
     async def records(self, topic: str = CONTACTS_REQUESTS.name) -> list[Record]:
         """Everything in a topic, partition by partition."""
         found: list[Record] = []
+        topic = self.names.of(topic)
         for partition in range(await self.log.partition_count(topic)):
             reader = await self.log.reader(topic, [partition])
             end = await reader.end(partition)
@@ -266,7 +269,7 @@ async def town(kind: Kind, partitions: int = 1) -> AsyncIterator[Town]:
     log = EmbeddedLog(None, now=wall_now)
     for name in (COMMAND_TOPICS[kind].name, CONTACTS_REQUESTS.name, DEADLETTER.name):
         await log.create_topic(name, partitions)
-    yield Town(log, kind, partitions)
+    yield Town(log, kind, partitions, Names())
     await log.close()
 
 
@@ -275,7 +278,7 @@ async def running(
     place: Town, channel: Channel, deliveries: Any, *, clock: Clock | None = None, **options: Any
 ) -> AsyncIterator[Gateway]:
     """A gateway at work on all partitions."""
-    given = {"log": place.log, "clock": clock or StillClock(), **options}
+    given = {"log": place.log, "clock": clock or StillClock(), "names": place.names, **options}
     gateway = Gateway(channel, deliveries=deliveries, **given)
     gateway.assign(range(place.partitions))
     task = asyncio.create_task(gateway.run())

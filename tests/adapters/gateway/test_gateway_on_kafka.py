@@ -1,0 +1,72 @@
+"""Do fences, restarts and order hold on a real broker too, where every transaction ends in a record that nobody reads?"""
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.gateway.channels import call_channel, sms_channel
+from engine.partition.runner import Names
+from schemas.topics import COMMANDS_CALL, COMMANDS_SMS, CONTACTS_REQUESTS, DEADLETTER
+from tests.adapters.gateway.providers import Sms, Voice
+from tests.adapters.gateway.world import MemoryDeliveries, Town, fence_of, order_of, running, until
+from tests.adapters.kafka_world import KafkaWorld
+
+TOPICS = (COMMANDS_CALL, COMMANDS_SMS, CONTACTS_REQUESTS, DEADLETTER)
+
+
+@pytest.fixture
+async def world(kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[KafkaWorld]:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    await world.create(*(topic.name for topic in TOPICS))
+    yield world
+    await world.close()
+
+
+async def test_a_fenced_order_is_dropped_and_the_next_goes_at_once(world: KafkaWorld, topic_prefix: str) -> None:
+    voice, place = Voice(), Town(world.log, "call", 2, Names(topic_prefix))
+    order = order_of("call")
+
+    await place.order(order, fence_of(order), order_of("call", 2))
+    async with running(place, call_channel(voice), MemoryDeliveries()):
+        first = await place.outcome(2)
+        began = time.monotonic()
+        await place.order(order_of("call", 3), partition=1)
+        await until(lambda: "command-3" in voice.asked)
+        seconds = time.monotonic() - began
+
+    assert dict(first) == {"command-1": "rejected_at_gate", "command-2": "connected_human"}
+    assert voice.asked == ["command-2", "command-3"]
+    assert seconds < 5
+
+
+async def test_a_gateway_that_starts_again_goes_on_where_it_was(world: KafkaWorld, topic_prefix: str) -> None:
+    sms, place, deliveries = Sms(), Town(world.log, "sms", 2, Names(topic_prefix)), MemoryDeliveries()
+
+    for number in range(1, 11):
+        await place.order(order_of("sms", number), partition=number % 2)
+    async with running(place, sms_channel(sms), deliveries):
+        await place.outcome(10)
+        # Every order stands in a transaction of its own: five orders and five control records in each partition.
+        await until(lambda: sorted(offset for _, offset in deliveries.saved.values()) == [10, 10])
+    deliveries.rows.clear()
+    await place.order(order_of("sms", 11))
+    async with running(place, sms_channel(sms), deliveries):
+        await place.outcome(11)
+
+    assert sorted(sms.asked) == sorted(f"command-{number}" for number in range(1, 12))
+
+
+async def test_what_there_is_no_room_for_is_read_again(world: KafkaWorld, topic_prefix: str) -> None:
+    sms, place = Sms(), Town(world.log, "sms", 2, Names(topic_prefix))
+    orders = [order_of("sms", number, contact_key=f"1|{number % 10}") for number in range(60)]
+
+    await place.order(*orders, fence_of(orders[-1], orders[-1].lead_id))
+    async with running(place, sms_channel(sms), MemoryDeliveries(), held_max=16):
+        outcomes = dict(await place.outcome(60))
+
+    assert outcomes["command-59"] == "rejected_at_gate"
+    assert len(sms.asked) == len(set(sms.asked)) == 59
+    for contact in range(10):
+        asked = [name for name in sms.asked if int(name.removeprefix("command-")) % 10 == contact]
+        assert asked == sorted(asked, key=lambda name: int(name.removeprefix("command-")))
