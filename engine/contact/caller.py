@@ -54,5 +54,5 @@ def _move_to_end(person: Person, leads: list[Lead]) -> None:
         raise RefusedError("lead_not_live", "The lead has ended; there is no schedule to move to the end of.")
     for lead in live:
         if not lead.ending:
-            begin_end(person, lead, COMPLETED)
+            begin_end(person, lead, COMPLETED, keeps_callback=False)
             go_on(person, lead)

@@ -13,10 +13,10 @@ COMPLETED: LeadStatus = "completed"
 """Asks for the strongest of the completed statuses."""
 
 
-def begin_end(person: Person, lead: Lead, status: LeadStatus) -> None:
-    """Leave the steps: the end steps are next, then the status. A command on its way is waited for."""
+def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback: bool = True) -> None:
+    """Leave the steps: the end steps are next, then the status. A command on its way is waited for, and a promised call."""
     withdraw(person, lead)
-    if lead.callback_at is not None:
+    if lead.callback_at is not None and not keeps_callback:
         lead.callback_at = None
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
     lead.ending, lead.end_status = True, status

@@ -10,6 +10,9 @@ from schemas.requests import ContactRequest, LeadMoved
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import from_json, to_json
 
+STUBS_MAX = 1_000
+"""Leads whose way a contact remembers; nobody asks an old number for the thousandth lead that left it."""
+
 
 def send_away(person: Person, lead: Lead, contact_key: str) -> None:
     """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted."""
@@ -22,7 +25,10 @@ def send_away(person: Person, lead: Lead, contact_key: str) -> None:
     lead.updated_at = person.now
     lead.version += 1
     person.drop(lead)
-    person.head.moved[str(lead.id)] = contact_key
+    moved = person.head.moved
+    if len(moved) >= STUBS_MAX:
+        del moved[next(iter(moved))]
+    moved[str(lead.id)] = contact_key
     message = LeadMoved(
         company_id=lead.company_id,
         contact_key=contact_key,

@@ -16,6 +16,9 @@ SEEN_FOR = DAY
 SEEN_MAX = 1_000
 """Ids remembered per contact: more requests about one person in a day come from a fault; the oldest is forgotten first."""
 
+LEADS_LISTED_MAX = 2_000
+"""Leads that a head lists: beyond them, ended ones are left out, oldest first, and are found by their own key alone."""
+
 LEADS_AT_ONCE_MAX = 100
 """Leads of one contact that one decision changes; more are left to later ticks (design.md section 3)."""
 
@@ -64,7 +67,9 @@ class Person:
 
     def add(self, lead: Lead) -> None:
         """Take a lead in: one that was made or one that moved here."""
-        self.head.lead_ids = (*self.head.lead_ids, lead.id)
+        oldest = self.lead(self.head.lead_ids[0]) if len(self.head.lead_ids) >= LEADS_LISTED_MAX else None
+        is_history = oldest is not None and oldest.status not in LIVE_STATUSES
+        self.head.lead_ids = (*self.head.lead_ids[is_history:], lead.id)
         self.keep_head()
         self.keep(lead)
 

@@ -94,7 +94,7 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
         return "deleted_existing" if matching else "created"
     live = [lead for lead in matching if lead.status in LIVE_STATUSES]
     for lead in live[:LEADS_AT_ONCE_MAX]:
-        begin_end(person, lead, "expired")
+        begin_end(person, lead, "expired", keeps_callback=False)
         go_on(person, lead)
     return "expired_existing" if live else "created"
 

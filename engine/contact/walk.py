@@ -92,9 +92,11 @@ def _moves_on(person: Person, lead: Lead) -> bool:
 
 
 def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
-    """Stand before the first step of the steps or end steps."""
+    """Stand before the first step of the steps or end steps; a promise outlives the steps (research/domain.md 3.6)."""
+    if lead.callback_at is not None and (lead.ending or lead.schedule_id is None):
+        return _waits_for_callback(person, lead, cadence)
     if lead.schedule_id is None and not lead.ending:
-        return _waits_for_callback(person, lead, cadence) if lead.callback_at is not None else _is_captured(lead)
+        return _is_captured(lead)
     first = cadence.first(ending=lead.ending)
     if first is not None:
         enter(lead, first, lead.base_at or person.now)
@@ -114,6 +116,8 @@ def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     match step:
         case WaitStep():
             return _waits(person, lead, cadence, step)
+        case _ if _is_promised_sooner(person, lead, step):
+            return _waits_for_callback(person, lead, cadence)
         case ExitStep():
             return _exits(person, lead, step)
         case CallStep() | SmsStep() | EmailStep() | WebhookStep():
@@ -130,10 +134,11 @@ def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool
     if lead.step_attempts == 0:  # not begun: else the base has been moved already
         lead.step_attempts = 1
         lead.base_at = wait_end(lead, cadence, step, lead.base_at or person.now)
-    if cadence.after(step.id) is None and not stand(person, lead):
-        return False
-    if lead.callback_at is not None and cadence.after(step.id) is None:
-        return _waits_for_callback(person, lead, cadence)
+    if cadence.after(step.id) is None:
+        if _is_promised_sooner(person, lead, step):
+            return _waits_for_callback(person, lead, cadence)
+        if not stand(person, lead):
+            return False
     leave_step(person, lead, cadence, lead.base_at or person.now)
     return True
 
@@ -166,8 +171,6 @@ def _acts(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep
     passed_over = _reason_to_pass_over(person, lead, cadence, step)
     if passed_over is not None:
         return _passes_over(person, lead, cadence, step, passed_over)
-    if lead.callback_at is not None and isinstance(step, CONTACTS):
-        return _waits_for_callback(person, lead, cadence)
     if not plan(person, lead, cadence, step) or _is_held(person, lead, step):
         return False
     if _is_late(person, lead, step):
@@ -282,6 +285,14 @@ def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
         hold(person, lead, "no_buyer_available")
         return
     orders.place_call(person, lead, cadence, step, connection)
+
+
+def _is_promised_sooner(person: Person, lead: Lead, step: Step) -> bool:
+    """Tell whether a promised call goes before the step: before every contact, and before what is due only later."""
+    if lead.callback_at is None or lead.ending:
+        return False
+    base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    return isinstance(step, CONTACTS) or (base or 0) > max(lead.callback_at, person.now)
 
 
 def _waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:

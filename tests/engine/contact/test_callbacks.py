@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.instant import HOUR
+from schemas.records import OutgoingWebhook
 from tests.engine.contact.world import NOON, World, at
 
 CALL = {"id": "call", "kind": "call"}
@@ -77,3 +78,48 @@ def test_two_callbacks_are_two_commands(world: World) -> None:
     world.wait(3600)
     assert world.steps() == ["(callback)", "(callback)"]
     assert len({command.command_id for command in world.commands}) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [({"hours_to_expire": 2}, "expired"), ({"max_contact_attempts": 1}, "exceeded_max_calls"), ({}, "completed_attempted")],
+)
+def test_a_promise_outlives_the_schedule(fields: dict[str, int], status: str) -> None:
+    world = World()
+    world.schedule({"id": "first", "kind": "call"}, HOOK, CALL, **fields)
+    world.schedule({"id": "first", "kind": "call"}, HOOK, record_id=2)
+    world.submit(schedule_id=1 if fields else 2)
+    world.update(schedule_callback_at=NOON + 5 * HOUR)
+    world.outcome("no_answer")
+    world.wait(5 * 3600)
+    assert world.steps() == ["first", "(callback)"]
+    world.outcome("no_answer")
+    assert world.lead().status == status
+
+
+def test_skipping_to_the_end_cancels_a_callback(world: World) -> None:
+    world.submit(schedule_callback_at=NOON + HOUR)
+    world.act("move_to_end")
+    assert (world.lead().status, world.lead().callback_at) == ("completed", None)
+
+
+@pytest.mark.parametrize("last", [{"id": "rest", "kind": "wait", "duration": "3d"}, {"id": "out", "kind": "exit"}])
+def test_a_long_wait_for_something_else_delays_no_promise(last: dict[str, str]) -> None:
+    world = World()
+    world.schedule({"id": "first", "kind": "wait", "duration": "2d"}, last)
+    world.submit(schedule_callback_at=NOON + HOUR)
+    world.wait(3600)
+    assert world.steps() == ["(callback)"]
+    world.outcome("connected_human")
+    assert world.lead().next_action_at == NOON + (5 if last["kind"] == "wait" else 2) * 24 * HOUR
+
+
+def test_what_is_no_contact_goes_on_while_a_call_is_promised() -> None:
+    world = World()
+    world.add("outgoing_webhook", 3, OutgoingWebhook(name="crm", url="https://example.com"))
+    world.schedule(REST, HOOK, CALL)
+    world.submit(schedule_callback_at=NOON + 3 * HOUR)
+    world.wait(3600)
+    assert world.steps() == ["hook"]
+    world.outcome("accepted")
+    assert world.lead().status_wait == "callback_pending"
