@@ -42,6 +42,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Partitions written at the same time."""
     lag_gap_seconds: float = 2.0
     """Between two looks at the end of a partition."""
+    lost_seconds: float = 5.0
+    """A partition that another owner took, and that is still assigned here after this long, is taken again: the other may
+    have been a former owner that had not heard of it."""
 
 
 class Health(Struct, frozen=True):
@@ -75,6 +78,7 @@ class _Feed:
         self.wanted: tuple[int, ...] = ()
         self.stale = False
         self.looked_at = float("-inf")
+        self.lost_at: float | None = None
         self.trouble: str | None = "not started"
         self.room = asyncio.Event()
 
@@ -87,7 +91,7 @@ class _Feed:
 class Projector:
     """Projects `contacts.decisions` and `accounts.decisions`. `assign` partitions, then `run`, or `run_once` step by step.
 
-    `lost` names partitions that another owner took while they were assigned here; they are left alone until `assign`.
+    `lost` names partitions that another owner took while they were assigned here; `run` takes them again in time.
     """
 
     def __init__(
@@ -135,6 +139,7 @@ class Projector:
         for feed in self._feeds:
             feed.wanted = tuple(sorted(partitions))
             feed.stale = True
+            feed.lost_at = None
         self.lost.clear()
 
     async def run_once(self, timeout_seconds: float = 0.0) -> int:
@@ -210,6 +215,15 @@ class Projector:
         lane.pending.clear()
         feed.lanes.pop(lane.number, None)
         self.lost.add((feed.name, lane.number))
+        feed.lost_at = self._clock.monotonic()
+
+    def _take_back(self, feed: _Feed) -> None:
+        """Let what was lost a while ago be taken again, by the next step: nobody else may be writing it."""
+        if feed.lost_at is None or self._clock.monotonic() - feed.lost_at < self._limits.lost_seconds:
+            return
+        feed.lost_at = None
+        self.lost = {(name, number) for name, number in self.lost if name != feed.name}
+        feed.stale = True
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -225,6 +239,7 @@ class Projector:
                 delay = min(2 * delay, self._limits.retry_seconds_max)
                 continue
             delay = self._limits.retry_seconds_min
+            self._take_back(feed)
             self._start_lanes(feed, stop)
             await self._make_room(feed, stop)
         await self._finish(feed)
