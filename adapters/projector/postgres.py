@@ -59,11 +59,8 @@ class PostgresStore:
         async with self._connection() as connection:
             try:
                 async with connection.transaction():
-                    # The position is in the same transaction: what a crash of the server forgets is read again.
-                    await connection.execute("SET LOCAL synchronous_commit = off")
-                    if not await self._move(connection, batch):
-                        return
-                    await self._write_rows(connection, batch)
+                    if await self._move(connection, batch):
+                        await self._write_rows(connection, batch)
             except UNFIT as error:
                 raise RowsRefusedError(str(error)) from error
 
@@ -100,11 +97,11 @@ class PostgresStore:
     async def _move(self, connection: Any, batch: Batch) -> bool:
         """Move the position on; False where this very batch is written already (its commit was in doubt)."""
         mark = batch.mark
-        moved = await connection.execute(
+        moved = await connection.fetchval(
             self._sql["move_position"],
             *(mark.topic, mark.partition, mark.epoch, mark.offset, mark.offset_after, batch.sequence, batch.decided_at),
         )
-        if moved == "UPDATE 1":
+        if moved is not None:
             return True
         row = await connection.fetchrow(self._sql["position"], mark.topic, mark.partition)
         if row is None or row["epoch"] != mark.epoch:
@@ -136,7 +133,8 @@ class PostgresStore:
             async with self._pool.acquire() as connection:
                 yield connection
         except AWAY as error:
-            raise StoreError(str(error) or type(error).__name__) from error
+            cause = error.__context__ or error  # what a transaction says on its way out hides what had happened
+            raise StoreError(str(cause) or type(cause).__name__) from error
         except (asyncpg.PostgresError, asyncpg.InternalClientError) as error:
             await self._pool.expire_connections()  # what they remember of types and plans may be what is wrong
             raise StoreError(f"{type(error).__name__}: {error}") from error

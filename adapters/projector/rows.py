@@ -5,6 +5,7 @@ jsonb is JSON text, lists of codes and zones are joined by commas (no code or zo
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -148,36 +149,54 @@ class CountedSlots(Struct, frozen=True):
     waiting: tuple[msgspec.Raw, ...] = ()
 
 
-COLUMNS_APART = frozenset(
-    {
-        *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
-        *("zip_postal_code", "time_zone", "sub_id", "remote_ip", "traffic_source_id"),
-    }
+TEXT_COLUMNS = (
+    *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
+    *("zip_postal_code", "time_zone", "sub_id", "remote_ip"),
 )
+COLUMNS_APART = frozenset({*TEXT_COLUMNS, "traffic_source_id"})
 """Keys of `Lead.columns` that are columns of the table; whatever else stands there is kept in its `columns`."""
+
+
+# `attrgetter` of several names makes a tuple in one step: a lead has 73 columns, and these are the most of them.
+_identity = attrgetter("company_id", "id", "uuid", "contact_key", "version")
+_standing = attrgetter("created_at", "updated_at", "status", "status_wait", "end_status")
+_target = attrgetter("offer_id", "schedule_id", "schedule_version", "caller_id", "email")
+_progress = attrgetter(
+    *("lead_priority", "urgency_class", "enrolment", "step", "ending", "step_attempts", "attempts", "attempts_max")
+)
+_moments = attrgetter(*("next_action_at", "planned_at", "requested_next_action_at", "expires_at", "callback_at", "wake_at"))
+_results = attrgetter(
+    *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
+    *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
+    *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
+    *("last_call_at", "schedule_ended_at", "schedule_trigger_type"),
+)
 
 
 def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
     """Return the row of a lead."""
     own = lead.columns
     return (
-        *(lead.company_id, lead.id, lead.uuid, lead.contact_key, lead.version, partition, sequence),
-        *(lead.created_at, lead.updated_at, lead.status, lead.status_wait, lead.end_status, lead.status in LIVE_STATUSES),
-        *(lead.offer_id, lead.schedule_id, lead.schedule_version, lead.caller_id, lead.email),
-        *(_text(own.get("name")), _text(own.get("full_name")), _text(own.get("external_record_id"))),
-        *(_text(own.get("contact_field_type")), _text(own.get("country")), _text(own.get("state_province"))),
-        *(_text(own.get("zip_postal_code")), _text(own.get("time_zone")), _text(own.get("sub_id"))),
-        *(_text(own.get("remote_ip")), _whole(own.get("traffic_source_id"))),
+        *_identity(lead),
+        partition,
+        sequence,
+        *_standing(lead),
+        lead.status in LIVE_STATUSES,
+        *_target(lead),
+        *map(_text, map(own.get, TEXT_COLUMNS)),
+        _whole(own.get("traffic_source_id")),
         "{}" if own.keys() <= COLUMNS_APART else _json({key: own[key] for key in own if key not in COLUMNS_APART}),
-        *(_raw(lead.data), ",".join(lead.zones), lead.zone_source, lead.zone_deciding, ",".join(lead.states)),
-        *(lead.lead_priority, lead.urgency_class, lead.enrolment, lead.step, lead.ending, lead.step_attempts),
-        *(lead.attempts, lead.attempts_max, _unless_null(_raw(lead.flight))),
-        *(lead.next_action_at, lead.planned_at, lead.requested_next_action_at, lead.expires_at, lead.callback_at),
-        *(lead.wake_at, ",".join(lead.reasons), lead.opt_out, lead.blocked, lead.buyer_converted, lead.offer_converted),
-        *(lead.connected, lead.revenue, lead.payout, lead.buyer_id, lead.svc_number, lead.sms_number),
-        *(lead.outbound_calls_count, lead.sms_count, lead.emails_count, lead.attempted_call_id, lead.connected_call_id),
-        *(lead.first_queued_at, lead.first_action_at, lead.last_action_at, lead.last_call_at, lead.schedule_ended_at),
-        *(lead.schedule_trigger_type, ",".join(lead.failed_channels)),
+        _raw(lead.data),
+        ",".join(lead.zones),
+        lead.zone_source,
+        lead.zone_deciding,
+        ",".join(lead.states),
+        *_progress(lead),
+        _unless_null(_raw(lead.flight)),
+        *_moments(lead),
+        ",".join(lead.reasons),
+        *_results(lead),
+        ",".join(lead.failed_channels),
     )
 
 

@@ -11,10 +11,12 @@ ON CONFLICT (topic, partition) DO UPDATE SET epoch = p.epoch + 1
 RETURNING topic_id, epoch, next_offset, sequence
 
 -- move_position --
--- 0 rows: another owner, or the transaction that did it had come through after all.
+-- 0 rows: another owner, or the transaction that did it had come through after all. The commit need not wait for the disk:
+-- the position is in the same transaction as the rows, so what a crash of the server forgets is read again.
 UPDATE {read}.positions
 SET next_offset = $5, sequence = $6, decided_at = coalesce(to_timestamp($7::float8 / 1000), decided_at)
 WHERE topic = $1 AND partition = $2 AND epoch = $3 AND next_offset = $4
+RETURNING set_config('synchronous_commit', 'off', true)
 
 -- position --
 SELECT topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions WHERE topic = $1 AND partition = $2
