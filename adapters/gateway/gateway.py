@@ -33,7 +33,7 @@ POLL_RECORDS_MAX = 500
 HELD_MAX = 10_000
 """Orders taken in and not done, over all partitions of the channel: a few kilobytes each."""
 
-POLL_SECONDS_IDLE = 0.1
+POLL_SECONDS_IDLE = 0.25
 POLL_SECONDS_AWAITED = 0.01
 """While a delivery waits for the end of its partition, which may be a control record that no poll returns; or for room."""
 
@@ -279,6 +279,7 @@ class Gateway:
     async def _save(self) -> None:
         for partition, lane in list(self._lanes.items()):
             floor = lane.floor
+            self._metrics.lag.labels(self._topic, str(partition)).set(lane.seen - floor)
             if self._saved.get(partition) != floor:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
                 self._saved[partition] = floor

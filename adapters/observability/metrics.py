@@ -33,7 +33,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _partitions(self) -> None:
-        self.lag = self._gauge("lag_records", "Records appended and not yet read", "topic", "partition")
+        self.lag = self._gauge("lag_records", "Records appended and not yet done with", "topic", "partition")
         self.decisions = self._counter("decisions", "Decisions committed", "aggregate", "verdict")
         self.emitted = self._counter("commands_emitted", "Commands committed by the scheduler", "kind")
         self.commit_seconds = self._histogram("commit_seconds", "One transaction", COMMIT_SECONDS, "aggregate")

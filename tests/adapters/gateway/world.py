@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from adapters.clock import Origin, SystemClock, wall_now
 from adapters.embedded.log import EmbeddedLog
@@ -290,13 +291,12 @@ async def running(
 
 async def stop(task: asyncio.Task[None]) -> None:
     """End a gateway; what hangs on a dead database is not waited for."""
-    patience, gateway_module.DRAIN_SECONDS = gateway_module.DRAIN_SECONDS, 0.2
-    task.cancel()
-    try:
+    with pytest.MonkeyPatch.context() as patience:
+        patience.setattr(gateway_module, "DRAIN_SECONDS", 0.2)
+        patience.setattr(gateway_module, "GOODBYE_SECONDS", 0.2)
+        task.cancel()
         async with asyncio.timeout(WAIT_SECONDS):
             await asyncio.gather(task, return_exceptions=True)
-    finally:
-        gateway_module.DRAIN_SECONDS = patience
 
 
 async def until(look: Callable[[], Any], is_good: Callable[[Any], bool] = bool) -> Any:
