@@ -8,9 +8,12 @@ from functools import cache
 from html import escape
 from typing import Any
 
+import msgspec
+
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE
 from schemas.problems import PROBLEMS
+from schemas.records import RECORD_BODIES
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -56,7 +59,7 @@ def openapi() -> dict[str, Any]:
                 "keys": {"type": "http", "scheme": "basic", "description": "public key : private key"},
                 "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key"},
             },
-            "schemas": {"Problem": _problem_schema()},
+            "schemas": {"Problem": _problem_schema(), **_record_schemas()},
             "responses": {
                 "Problem": {
                     "description": "A problem (RFC 9457)",
@@ -99,7 +102,9 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
     if method == "HEAD":
         described["responses"] = {"204": {"description": "Nothing was changed"}}
     if method in {"POST", "PUT", "PATCH"} and not operation.safe:
-        schema = {"type": "object", "properties": {key: {"description": text} for key, text in operation.parameters.items()}}
+        named = {key: {"description": text} for key, text in operation.parameters.items()}
+        body = operation.body or {"type": "object"}
+        schema = {**body, "properties": {**body.get("properties", {}), **named}}
         described["requestBody"] = {"content": {kind: {"schema": schema} for kind in BODY_TYPES}}
     else:
         described["parameters"] += [
@@ -111,6 +116,11 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
 
 def _success(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": {"type": "object"}}}}
+
+
+def _record_schemas() -> dict[str, Any]:
+    _, components = msgspec.json.schema_components(RECORD_BODIES.values(), ref_template="#/components/schemas/{name}")
+    return dict(components)
 
 
 def _problem_schema() -> dict[str, Any]:
@@ -146,7 +156,7 @@ def _page() -> bytes:
 
 
 def _row(operation: Operation) -> str:
-    named = sorted(operation.parameters.items())
+    named = sorted({**dict.fromkeys((operation.body or {}).get("properties", ()), ""), **operation.parameters}.items())
     parameters = "".join(f"<tr><td><code>{escape(name)}</code></td><td>{escape(text)}</td></tr>" for name, text in named)
     return (
         f"<details><summary><b>{' '.join(operation.methods)}</b> <code>{escape(operation.path)}</code> "

@@ -101,6 +101,12 @@ class Exchange:
             raise unauthenticated("This needs a key.")
         return self.access.company_id
 
+    @property
+    def address(self) -> str:
+        """The network address of who is asking."""
+        client = self.request.scope["client"]
+        return self.services.gate.address(client[0] if client else "", self.request.headers.get("x-forwarded-for", ""))
+
     async def read(self) -> None:
         """Read query and body, and find out who asks. Raises `ProblemError`."""
         if self.operation.access == "key":
@@ -155,10 +161,8 @@ class Exchange:
         authorization = self.request.headers.get("authorization", "")
         if not authorization and not auth_token and self.operation.access == "token":
             return
-        client = self.request.scope["client"]
         gate = self.services.gate
-        address = gate.address(client[0] if client else "", self.request.headers.get("x-forwarded-for", ""))
-        self.access = await gate.authenticate(authorization, auth_token, address=address, now=self.now)
+        self.access = await gate.authenticate(authorization, auth_token, address=self.address, now=self.now)
         if self.operation.scope:
             self.access.require(self.operation.scope)
         self.limit(f"key/{self.access.key_id}")

@@ -223,8 +223,23 @@ def _secret(exchange: Exchange, kind: Kind, row: Row) -> dict[str, str]:
     }
 
 
+def _body_schema(kind: Kind) -> dict[str, Any]:
+    """Return the JSON Schema of what a sender may set; the fields are those of the struct, described once."""
+    struct = RECORD_BODIES[kind.type]
+    own = {field.name: field for field in struct_fields(struct)}
+    names = settable(kind.type)
+    return {
+        "type": "object",
+        "required": [name for name in names if name in own and own[name].required],
+        "properties": {
+            name: {"$ref": f"#/components/schemas/{struct.__name__}/properties/{name}"} if name in own else {}
+            for name in names
+        },
+    }
+
+
 def _operations(kind: Kind) -> tuple[Operation, ...]:
-    named = dict.fromkeys(settable(kind.type), "")
+    body = _body_schema(kind)
     actions = dict.fromkeys(ACTIONS.get(kind.type, ()), "true: give a new one")
     one_path = f"{kind.path}/{{id}}"
 
@@ -248,9 +263,17 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             "list", ("GET",), kind.path, index, f"List {kind.words}s", parameters=listed, suffixes=("", ".csv", ".json")
         ),
         operation("build", ("GET",), f"{kind.path}/new", build, f"Build a {kind.words} with the defaults"),
-        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", parameters=named),
+        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", body=body),
         operation("show", ("GET",), one_path, show, f"Show a {kind.words}"),
-        operation("update", ("PUT", "PATCH"), one_path, update, f"Update a {kind.words}", parameters={**named, **actions}),
+        operation(
+            "update",
+            ("PUT", "PATCH"),
+            one_path,
+            update,
+            f"Update a {kind.words}",
+            parameters=actions,
+            body={**body, "required": []},
+        ),
         operation("delete", ("DELETE",), one_path, delete, f"Delete a {kind.words}"),
     )
 

@@ -19,6 +19,8 @@ async def show_request(exchange: Exchange) -> Reply:
     """
     request_id = exchange.path["id"]
     services = exchange.services
+    if exchange.access is None:
+        exchange.limit(f"address/{exchange.address}")
     result = await services.reads.result(request_id) if is_uuid(request_id) else None
     if result is None:
         if services.ids.is_ours(request_id, exchange.now):
@@ -94,9 +96,11 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="List the names of time zones",
         handler=list_time_zones,
         access="open",
+        rate=None,
     ),
     _probe("livez", "Is it alive?", live),
     _probe("readyz", "Can it serve?", ready),
-    _probe("startupz", "Has it started?", ready),
+    # The port opens when everything is made: who gets an answer has a process that has started.
+    _probe("startupz", "Has it started?", live),
     _probe("metrics", "Figures of this process", show_metrics),
 )

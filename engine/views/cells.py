@@ -14,7 +14,9 @@ def moment(value: datetime | None) -> str | None:
     """Return `2026-03-08T12:00:00Z`, with milliseconds only where there are any."""
     if value is None:
         return None
-    text = value.astimezone(UTC).isoformat(timespec="milliseconds" if value.microsecond else "seconds")
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    text = value.isoformat(timespec="milliseconds" if value.microsecond else "seconds")
     return text.removesuffix(_UTC_SUFFIX) + "Z"
 
 

@@ -1,5 +1,6 @@
 """Does the process say how it is, which zones it knows, and what its interface looks like?"""
 
+import re
 from typing import Any
 
 import structlog
@@ -34,6 +35,16 @@ async def test_the_document_names_every_operation_once(town: Any) -> None:
             assert {(operation.path, method.lower()) for method in operation.methods} <= named
     ids = [entry["operationId"] for path in document["paths"].values() for entry in path.values()]
     assert len(ids) == len(set(ids))
+
+
+async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> None:
+    answer = await town.client.get("/api/docs/1.0")
+    references = set(re.findall(r'"\$ref":"#/([^"]+)"', answer.text))
+    assert len(references) > 50
+    for reference in references:
+        place = answer.json()
+        for step in reference.split("/"):
+            place = place[step]
 
 
 async def test_the_page_explains_every_problem_that_an_answer_may_point_at(town: Any) -> None:
