@@ -9,7 +9,7 @@ from engine.contact.person import Person
 from engine.contact.plan import hold
 from engine.contact.walk import cadence_for, go_on, plan_again
 from engine.partition.aggregate import Timer
-from engine.partition.draft import Draft
+from engine.partition.draft import Draft, RefusedError
 from schemas.contact import Head, Lead, Relay
 from schemas.envelope import Envelope
 from schemas.instant import Instant
@@ -67,6 +67,9 @@ class ContactAggregate:
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
         """Decide a request. Raises `RefusedError` or `RepeatedError`."""
         asked = cast("Request", request)
+        if not asked.contact_key.startswith(f"{asked.company_id}|"):
+            problem = "must begin with the company's id"
+            raise RefusedError("validation_failed", f"contact_key {problem}", {"contact_key": [problem]})
         person = Person(draft, asked.company_id, asked.contact_key)
         if isinstance(asked, LeadSubmitted | LeadUpdateRequested | LeadDeleteRequested | CallerActed):
             person.see(envelope)

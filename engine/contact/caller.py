@@ -2,9 +2,10 @@
 
 from typing import assert_never
 
-from engine.contact.ending import COMPLETED, begin_end
+from engine.contact.ending import begin_end
 from engine.contact.person import LEADS_AT_ONCE_MAX, Person
 from engine.contact.removal import remove
+from engine.contact.result import COMPLETED
 from engine.contact.stop import opt_out, stop
 from engine.contact.submission import matches
 from engine.contact.walk import go_on

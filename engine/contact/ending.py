@@ -5,12 +5,10 @@ from typing import Any
 from engine.contact.cadence import cadence_of
 from engine.contact.orders import has_webhook, webhook_command
 from engine.contact.person import Person
+from engine.contact.result import earned
 from engine.contact.slots import withdraw
 from schemas.contact import Lead, LeadStatus
 from schemas.schedule import WebhookStep
-
-COMPLETED: LeadStatus = "completed"
-"""Asks for the strongest of the completed statuses."""
 
 
 def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback: bool = True) -> None:
@@ -31,12 +29,12 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     withdraw(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
-    lead.status = _earned(lead) if status == COMPLETED else status
+    lead.status = earned(lead, status)
     lead.status_wait = lead.step = lead.end_status = None
     lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None
     lead.callback_at = lead.recheck_at = lead.held_at = None
     lead.reasons, lead.zone_deciding, lead.ending = (), None, False
-    lead.schedule_ended_at = person.now
+    lead.schedule_ended_at = lead.schedule_ended_at or person.now
     person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_why(reason))
     person.keep(lead)
 
@@ -63,11 +61,3 @@ def tell_webhooks(person: Person, lead: Lead) -> None:
 
 def _why(reason: str | None) -> dict[str, Any]:
     return {"reason": reason} if reason else {}
-
-
-def _earned(lead: Lead) -> LeadStatus:
-    if lead.buyer_converted or lead.offer_converted:
-        return "completed_converted"
-    if lead.connected:
-        return "completed_connected"
-    return "completed_attempted" if lead.attempts > 0 else COMPLETED

@@ -9,6 +9,7 @@ from engine.contact.cadence import Cadence, duration
 from engine.contact.hours import closing
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
+from engine.contact.result import earned
 from engine.contact.text import Lookup, render
 from engine.identity import command_id, uuid_of
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
@@ -53,13 +54,40 @@ def present_command_id(lead: Lead, step_id: str) -> str:
 
 def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
     """Order a call. With a slot, the command has the slot's id."""
-    _order_call(person, lead, cadence, step, connection)
+    call_id = person.draft.next_id()
+    until = person.now + _timeout("call", step.outcome_timeout)
+    close = _close(person, lead, cadence, "call", until, preferred=not connection.callback)
+    command = PlaceCall(
+        **_common(person, lead, step.id, _call_command_id(lead, step, connection), _number_key(lead)),
+        not_after=close,
+        to=lead.caller_id or "",
+        from_number=step.from_number or dialing_number(person, lead),
+        call_id=call_id,
+        buyer_id=connection.buyer_id,
+        buyer_group_id=connection.buyer_group_id,
+        buyer_number=connection.number,
+        ring_timeout_seconds=step.ring_timeout_seconds,
+        machine=step.machine,
+    )
+    flight = Flight(
+        kind="call",
+        counted=True,
+        call_id=call_id,
+        slot_id=connection.slot_id,
+        callback=connection.callback,
+        **_flight(person, lead, command, until),
+    )
+    lead.outbound_calls_count += 1
+    lead.attempted_call_id = call_id
+    lead.last_call_at = person.now
+    _dispatch(person, lead, command, flight)
+    person.keep_call(_call(person, lead, command))
 
 
 def call_back(person: Person, lead: Lead, cadence: Cadence) -> None:
     """Order the call that was promised."""
     lead.callbacks += 1
-    _order_call(person, lead, cadence, CallStep(id=CALLBACK), Connection(callback=True))
+    place_call(person, lead, cadence, CallStep(id=CALLBACK), Connection(callback=True))
 
 
 def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep) -> None:
@@ -125,37 +153,6 @@ def email_key(company_id: int, address: str) -> str:
 
 def _number_key(lead: Lead) -> str:
     return f"{lead.company_id}|{lead.caller_id}"
-
-
-def _order_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
-    call_id = person.draft.next_id()
-    until = person.now + _timeout("call", step.outcome_timeout)
-    close = _close(person, lead, cadence, "call", until, preferred=not connection.callback)
-    command = PlaceCall(
-        **_common(person, lead, step.id, _call_command_id(lead, step, connection), _number_key(lead)),
-        not_after=close,
-        to=lead.caller_id or "",
-        from_number=step.from_number or dialing_number(person, lead),
-        call_id=call_id,
-        buyer_id=connection.buyer_id,
-        buyer_group_id=connection.buyer_group_id,
-        buyer_number=connection.number,
-        ring_timeout_seconds=step.ring_timeout_seconds,
-        machine=step.machine,
-    )
-    flight = Flight(
-        kind="call",
-        counted=True,
-        call_id=call_id,
-        slot_id=connection.slot_id,
-        callback=connection.callback,
-        **_flight(person, lead, command, until),
-    )
-    lead.outbound_calls_count += 1
-    lead.attempted_call_id = call_id
-    lead.last_call_at = person.now
-    _dispatch(person, lead, command, flight)
-    person.keep_call(_call(person, lead, command))
 
 
 def _call_command_id(lead: Lead, step: CallStep, connection: Connection) -> str:
@@ -312,7 +309,7 @@ def _payload(lead: Lead, step_id: str) -> dict[str, Any]:
         "lead": {
             "id": lead.id,
             "uuid": lead.uuid,
-            "status": lead.end_status if lead.ending else lead.status,
+            "status": earned(lead, lead.end_status or lead.status),
             "offer_id": lead.offer_id,
             "schedule_id": lead.schedule_id,
             "caller_id": lead.caller_id,

@@ -7,8 +7,6 @@ from engine.contact.person import LEADS_AT_ONCE_MAX, Person
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
 
-Stop = str
-
 
 def stop_reason(head: Head) -> LeadStatus | None:
     """Return the status that every live lead of the contact must take, or None."""

@@ -2,12 +2,13 @@
 
 from msgspec import UNSET
 
-from engine.contact.ending import COMPLETED, begin_end
+from engine.contact.ending import begin_end
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.moving import forward, send_away
 from engine.contact.orders import email_key
 from engine.contact.person import Person
 from engine.contact.removal import delete, remove
+from engine.contact.result import COMPLETED
 from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, merge_fields
 from engine.contact.walk import cadence_for, plan_again

@@ -5,10 +5,11 @@ from typing import assert_never
 from engine.calendar import next_local_time
 from engine.contact import buyers, ledger, orders, slots
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
-from engine.contact.ending import COMPLETED, begin_end, end
+from engine.contact.ending import begin_end, end
 from engine.contact.hours import after, home_zone
 from engine.contact.person import RECHECK_AFTER, Person
 from engine.contact.plan import SCHEDULE_PAUSED, channel_of, hold, look_again, paused, plan, plan_callback, stand
+from engine.contact.result import COMPLETED
 from engine.contact.stop import stop, stop_reason
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant

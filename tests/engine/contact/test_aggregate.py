@@ -7,7 +7,7 @@ import pytest
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.aggregate import Aggregate
 from engine.partition.decider import Decider
-from engine.partition.draft import Draft
+from engine.partition.draft import Draft, RefusedError
 from engine.partition.ports import Record
 from engine.partition.state import State
 from schemas.contact import Head, Relay
@@ -113,3 +113,10 @@ def test_the_same_inputs_give_the_same_bytes() -> None:
         (200, "updated"),
         (200, None),
     ]
+
+
+def test_a_request_about_another_companys_contact_is_refused() -> None:
+    world = World()
+    with pytest.raises(RefusedError) as refused:
+        world.ask(CallerActed(company_id=2, contact_key=KEY, action="opt_out", schedule_id=1))
+    assert refused.value.code == "validation_failed"
