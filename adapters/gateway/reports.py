@@ -44,6 +44,7 @@ class Reports:
             kind=self._channel.kind,
             outcome=result.outcome,
             occurred_at=occurred_at,
+            call_id=order.call_id if isinstance(order, PlaceCall) else None,
             rang=result.rang,
             provider=self._channel.provider,
             provider_ref=result.provider_ref,
@@ -69,6 +70,7 @@ class Reports:
             command_id=order.command_id,
             state=progress.state,
             occurred_at=occurred_at,
+            call_id=order.call_id if isinstance(order, PlaceCall) else None,
             provider=self._channel.provider,
             provider_ref=progress.provider_ref,
         )
