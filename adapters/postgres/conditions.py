@@ -22,6 +22,7 @@ LEAD_PIECES: dict[str, str] = {
     "schedule_id": "schedule_id = ?",
     "traffic_source_id": "traffic_source_id = ?",
     "buyer_id": "buyer_id = ?",
+    "status": "status = ?",
     "statuses": "status = ANY (?::text[])",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",

@@ -1,11 +1,17 @@
-"""How does PostgreSQL remember which commands were claimed? One row each in `work.deliveries`; see gateway/ports.py."""
+"""How does PostgreSQL remember which commands were claimed? One row each in `work.deliveries`; see gateway/ports.py.
 
-from collections.abc import Awaitable
+Claims, records and posts of many deliveries at once share their commits (`Grouped`): a commit costs more than its rows.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import asyncpg
+from msgspec import Struct, structs
 
 from adapters.gateway.ports import Claim, Kind, StoreError
+from adapters.postgres.grouped import Grouped
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import Instant, from_datetime, to_datetime
@@ -17,12 +23,49 @@ FORGET_ROWS_MAX = 10_000
 """Rows deleted in one statement, so that it stays short."""
 
 
+_HELD = Claim(state="held")
+
+
+class _Asked(Struct, frozen=True):
+    """One claim asked for; the fields are columns of the query."""
+
+    command_id: str
+    company_id: int
+    channel: str
+    claimant: str
+    claim_id: str
+    claimed_at: datetime
+    lease_seconds: float
+
+
+class _Said(Struct, frozen=True):
+    """One record to make; the fields are columns of the query."""
+
+    command_id: str
+    claimant: str
+    state: str
+    outcome: bytes
+    recorded_at: datetime
+    provider: str | None
+    provider_ref: str | None
+
+
+class _Posted(Struct, frozen=True):
+    """One command that needs nothing more; the fields are columns of the query."""
+
+    command_id: str
+    posted_at: datetime
+
+
 class PostgresDeliveries:
     """Keeps the promises of `adapters.gateway.ports.Deliveries`."""
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
         self._sql = queries("deliveries", schemas)
+        self._claims = Grouped(self._claim, key=lambda asked: asked.command_id)
+        self._records = Grouped(self._record, key=lambda said: said.command_id)
+        self._posts = Grouped(self._mark_posted, key=lambda posted: posted.command_id)
 
     async def incarnation(self) -> Instant:
         """Return when this schema was begun."""
@@ -42,12 +85,9 @@ class PostgresDeliveries:
         claimed_at: Instant,
         lease_seconds: float,
     ) -> Claim:
-        """Claim a command in one committed statement."""
-        arguments = (command_id, company_id, kind, claimant, claim_id, to_datetime(claimed_at), lease_seconds)
-        taken_over = await self._asked(self._pool.fetchval(self._sql["claim"], *arguments))
-        if taken_over is not None:
-            return Claim(state="taken_over" if taken_over else "fresh")
-        return await self._found(command_id, company_id, claimant)
+        """Claim a command; the claim is committed when this returns."""
+        at = to_datetime(claimed_at)
+        return await self._claims.ask(_Asked(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
 
     async def renew(self, claimant: str, *, lease_seconds: float) -> None:
         """Let what a claimant has not posted yet be its own for `lease_seconds` from now."""
@@ -55,19 +95,10 @@ class PostgresDeliveries:
 
     async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
         """Record what came of a command; False where the claim is somebody else's."""
-        said = from_json(outcome, OutcomeRecorded) if outcome else None
-        return None is not await self._asked(
-            self._pool.fetchval(
-                self._sql["record"],
-                command_id,
-                claimant,
-                _state(said),
-                outcome,
-                to_datetime(recorded_at),
-                said and said.provider,
-                said and said.provider_ref,
-            )
-        )
+        told = from_json(outcome, OutcomeRecorded) if outcome else None
+        provider, reference = (None, None) if told is None else (told.provider, told.provider_ref)
+        at = to_datetime(recorded_at)
+        return await self._records.ask(_Said(command_id, claimant, _state(told), outcome, at, provider, reference))
 
     async def release(self, command_id: str, *, claimant: str) -> None:
         """Take back a fresh claim, as if it had never been."""
@@ -75,7 +106,7 @@ class PostgresDeliveries:
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
         """Remember that the recorded outcome is on `contacts.requests`."""
-        await self._asked(self._pool.execute(self._sql["mark_posted"], command_id, to_datetime(posted_at)))
+        await self._posts.ask(_Posted(command_id, to_datetime(posted_at)))
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
         """Return the offset before which every command is done."""
@@ -94,19 +125,43 @@ class PostgresDeliveries:
         status = await self._asked(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS_MAX))
         return int(str(status).rpartition(" ")[2])
 
-    async def _found(self, command_id: str, company_id: int, claimant: str) -> Claim:
-        row = await self._asked(self._pool.fetchrow(self._sql["find"], command_id, company_id, claimant))
-        if row is not None and row["posted_at"] is not None:
-            return Claim(state="posted")
-        if row is None or row["state"] == "claimed" or row["is_leased"]:
-            return Claim(state="held")
-        return Claim(state="recorded", outcome=row["outcome"])
+    async def _claim(self, group: Sequence[_Asked]) -> list[Claim]:
+        rows = await self._asked(self._pool.fetch(self._sql["claim"], *_columns(group)))
+        got = {row["command_id"]: Claim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
+        left = [asked for asked in group if asked.command_id not in got]
+        if left:
+            columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
+            rows = await self._asked(self._pool.fetch(self._sql["find"], *columns))
+            got |= {row["command_id"]: _found(row) for row in rows}
+        return [got.get(asked.command_id, _HELD) for asked in group]
+
+    async def _record(self, group: Sequence[_Said]) -> list[bool]:
+        rows = await self._asked(self._pool.fetch(self._sql["record"], *_columns(group)))
+        recorded = {row["command_id"] for row in rows}
+        return [said.command_id in recorded for said in group]
+
+    async def _mark_posted(self, group: Sequence[_Posted]) -> list[None]:
+        await self._asked(self._pool.execute(self._sql["mark_posted"], *_columns(group)))
+        return [None] * len(group)
 
     async def _asked(self, asking: Awaitable[Any]) -> Any:
         try:
             return await asking
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
             raise StoreError(f"{type(error).__name__}: {error}") from error
+
+
+def _columns(rows: Sequence[Struct]) -> list[list[Any]]:
+    """Return the values of rows column by column, as `unnest` takes them."""
+    return [list(column) for column in zip(*(structs.astuple(row) for row in rows), strict=True)]
+
+
+def _found(row: Mapping[str, Any]) -> Claim:
+    if row["posted_at"] is not None:
+        return Claim(state="posted")
+    if row["state"] == "claimed" or row["is_leased"]:
+        return _HELD
+    return Claim(state="recorded", outcome=row["outcome"])
 
 
 def _state(said: OutcomeRecorded | None) -> str:

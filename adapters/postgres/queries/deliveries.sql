@@ -3,12 +3,17 @@
 SELECT born_at FROM {work}.incarnation;
 
 -- claim --
--- Take a command that nobody has, or whose claim ran out, or that an earlier attempt of the same claimant left behind.
--- Returns nothing where it is not to be had. The same attempt asked again gets the same answer.
+-- Take commands that nobody has, or whose claim ran out, or that an earlier attempt of the same claimant left behind.
+-- Returns those that were to be had. The same attempt asked again gets the same answer. Sorted, so that two processes that
+-- claim the same commands wait for each other in the same order.
 INSERT INTO {work}.deliveries AS held
        (command_id, company_id, channel, incarnation, claimant, claim_id, claimed_at, updated_at, leased_until)
-SELECT $1, $2, $3, incarnation.id, $4, $5, $6, $6, clock_timestamp() + $7 * interval '1 second'
-  FROM {work}.incarnation
+SELECT asked.command_id, asked.company_id, asked.channel, incarnation.id, asked.claimant, asked.claim_id, asked.claimed_at,
+       asked.claimed_at, clock_timestamp() + asked.lease_seconds * interval '1 second'
+  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::float8[])
+       AS asked (command_id, company_id, channel, claimant, claim_id, claimed_at, lease_seconds)
+ CROSS JOIN {work}.incarnation
+ ORDER BY asked.command_id
     ON CONFLICT (command_id) DO UPDATE
    SET claimant = excluded.claimant,
        claim_id = excluded.claim_id,
@@ -16,13 +21,14 @@ SELECT $1, $2, $3, incarnation.id, $4, $5, $6, $6, clock_timestamp() + $7 * inte
        updated_at = excluded.updated_at,
        leased_until = excluded.leased_until
  WHERE held.state = 'claimed' AND (held.leased_until < clock_timestamp() OR held.claimant = excluded.claimant)
-RETURNING taken_over;
+RETURNING command_id, taken_over;
 
 -- find --
--- What became of a command that could not be claimed?
-SELECT state, outcome, posted_at, leased_until >= clock_timestamp() AND claimant <> $3 AS is_leased
-  FROM {work}.deliveries
- WHERE command_id = $1 AND company_id = $2;
+-- What became of commands that could not be claimed?
+SELECT found.command_id, state, outcome, posted_at,
+       leased_until >= clock_timestamp() AND found.claimant <> asked.claimant AS is_leased
+  FROM unnest($1::text[], $2::bigint[], $3::text[]) AS asked (command_id, company_id, claimant)
+  JOIN {work}.deliveries AS found USING (command_id, company_id);
 
 -- renew --
 UPDATE {work}.deliveries
@@ -30,17 +36,28 @@ UPDATE {work}.deliveries
  WHERE claimant = $1 AND posted_at IS NULL;
 
 -- record --
--- The second condition lets a record whose answer was lost be made again.
-UPDATE {work}.deliveries
-   SET state = $3, outcome = $4, updated_at = $5, provider = $6, provider_ref = $7
- WHERE command_id = $1 AND claimant = $2 AND (state = 'claimed' OR outcome = $4)
-RETURNING command_id;
+-- The second condition lets a record whose answer was lost be made again. Returns the commands that were recorded.
+UPDATE {work}.deliveries AS held
+   SET state = said.state,
+       outcome = said.outcome,
+       updated_at = said.recorded_at,
+       provider = said.provider,
+       provider_ref = said.provider_ref
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[], $7::text[])
+       AS said (command_id, claimant, state, outcome, recorded_at, provider, provider_ref)
+ WHERE held.command_id = said.command_id
+   AND held.claimant = said.claimant
+   AND (held.state = 'claimed' OR held.outcome = said.outcome)
+RETURNING held.command_id;
 
 -- release --
 DELETE FROM {work}.deliveries WHERE command_id = $1 AND claimant = $2 AND state = 'claimed' AND NOT taken_over;
 
 -- mark_posted --
-UPDATE {work}.deliveries SET posted_at = $2, updated_at = $2 WHERE command_id = $1;
+UPDATE {work}.deliveries AS held
+   SET posted_at = done.posted_at, updated_at = done.posted_at
+  FROM unnest($1::text[], $2::timestamptz[]) AS done (command_id, posted_at)
+ WHERE held.command_id = done.command_id;
 
 -- progress --
 SELECT next_offset FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
