@@ -4,13 +4,16 @@ Only the broker is the embedded one; requests are decided, projected and read as
 """
 
 import asyncio
+import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import httpx
-import pytest
+import pytest_asyncio
 from litestar import Litestar
 
 from adapters.clock import SystemClock
@@ -36,9 +39,11 @@ from schemas.requests import RecordChangeRequested
 
 SECRET_KEY = "a secret of the deployment, long enough"
 PARTITIONS = 2
+UNLIMITED = Settings(secret_key=SECRET_KEY, wait_seconds=10.0, rates={})
+"""Rates off, as a test of rates says otherwise; a slow machine must not turn a 201 into a 202."""
+
 START_SECONDS = 20.0
 WAIT_SECONDS = 10.0
-"""Of the tests' own API: a slow machine must not turn a 201 into a 202."""
 
 WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 STEPS: list[dict[str, Any]] = [
@@ -97,6 +102,7 @@ class Town:
         self.app = app
         self.results = results
         self.numbers = 0
+        self.companies = 0
         self.outage = Outage()
         self.pool: Any = None
         self.client = httpx.AsyncClient(
@@ -104,8 +110,9 @@ class Town:
             base_url="http://leadclock.test",
         )
 
-    async def company(self, company_id: int) -> Company:
-        company = Company(self, company_id)
+    async def company(self) -> Company:
+        self.companies += 1
+        company = Company(self, self.companies)
         await company.create()
         return company
 
@@ -126,17 +133,11 @@ def basic(public_key: str, private_key: str) -> dict[str, str]:
     return {"Authorization": "Basic " + b64encode(f"{public_key}:{private_key}".encode()).decode()}
 
 
-@pytest.fixture
-def http_settings() -> Settings:
-    """Rates off; a test of rates says otherwise."""
-    return Settings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
-
-
-@pytest.fixture
-async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
-    """A deployment without any company."""
-    await migrate(database)
-    settings = Deployment(postgres_dsn=database, secret_key=SECRET_KEY, partitions=PARTITIONS)
+@asynccontextmanager
+async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
+    """A deployment without any company over a fresh database."""
+    await migrate(dsn)
+    settings = Deployment(postgres_dsn=dsn, secret_key=SECRET_KEY, partitions=PARTITIONS)
     outage = Outage()
     log = EmbeddedLog(None, now=SystemClock().now, faults=outage)
     async with AsyncExitStack() as stack:
@@ -144,7 +145,7 @@ async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
         stack.push_async_callback(log.close)
         await prepare(context)
         await _start(stack, context)
-        pool = await open_pool(database)
+        pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
         reads = PostgresReads(pool)
         results = Results(pool, reads)
@@ -170,10 +171,34 @@ async def town(database: str, http_settings: Settings) -> AsyncIterator[Town]:
         yield place
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def town(postgres_dsn: str) -> AsyncIterator[Town]:
+    """One deployment for all tests of a file: each has a company of its own, and companies know nothing of each other."""
+    name = f"test_http_{uuid.uuid4().hex}"
+    await _administer(postgres_dsn, f"CREATE DATABASE {name}")
+    async with deployed(urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}")), UNLIMITED) as place:
+        yield place
+    await _administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def company(town: Town) -> Company:
-    """The company of most tests."""
-    return await town.company(1)
+    """The company of a test."""
+    return await town.company()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def other(town: Town) -> Company:
+    """Another company."""
+    return await town.company()
+
+
+async def _administer(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn, timeout=START_SECONDS)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 async def _start(stack: AsyncExitStack, context: Context) -> None:
@@ -192,4 +217,4 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
             await asyncio.sleep(0.02)
 
 
-__all__ = ["STEPS", "WEEK", "Company", "Town", "basic"]
+__all__ = ["STEPS", "WEEK", "Company", "Town", "basic", "deployed"]

@@ -2,6 +2,11 @@
 
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 NUMBER = "+13055550142"
 
 ACTIONS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -83,10 +88,9 @@ async def test_what_cannot_be_found_is_not_found(town: Any, company: Any) -> Non
         assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
 
 
-async def test_by_caller_number_needs_a_key_of_the_company_of_the_token(town: Any, company: Any) -> None:
+async def test_by_caller_number_needs_a_key_of_the_company_of_the_token(town: Any, company: Any, other: Any) -> None:
     schedule = await company.schedule()
     await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
     path = f"/api/v1/leads/{schedule['lead_token']}/{NUMBER}/by_caller_number"
     assert (await town.client.get(path)).status_code == 401
-    other = await town.company(2)
     assert (await other.send("GET", path)).json()["code"] == "unknown_lead_token"

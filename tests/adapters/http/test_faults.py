@@ -1,12 +1,24 @@
 """What does a sender hear while the log or the database is away, and is everything as before when they are back?"""
 
 import asyncio
-from typing import Any
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.adapters.http.conftest import UNLIMITED, Town, deployed
 
 NUMBER = "+13055550142"
 
 
-async def test_while_the_log_is_away_nothing_is_taken_and_reading_goes_on(town: Any, company: Any) -> None:
+@pytest.fixture
+async def town(database: str) -> AsyncIterator[Town]:
+    """A deployment that a test may break."""
+    async with deployed(database, UNLIMITED) as place:
+        yield place
+
+
+async def test_while_the_log_is_away_nothing_is_taken_and_reading_goes_on(town: Town) -> None:
+    company = await town.company()
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
     headers = {"Idempotency-Key": "again-and-again"}
@@ -24,7 +36,8 @@ async def test_while_the_log_is_away_nothing_is_taken_and_reading_goes_on(town: 
     assert len((await company.send("GET", "/api/v1/leads")).json()["leads"]) == 1
 
 
-async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_so(town: Any, company: Any) -> None:
+async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_so(town: Town) -> None:
+    company = await town.company()
     schedule = await company.schedule()
     await town.results.close()
     await town.pool.close()
@@ -44,7 +57,8 @@ async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_s
     assert taken.headers["preference-applied"] == "respond-async"
 
 
-async def test_many_at_once_are_appended_together_and_each_is_answered(town: Any, company: Any) -> None:
+async def test_many_at_once_are_appended_together_and_each_is_answered(town: Town) -> None:
+    company = await town.company()
     schedule = await company.schedule()
     fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1212555{place:04d}"} for place in range(300)]
     answers = await asyncio.gather(*(town.client.post("/api/v1/leads", json=body) for body in fields))
@@ -52,7 +66,8 @@ async def test_many_at_once_are_appended_together_and_each_is_answered(town: Any
     assert len({answer.json()["lead"]["id"] for answer in answers}) == 300
 
 
-async def test_a_sender_that_goes_away_in_the_middle_of_many_harms_nobody(town: Any, company: Any) -> None:
+async def test_a_sender_that_goes_away_in_the_middle_of_many_harms_nobody(town: Town) -> None:
+    company = await town.company()
     schedule = await company.schedule()
     fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1212555{place:04d}"} for place in range(60)]
     tasks = [asyncio.create_task(town.client.post("/api/v1/leads", json=body)) for body in fields]

@@ -3,7 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from engine.views.lead import LEAD_COLUMNS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 SEED_COLUMNS = """
 id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path
@@ -196,9 +201,8 @@ async def test_bad_changes_change_nothing(company: Any) -> None:
     assert (lead["email"], lead["caller_id"]) == ("ann@example.com", made["caller_id"])
 
 
-async def test_another_company_never_learns_of_a_lead(town: Any, company: Any) -> None:
+async def test_another_company_never_learns_of_a_lead(company: Any, other: Any) -> None:
     (made,) = await _leads(company, 1)
-    other = await town.company(2)
     for method, path in [
         ("GET", f"/api/v1/leads/{made['id']}"),
         ("GET", f"/api/v1/leads/{made['uuid']}"),

@@ -8,7 +8,10 @@ import pytest
 from adapters.http.app import OPERATIONS
 from adapters.http.settings import Rate, Settings
 from schemas.problems import PROBLEMS
-from tests.adapters.http.conftest import SECRET_KEY, basic
+from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 NUMBER = "+13055550142"
 JSON = {"Content-Type": "application/json"}
@@ -114,9 +117,8 @@ async def test_unblocking_needs_a_key_and_nothing_of_the_rest_is_applied(town: A
     assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 201
 
 
-async def test_a_token_of_another_company_is_as_unknown_as_one_that_nobody_has(town: Any, company: Any) -> None:
+async def test_a_token_of_another_company_is_as_unknown_as_one_that_nobody_has(company: Any, other: Any) -> None:
     schedule = await company.schedule()
-    other = await town.company(2)
     for token in (schedule["lead_token"], "lt_nobody_has_this_token"):
         body = _is_problem(await other.send("POST", "/api/v1/leads", json={"lead_token": token, "caller_id": NUMBER}))
         assert body["code"] == "unknown_lead_token"
@@ -179,14 +181,14 @@ async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> Non
                 assert answer.status_code < 500, (operation.name, answer.text)
 
 
-@pytest.mark.parametrize("http_settings", [Settings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)})], ids=["three"])
-async def test_who_asks_too_often_is_told_when_to_come_back(town: Any, company: Any) -> None:
-    answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert [answer.headers["ratelimit-remaining"] for answer in answers] == ["2", "1", "0", "0"]
-    body = _is_problem(answers[-1])
-    assert body["retryable"] is True
-    assert int(answers[-1].headers["retry-after"]) >= 1
-    other = await town.company(2)
-    assert (await other.send("GET", "/api/v1/leads/new")).status_code == 200
-    assert (await company.send("GET", "/livez")).status_code == 200
+async def test_who_asks_too_often_is_told_when_to_come_back(database: str) -> None:
+    async with deployed(database, Settings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)})) as town:
+        company, other = await town.company(), await town.company()
+        answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert [answer.headers["ratelimit-remaining"] for answer in answers] == ["2", "1", "0", "0"]
+        body = _is_problem(answers[-1])
+        assert body["retryable"] is True
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert (await other.send("GET", "/api/v1/leads/new")).status_code == 200
+        assert (await company.send("GET", "/livez")).status_code == 200

@@ -9,6 +9,9 @@ import pytest
 
 from adapters.http.server import ServerError, serving
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 NUMBER = "+13055550142"
 
 

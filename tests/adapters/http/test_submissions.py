@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
 NUMBER = "+13055550142"
 
 

@@ -3,11 +3,13 @@
 import re
 from typing import Any
 
+import pytest
 import structlog
 
 from adapters.http.app import OPERATIONS
-from adapters.http.watch import masked
 from schemas.problems import PROBLEMS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_probes_answer_without_a_key(town: Any) -> None:
@@ -15,7 +17,7 @@ async def test_probes_answer_without_a_key(town: Any) -> None:
         assert (await town.client.get(path)).status_code == 200
     metrics = await town.client.get("/metrics")
     assert metrics.headers["content-type"].startswith("text/plain")
-    assert 'leadclock_http_requests_total{method="GET",operation="livez",status="200"} 1.0' in metrics.text
+    assert 'leadclock_http_requests_total{method="GET",operation="livez",status="200"}' in metrics.text
 
 
 async def test_zones_are_listed_under_both_kinds_of_names(town: Any) -> None:
@@ -63,18 +65,6 @@ async def test_the_log_line_holds_neither_numbers_nor_tokens_nor_keys(company: A
         await company.send("PUT", "/api/v1/leads/ann@example.com/caller_opt_out", params={"lead_token": token})
     text = str(lines)
     assert [line["status"] for line in lines if line["event"] == "http.answered"] == [404, 404]
-    assert [line["company_id"] for line in lines if line["event"] == "http.answered"] == [1, 1]
+    assert [line["company_id"] for line in lines if line["event"] == "http.answered"] == [company.id] * 2
     for secret in (token, "3055550142", "ann@", "secret", company.private_key):
         assert secret not in text
-
-
-def test_paths_are_masked() -> None:
-    for path, shown in [
-        ("/api/v1/leads/+13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
-        ("/api/v1/leads/%2B13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
-        ("/api/v1/leads/lt_x/3055550142/by_caller_number", "/api/v1/leads/***/***42/by_caller_number"),
-        ("/api/v1/leads/ann@example.com/caller_opt_out", "/api/v1/leads/***@example.com/caller_opt_out"),
-        ("/api/v1/leads/1024", "/api/v1/leads/1024"),
-        ("/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd", "/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd"),
-    ]:
-        assert masked(path) == shown

@@ -1,0 +1,15 @@
+"""Is a path that is logged free of whatever would tell who was meant, or let somebody in?"""
+
+from adapters.http.watch import masked
+
+
+def test_paths_are_masked() -> None:
+    for path, shown in [
+        ("/api/v1/leads/+13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
+        ("/api/v1/leads/%2B13055550142/caller_remove", "/api/v1/leads/***42/caller_remove"),
+        ("/api/v1/leads/lt_x/3055550142/by_caller_number", "/api/v1/leads/***/***42/by_caller_number"),
+        ("/api/v1/leads/ann@example.com/caller_opt_out", "/api/v1/leads/***@example.com/caller_opt_out"),
+        ("/api/v1/leads/1024", "/api/v1/leads/1024"),
+        ("/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd", "/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd"),
+    ]:
+        assert masked(path) == shown
