@@ -1,0 +1,122 @@
+"""Where is measured? On a real broker and a real database of this machine, in a folder that is deleted afterwards."""
+
+import asyncio
+import gc
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from adapters.bench.submissions import NOON, rule_records
+from adapters.clock import wall_now
+from adapters.local.resolution import BOOTSTRAP_VARIABLE, DSN_VARIABLE, broker, database
+from adapters.partitions.routing import partition_of
+from adapters.postgres.migrate import migrate
+from adapters.roles.context import Context, open_context, prepare
+from adapters.settings import Settings
+from engine.partition.ports import Outgoing
+from schemas.records import rules_key
+from schemas.topics import ACCOUNTS_RULES
+from schemas.wire import to_json
+
+PARTITIONS = 4
+"""As `leadclock up` makes them."""
+
+SECRET_KEY = "bench " * 8
+"""Of a deployment that lives for minutes and is reached by nobody."""
+
+_numbers = count(1)
+
+
+class Stage(Struct, frozen=True):
+    """The servers of one bench. `peers` is where other products' environments are kept between benches."""
+
+    bootstrap: str
+    dsn: str
+    folder: Path
+    peers: Path
+
+
+@asynccontextmanager
+async def open_stage(folder: Path, peers: Path) -> AsyncIterator[Stage]:
+    """Start broker and database in a folder. Raises `LocalServerError` where this machine cannot."""
+    environ = {name: value for name, value in os.environ.items() if name not in {BOOTSTRAP_VARIABLE, DSN_VARIABLE}}
+    async with (
+        broker(folder, wish="kafka", environ=environ) as served,
+        database(folder, durable=False, environ=environ) as stored,
+    ):
+        await migrate(stored.dsn)
+        yield Stage(served.bootstrap, stored.dsn, folder, peers)
+
+
+@asynccontextmanager
+async def deployment(stage: Stage) -> AsyncIterator[Context]:
+    """Open a deployment of its own: fresh topics under a prefix, the rules written; it is noon in New York there."""
+    settings = Settings(
+        kafka_bootstrap=stage.bootstrap,
+        topic_prefix=f"b{next(_numbers)}.",
+        partitions=PARTITIONS,
+        postgres_dsn=stage.dsn,
+        secret_key=SECRET_KEY,
+        http_port=0,
+        rate_limits="off",
+        clock_wall_at=wall_now(),
+        clock_domain_at=NOON,
+    )
+    async with open_context(settings) as context:
+        await prepare(context)
+        await _write_rules(context)
+        yield context
+
+
+async def _write_rules(context: Context) -> None:
+    """Write the account records to where the accounts role would have put them."""
+    topic = context.names.of(ACCOUNTS_RULES.name)
+    appender = await context.log.appender()
+    try:
+        for record in rule_records():
+            outgoing = Outgoing(topic, rules_key(record).encode(), to_json(record))
+            await appender.append(partition_of(str(record.company_id).encode(), PARTITIONS), [outgoing])
+    finally:
+        await appender.close()
+    await context.rules.refresh()
+
+
+async def append_all(context: Context, name: str, records: dict[int, list[Outgoing]]) -> None:
+    """Append records to the partitions of a topic, whatever topic they were made for."""
+    topic = context.names.of(name)
+    appender = await context.log.appender()
+    try:
+        await asyncio.gather(
+            *(
+                appender.append(partition, [msgspec.structs.replace(one, topic=topic) for one in batch])
+                for partition, batch in records.items()
+            )
+        )
+    finally:
+        await appender.close()
+
+
+class Watch(Struct):
+    """A stop watch: `seconds` is set when the block has ended."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def timed() -> Iterator[Watch]:
+    """Time a block, with everything that was there before out of the garbage collector's sight, for either side."""
+    watch = Watch()
+    gc.collect()
+    gc.freeze()
+    started = time.perf_counter()
+    try:
+        yield watch
+    finally:
+        watch.seconds = time.perf_counter() - started
+        gc.unfreeze()

@@ -1,0 +1,57 @@
+"""Which rows are there, and how are they run? One after the other, each alone on the machine; a row that fails says why."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from adapters.bench import decisions
+from adapters.bench.row import BenchError, Row
+from adapters.bench.stage import Stage
+from adapters.local.process import LocalServerError
+from engine.partition.ports import LogError
+
+Measure = Callable[[Stage, Callable[[str], None]], Awaitable[list[Row]]]
+
+MEASURES: dict[str, Measure] = {
+    "decisions": decisions.measure,
+    "decisions_quix": decisions.measure_quix,
+}
+"""Name -> what measures it. One may give several rows, which are called after it."""
+
+
+class Failure(Struct, frozen=True):
+    """A row that could not be measured."""
+
+    name: str
+    reason: str
+
+
+async def run(
+    stage: Stage, names: Sequence[str], say: Callable[[str], None], measures: Mapping[str, Measure] | None = None
+) -> tuple[list[Row], list[Failure]]:
+    """Measure the named rows in order; one that fails does not keep the others from being measured."""
+    rows: list[Row] = []
+    failures: list[Failure] = []
+    for name in names:
+        try:
+            rows += await (measures or MEASURES)[name](stage, say)
+        except (BenchError, LogError, LocalServerError, OSError, TimeoutError) as error:
+            failures.append(Failure(name, str(error) or type(error).__name__))
+    return rows, failures
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows as JSON; those of the file that were not measured this time stay, in their order."""
+    known = {one.name: one for one in _read(path)}
+    known.update((one.name, one) for one in rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(list(known.values()))))
+
+
+def _read(path: Path) -> list[Row]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Row])
+    except (OSError, msgspec.DecodeError):
+        return []

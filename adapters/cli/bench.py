@@ -1,0 +1,60 @@
+"""How fast is it here? `leadclock bench` measures every row of design.md 9 against its baseline and keeps the figures."""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from adapters.bench.row import Row
+from adapters.bench.stage import open_stage
+from adapters.bench.table import MEASURES, Failure, run, write
+from adapters.cli.failures import told
+from adapters.observability.logs import configure_logs
+from adapters.up.folder import DEFAULT
+
+
+@click.command()
+@click.option("--only", "only", multiple=True, type=click.Choice(list(MEASURES)), help="Measure this row; may be repeated.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT, help="Where bench.json goes.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+@told
+def bench(only: tuple[str, ...], data_dir: Path, as_json: bool) -> None:
+    """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
+    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir))
+    write(data_dir / "bench.json", rows)
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+    else:
+        Console().print(table(rows))
+    for failure in failures:
+        click.echo(f"{failure.name} was not measured: {failure.reason}", err=True)
+    if failures or not all(row.is_met for row in rows):
+        raise click.exceptions.Exit(1)
+
+
+def table(rows: list[Row]) -> Table:
+    """Return the rows as people read them."""
+    drawn = Table("row", "goal", "ratio", "ours", "baseline", "unit", title="leadclock bench: medians, taking turns")
+    for row in rows:
+        style = "green" if row.is_met else "red"
+        baseline = "-" if row.baseline is None else _figure(row.baseline)
+        drawn.add_row(row.name, row.goal, f"[{style}]{_figure(row.ratio)}[/]", _figure(row.ours), baseline, row.unit)
+    return drawn
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits say enough
+
+
+async def _bench(names: tuple[str, ...], data_dir: Path) -> tuple[list[Row], list[Failure]]:
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="leadclock-bench-") as folder, console.status("Starting the servers …") as status:
+        Path(folder).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
+        configure_logs("error", form="console", stream=sys.stderr)
+        async with open_stage(Path(folder), data_dir.resolve() / "peers") as stage:
+            return await run(stage, names, status.update)
