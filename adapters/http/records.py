@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
 from adapters.gateway.signing import shown_secret, signing_key
@@ -32,6 +32,9 @@ UNSORTABLE = frozenset(
 """Fields that have no order."""
 
 SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
+
+
+ACCEPTED = 202
 
 
 class Kind(Struct, frozen=True):
@@ -120,17 +123,21 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
 async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     """Create a record."""
     fields = read_record_fields(exchange, kind.type)
-    told: dict[str, Any] = {}
+    private_key = ""
     if kind.type in {"offer", "schedule"}:
         fields["lead_token"] = new_lead_token()
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         private_key = new_private_key()
         fields |= {"public_key": new_public_key(), "private_key_sha256": fingerprint(private_key)}
-        told["private_key"] = private_key
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
     exchange.headers["Cache-Control"] = "no-store"
-    return await change(exchange, message, partial(render, told=told))
+    reply = await change(exchange, message, partial(render, private_key=private_key))
+    if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
+        # There is no later answer that could show it.
+        shown = {"public_key": fields["public_key"], "private_key": private_key}
+        return structs.replace(reply, content={**reply.content, kind.root: shown})
+    return reply
 
 
 async def update(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -156,8 +163,11 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     return await change(exchange, message, render)
 
 
-async def render(exchange: Exchange, result: Result, *, told: Mapping[str, Any] | None = None) -> Reply:
-    """Answer with the record that a request was about; `told` is what only this answer shows."""
+async def render(exchange: Exchange, result: Result, *, private_key: str = "") -> Reply:
+    """Answer with the record that a request was about; a private key is shown where it is the one of that record.
+
+    Of a repeat under an Idempotency-Key it was made anew, and may not be the one whose hash was stored.
+    """
     answer = result.answer
     kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
     if answer is None or answer.record_id is None or kind is None:
@@ -165,12 +175,15 @@ async def render(exchange: Exchange, result: Result, *, told: Mapping[str, Any] 
     row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
     if row is None:
         raise not_found(kind.words)
-    # Of a repeat under an Idempotency-Key the secret was made anew and is not the one that was stored.
-    first = result.request_id == exchange.request_id
     held = await _held(exchange, kind, [row])
     viewed = record_view(kind.type, row, kind.path, slots_held=held.get(row["id"], 0))
-    shown = {**viewed, **_secret(exchange, kind, row), **((told or {}) if first else {})}
+    shown = {**viewed, **_secret(exchange, kind, row), **_private(row, private_key)}
     return one(exchange, kind.root, shown, status=answer.status)
+
+
+def _private(row: Row, private_key: str) -> dict[str, str]:
+    is_its = bool(private_key) and row["body"].get("private_key_sha256") == fingerprint(private_key)
+    return {"private_key": private_key} if is_its else {}
 
 
 async def _held(exchange: Exchange, kind: Kind, rows: Sequence[Row]) -> dict[int, int]:

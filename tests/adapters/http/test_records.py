@@ -97,6 +97,23 @@ async def test_a_private_key_is_shown_once_and_works(town: Any, company: Any) ->
     assert (await town.client.get("/api/v1/leads", headers=headers)).status_code == 401
 
 
+async def test_a_private_key_is_not_lost_where_nobody_waits_for_the_answer(town: Any, company: Any) -> None:
+    headers = {"Prefer": "respond-async", "Idempotency-Key": "one key"}
+    answer = await company.send("POST", "/api/v1/keys", json={"name": "CRM"}, headers=headers)
+    assert answer.status_code == 202, answer.text
+    made = answer.json()["key"]
+    await town.results.wait(answer.json()["request"]["id"], 10)
+    await town.context.rules.refresh()
+    access = basic(made["public_key"], made["private_key"])
+    assert (await town.client.get("/api/v1/leads", headers=access)).status_code == 200
+    later = await company.send("GET", answer.headers["location"])
+    again = await company.send("POST", "/api/v1/keys", json={"name": "CRM"}, headers=headers)
+    for repeat in (later, again):
+        assert repeat.status_code == 201, repeat.text
+        assert repeat.json()["key"]["public_key"] == made["public_key"]
+        assert "private_key" not in repeat.json()["key"]
+
+
 async def test_a_key_gives_no_more_than_it_has(town: Any, company: Any) -> None:
     made = await company.record("keys", {"name": "half", "scopes": ["api_key:create", "lead:read"]})
     headers = basic(made["public_key"], made["private_key"])
