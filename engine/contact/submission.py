@@ -40,7 +40,7 @@ class Duplicates(Struct, frozen=True):
 def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
     check_ahead("next_action_at", request.next_action_at, person.now)
-    check_ahead("schedule_callback_at", request.schedule_callback_at, person.now)
+    check_callback(request.schedule_callback_at, request.caller_id, person.now)
     record, policy = _target(person, request)
     if request.unblock_contact:
         unblock(person)
@@ -71,6 +71,14 @@ def check_ahead(field: str, moment: Instant | None, now: Instant) -> None:
     if moment is not None and moment > now + AHEAD_MAX:
         problem = "is more than 366 days ahead"
         raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+
+
+def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) -> None:
+    """Refuse a promise that cannot be kept: too far ahead, or of a call to nobody's number. Raises `RefusedError`."""
+    check_ahead("schedule_callback_at", moment, now)
+    if moment is not None and not caller_id:
+        problem = "needs a caller_id to call"
+        raise RefusedError("validation_failed", f"schedule_callback_at {problem}", {"schedule_callback_at": [problem]})
 
 
 def _target(person: Person, request: LeadSubmitted) -> tuple[Record | None, Policy]:

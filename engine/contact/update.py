@@ -10,7 +10,7 @@ from engine.contact.person import Person
 from engine.contact.removal import delete, remove
 from engine.contact.result import COMPLETED
 from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
-from engine.contact.submission import check_ahead, merge_fields
+from engine.contact.submission import check_ahead, check_callback, merge_fields
 from engine.contact.walk import cadence_for, plan_again
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -57,13 +57,14 @@ def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteR
 
 def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
     """Refuse what cannot be; return the schedule to begin, where one is."""
-    for field in ("next_action_at", "schedule_callback_at"):
-        moment = getattr(request, field)
-        if moment is UNSET or moment is None:
-            continue
-        check_ahead(field, moment, person.now)
-        if lead.status not in LIVE_STATUSES and not _begins(request):
-            raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); {field} would have no effect.")
+    caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
+    next_action_at = request.next_action_at or None
+    callback_at = request.schedule_callback_at or None
+    check_ahead("next_action_at", next_action_at, person.now)
+    check_callback(callback_at, caller_id, person.now)
+    has_ended = lead.status not in LIVE_STATUSES and not _begins(request)
+    if has_ended and (next_action_at is not None or callback_at is not None):
+        raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
     stays_out = person.head.opted_out_at is not None and request.opt_out is not False
     stays_blocked = person.head.blocked_at is not None and request.blocked is not False

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.partition.draft import RefusedError
 from schemas.instant import HOUR
 from schemas.records import OutgoingWebhook
 from tests.engine.contact.world import NOON, World, at
@@ -60,6 +61,14 @@ def test_a_callback_may_go_one_beyond_the_attempt_limit_and_no_further(world: Wo
     world.wait(3600)
     world.outcome("no_answer")
     assert world.lead().status == "exceeded_max_calls"
+
+
+def test_nobody_without_a_number_is_promised_a_call() -> None:
+    world = World()
+    world.schedule(REST, CALL)
+    with pytest.raises(RefusedError) as refused:
+        world.submit(contact_key="1|email:a@b.c", caller_id=None, email="a@b.c", schedule_callback_at=NOON + HOUR)
+    assert list(refused.value.errors) == ["schedule_callback_at"]
 
 
 def test_an_opt_out_cancels_a_callback(world: World) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from schemas.contact import LIVE_STATUSES, Head, Lead
 from schemas.instant import HOUR, MINUTE, to_datetime
 from schemas.outcomes import GATE_OUTCOMES, OUTCOMES
 from schemas.records import Buyer, BuyerGroup, Number, OutgoingWebhook
-from schemas.requests import LeadDeleteRequested, SlotAnswered
+from schemas.requests import LeadDeleteRequested, SlotAnswered, SlotReleased
 from schemas.state import head_key
 from tests.engine.contact.world import NOON, World, at
 
@@ -107,6 +108,10 @@ events = st.lists(
 class Watched(World):
     """A world that looks at every command when it is emitted, and at every lead after each decision."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.granted: set[str] = set()
+
     def _apply(self, draft: Any) -> None:
         before = len(self.commands)
         super()._apply(draft)
@@ -129,6 +134,17 @@ class Watched(World):
         assert len(identities) == len(set(identities)), "every command has an id of its own"
         for lead_id in self.lead_ids():
             _check_lead(self.lead(lead_id))
+        self._check_slots()
+
+    def _check_slots(self) -> None:
+        released = {
+            msgspec.json.decode(letter.body, type=SlotReleased).request_id
+            for letter in self.letters
+            if letter.type == "slot.released"
+        }
+        flights = [self.lead(lead_id).flight for lead_id in self.lead_ids()]
+        used = {flight.slot_id for flight in flights if flight is not None and flight.slot_id is not None}
+        assert self.granted - released == used, "a slot that was granted is in use, or was given back"
 
 
 def _check_telephone(world: World, command: PlaceCall | SendSms) -> None:
@@ -213,6 +229,8 @@ def _slot(world: Watched, granted: bool) -> None:
                 buyer_id=70,
                 buyer_group_id=7,
             )
+            if granted:
+                world.granted.add(lead.slot_id)
             world.ask(answer, stream="accounts/0")
 
 
