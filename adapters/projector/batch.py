@@ -4,13 +4,13 @@ Collapsing keeps the database's work at one row per id and batch, however often 
 split anywhere, or applied again, leaves the same tables (tests/adapters/projector/test_projection_laws.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from adapters.projector.rows import SHAPES, Row, without_nul
+from adapters.projector.rows import SHAPES, Row, Shape, without_nul
 from engine.partition.ports import Record
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
@@ -21,6 +21,10 @@ ERROR_LENGTH_MAX = 500
 
 NO_ANSWER = REMOVED
 """What msgspec leaves in a `Raw` field where the JSON has nothing; it reads `Raw | None` as null only."""
+
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, KeyError)
+"""What reading a decision that is none of ours may raise."""
 
 
 class ReadCause(Struct, frozen=True):
@@ -129,16 +133,23 @@ def batch_of(records: Sequence[Record], mark: Mark, sequence: int, *, topic: str
     """Collapse committed decisions, in order, into a batch.
 
     `sequence` is that of the last decision before; `topic` is the name under which facts are kept, without any prefix. A
-    decision that cannot be read becomes a fault: the partition goes on without it, and says so.
+    decision, or a value in one, that cannot be read becomes a fault: the partition goes on without it, and says so.
     """
     batch = Batch(mark=mark, sequence=sequence)
+    newest: dict[str, _Value] = {}
+    removals: dict[str, tuple[str, Removal]] = {}
     for record in records:
         try:
             part = _Part(record, topic)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, KeyError) as error:
+        except UNREADABLE as error:
             batch.faults.append(fault(record, None, error, topic))
-        else:
-            part.add_to(batch)
+            continue
+        part.add_to(batch)
+        for key, value in part.values:
+            newest[key] = value
+            removals.pop(key, None)
+        removals.update(part.removals)
+    _settle(batch, newest.values(), removals.values(), topic)
     return batch
 
 
@@ -148,27 +159,34 @@ def fault(record: Record, sequence: int | None, error: Exception, topic: str) ->
     return (topic, record.partition, record.offset, sequence, reason)
 
 
+class _Value(Struct, frozen=True, gc=False):
+    """What a decision made of one key; only the last of a batch is decoded and becomes a row."""
+
+    shape: Shape
+    json: msgspec.Raw
+    sequence: int
+    record: Record
+
+
 class _Part:
     """What one decision adds to a batch; built whole before anything is added, so that none is added by half."""
 
     def __init__(self, record: Record, topic: str) -> None:
         decision = DECISIONS.decode(without_nul(record.value or b""))
         self.decision = decision
-        self.rows: list[tuple[str, tuple[int | str, ...], Row]] = []
-        self.removed: list[tuple[str, Removal]] = []
+        self.values: list[tuple[str, _Value]] = []
+        self.removals: dict[str, tuple[str, Removal]] = {}
         company_id, contact_key = _whom(decision)
         moved = _moved(decision)
         for change in decision.changes:
             shape = SHAPES.get(change.key.partition("/")[0])
             if shape is None:
                 continue
-            table = shape.table
             if change.value != REMOVED:
-                row = shape.row(shape.decoder.decode(change.value), record.partition, decision.sequence)
-                self.rows.append((table.name, row[: table.key], row))
+                self.values.append((change.key, _Value(shape, change.value, decision.sequence, record)))
             elif change.key not in moved:
-                key = _removed_key(change.key, company_id)
-                self.removed.append((table.name, Removal(key, decision.sequence, decision.decided_at)))
+                removal = Removal(_removed_key(change.key, company_id), decision.sequence, decision.decided_at)
+                self.removals[change.key] = (shape.table.name, removal)
         self.history = [
             (
                 *(topic, record.partition, decision.sequence, ordinal, decision.decided_at, fact.type),
@@ -182,14 +200,23 @@ class _Part:
         batch.gaps += self.decision.sequence > batch.sequence + 1
         batch.sequence = max(batch.sequence, self.decision.sequence)
         batch.decided_at = self.decision.decided_at
-        for table, key, row in self.rows:
-            batch.rows.setdefault(table, {})[key] = row
-            batch.removals.get(table, {}).pop(key, None)
-        for table, removal in self.removed:
-            batch.removals.setdefault(table, {})[removal.key] = removal
         batch.history += self.history
         if self.result is not None:
             batch.results.setdefault(str(self.result[0]), self.result)
+
+
+def _settle(batch: Batch, values: Iterable[_Value], removals: Iterable[tuple[str, Removal]], topic: str) -> None:
+    """Make rows of the last values."""
+    for value in values:
+        table = value.shape.table
+        try:
+            row = value.shape.row(value.shape.decoder.decode(value.json), value.record.partition, value.sequence)
+        except UNREADABLE as error:
+            batch.faults.append(fault(value.record, value.sequence, error, topic))
+        else:
+            batch.rows.setdefault(table.name, {})[row[: table.key]] = row
+    for name, removal in removals:
+        batch.removals.setdefault(name, {})[removal.key] = removal
 
 
 def _whom(decision: ReadDecision) -> tuple[int | None, str | None]:

@@ -103,6 +103,17 @@ async def test_a_decision_that_cannot_be_read_is_a_fault_and_the_partition_goes_
     assert "truncated" in tables["faults"][TOPIC, 1, 0]["error"]
 
 
+async def test_a_value_that_cannot_be_read_costs_its_row_and_not_the_history(store: Store) -> None:
+    world = world_of([("put", 1)])
+    (record,) = world.records[1]
+    value = (record.value or b"").replace(b'"uuid":', b'"uid":')
+    await store.take(TOPIC, "id", 1)
+    await store.write(batch_of([Record(TOPIC, 1, 3, None, value, (), 0)], Mark(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC))
+    tables = await tables_of(store)
+    assert (tables["leads"], tables["history"]) == ({}, world.tables["history"])
+    assert "uuid" in tables["faults"][TOPIC, 1, 3]["error"]
+
+
 async def test_text_that_postgresql_cannot_hold_is_shown_all_the_same(store: Store) -> None:
     world = world_of([("put", 1)])
     (record,) = world.records[1]
