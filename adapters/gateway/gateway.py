@@ -35,7 +35,7 @@ HELD_MAX = 10_000
 
 POLL_SECONDS_IDLE = 0.25
 POLL_SECONDS_AWAITED = 0.01
-"""While a delivery waits for the end of its partition, which may be a control record that no poll returns; or for room."""
+"""While an order has not passed its gate: the end of its partition may be a control record that no poll returns."""
 
 SAVE_SECONDS = 1.0
 HELD_LOOK_SECONDS = 5.0
@@ -82,7 +82,7 @@ class Gateway:
         self._contacts: dict[str, deque[Taken]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._held = 0
-        self._approaching = 0
+        self._past_gate = 0
 
     def assign(self, partitions: Iterable[int]) -> None:
         """Work on these partitions from now on; orders under way of others are finished, the rest is left."""
@@ -166,7 +166,7 @@ class Gateway:
 
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
-        is_awaited = self._approaching or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
+        is_awaited = self._held > self._past_gate or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
         for record in await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds):
             await self._take(record, courier, appender)
@@ -249,21 +249,21 @@ class Gateway:
         while not taken.lane.revoked:
             async with self._slots:
                 try:
-                    approach = await self._approach(taken, courier)
+                    approach = await courier.approach(taken)
                 except LaneLostError:
                     return False
                 if approach is not None:
-                    await courier.finish(taken, approach)
+                    await self._finish(taken, approach, courier)
                     return True
             await self._clock.sleep(HELD_LOOK_SECONDS)
         return False
 
-    async def _approach(self, taken: Taken, courier: Courier) -> Approach | None:
-        self._approaching += 1
+    async def _finish(self, taken: Taken, approach: Approach, courier: Courier) -> None:
+        self._past_gate += 1
         try:
-            return await courier.approach(taken)
+            await courier.finish(taken, approach)
         finally:
-            self._approaching -= 1
+            self._past_gate -= 1
 
     async def _keep_house(self, courier: Courier) -> None:
         """Save progress, and keep the leases of what is under way."""
