@@ -124,16 +124,3 @@ STEP_KINDS: dict[str, type[Struct]] = {
     "wait": WaitStep,
     "exit": ExitStep,
 }
-
-
-class Plan(Part, frozen=True, kw_only=True):
-    """The part of a schedule that decides: pinned by version for every lead that is on it."""
-
-    steps: tuple[Step, ...] = ()
-    end_steps: tuple[Step, ...] = ()
-    windows: dict[Channel, tuple[Window, ...]] = {}
-    time_zone: str = "UTC"
-    hours_to_expire: int | None = None
-    max_contact_attempts: int | None = None
-    close_margin_seconds: int = 0
-    on_conversion: Literal["exit", "continue"] = "exit"

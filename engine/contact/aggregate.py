@@ -7,7 +7,7 @@ from engine.contact import caller, outcome, reach, slots, stop, submission, upda
 from engine.contact.moving import forward, take_in
 from engine.contact.person import Person
 from engine.contact.plan import hold
-from engine.contact.walk import cadence_for, go_on, plan_again
+from engine.contact.walk import cadence_for, go_on
 from engine.partition.aggregate import Timer
 from engine.partition.draft import Draft, RefusedError
 from schemas.contact import Head, Lead, Relay
@@ -128,7 +128,7 @@ def _decide(person: Person, request: Request) -> None:  # noqa: C901 - one line 
         case SlotAnswered():
             _take_slot(person, request)
         case LeadMoved():
-            plan_again(person, take_in(person, request))
+            go_on(person, take_in(person, request))
         case _:
             assert_never(request)
 

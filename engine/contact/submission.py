@@ -12,7 +12,7 @@ from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import LEADS_AT_ONCE_MAX, Person
 from engine.contact.removal import delete
 from engine.contact.stop import block, mark, stop_reason, unblock
-from engine.contact.walk import go_on, plan_again
+from engine.contact.walk import basis, go_on, plan_again
 from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -226,9 +226,10 @@ def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead)
 
 def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="updated")
+    before = basis(lead)
     _merge(person, request, lead)
     if lead.status in LIVE_STATUSES:
-        plan_again(person, lead)
+        plan_again(person, lead, before)
 
 
 def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:

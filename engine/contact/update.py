@@ -11,7 +11,7 @@ from engine.contact.removal import delete, remove
 from engine.contact.result import COMPLETED
 from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, check_callback, merge_fields
-from engine.contact.walk import cadence_for, plan_again
+from engine.contact.walk import basis, cadence_for, plan_again
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -27,6 +27,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
         return
     target = _check(person, lead, request)
     contact_key = _contact_key(lead, request)
+    before = basis(lead)
     _change_fields(person, lead, request)
     _stop_or_lift(person, lead, request)
     if target is not None and stop_reason(person.head) is None:
@@ -35,7 +36,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
     if contact_key != person.key:
         send_away(person, lead, contact_key)
     elif lead.status in LIVE_STATUSES:
-        plan_again(person, lead)
+        plan_again(person, lead, before)
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
 
 

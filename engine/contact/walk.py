@@ -32,9 +32,16 @@ def go_on(person: Person, lead: Lead) -> None:
     hold(person, lead, LOOP_GUARD)
 
 
-def plan_again(person: Person, lead: Lead) -> None:
-    """Plan anew after something that the plan rests on was changed; an open slot request is taken back first."""
-    slots.withdraw(person, lead)
+def basis(lead: Lead) -> tuple[object, ...]:
+    """Return what the plan of a lead rests on, of what can be changed from outside."""
+    asked = lead.lead_priority, lead.requested_next_action_at, lead.callback_at
+    return (*asked, lead.zones, lead.caller_id, lead.email, lead.enrolment, lead.ending)
+
+
+def plan_again(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
+    """Plan anew after a change; where the plan rests on something else now, an open slot request is taken back first."""
+    if basis(lead) != before:
+        slots.withdraw(person, lead)
     go_on(person, lead)
 
 

@@ -163,3 +163,10 @@ def test_a_lead_that_is_refused_again_and_again_asks_ever_less_often(world: Worl
             asked += 1
         world.wait_until(world.lead().wake_at or 0)
     assert 10 < asked < 80
+
+
+def test_a_change_that_the_plan_does_not_rest_on_keeps_the_place_in_the_queue(world: World) -> None:
+    world.submit()
+    world.update(data={"note": "likes solar"})
+    world.submit(data={"note": "likes solar a lot"})
+    assert len(to_account(world)) == 1
