@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import msgspec
 import pytest
 
 from adapters.clock import SystemClock
@@ -160,6 +161,23 @@ async def test_a_former_owner_stops_and_says_so(log: EmbeddedLog) -> None:
     assert first.health.ready
     await first.close()
     await second.close()
+
+
+async def test_a_partition_that_was_lost_is_not_left_to_nobody(log: EmbeddedLog) -> None:
+    world, store = world_of(STEPS), MemoryStore()
+    first = Projector(log, store, SystemClock(), limits=msgspec.structs.replace(QUICK, lost_seconds=0.05))
+    first.assign(range(PARTITIONS))
+    await first.run_once()
+    zombie = projector(log, store)
+    await zombie.run_once()
+    await zombie.close()
+    await write(log, world)
+
+    async def act() -> None:
+        await until(lambda: bool(first.lost))
+        await until(lambda: of_memory(store) == world.tables and first.health.ready)
+
+    await while_running(first, act)
 
 
 async def test_a_decision_that_the_database_refuses_is_left_out_alone(log: EmbeddedLog) -> None:
