@@ -7,7 +7,7 @@ ARGS ?=
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint format bench lock
+.PHONY: help install up test lint format bench prove lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: install  ## Bring every file into the one format, and mend what the lint
 
 bench: install  ## Measure against bare baselines in the same run (ONLY=name runs one row); also as .leadclock/bench.json.
 	@$(BIN)/leadclock bench $(if $(ONLY),--only $(ONLY))
+
+prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
+	@$(BIN)/python -m deploy.proof $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.
 	@deploy/lock.sh "$(PYTHON)"

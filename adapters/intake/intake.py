@@ -141,7 +141,7 @@ class IntakePartition:
         envelope = Envelope(
             id=_header(record, "ce_id") or position,
             type=SUBMISSION_TYPE,
-            source="/intake",
+            source=_header(record, "ce_source") or "/intake",
             stream=self._stream,
             number=record.offset,
             rules_partition=rules_partition,

@@ -1,6 +1,6 @@
 """What does one decision know and touch of one contact? Its head, leads and calls; what was kept is put once, at the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from engine.partition.draft import Draft, RepeatedError
@@ -9,6 +9,8 @@ from schemas.envelope import Envelope
 from schemas.instant import DAY, SECOND, Instant
 from schemas.requests import SlotAnswered
 from schemas.state import call_key, head_key, lead_key
+from schemas.topics import RECORD_BYTES_MAX
+from schemas.wire import to_pack
 
 SEEN_FOR = DAY
 """How long the id of a request is remembered (design.md section 4)."""
@@ -20,7 +22,9 @@ LEADS_LISTED_MAX = 2_000
 """Leads that a head lists: beyond them, ended ones are left out, oldest first, and are found by their own key alone."""
 
 LEADS_AT_ONCE_MAX = 100
-"""Leads of one contact that one decision changes; more are left to later ticks (design.md section 3)."""
+BYTES_AT_ONCE_MAX = RECORD_BYTES_MAX // 4
+"""Leads of one contact that one decision changes, so that its record stays small enough to be written, as JSON with all
+the data of each; more are left to later ticks (design.md section 3)."""
 
 
 class Person:
@@ -70,12 +74,14 @@ class Person:
         oldest = self.lead(self.head.lead_ids[0]) if len(self.head.lead_ids) >= LEADS_LISTED_MAX else None
         is_history = oldest is not None and oldest.status not in LIVE_STATUSES
         self.head.lead_ids = (*self.head.lead_ids[is_history:], lead.id)
+        self.head.sweep_from = max(0, self.head.sweep_from - is_history)
         self.keep_head()
         self.keep(lead)
 
     def drop(self, lead: Lead) -> None:
         """Let a lead go: it was deleted, or it moved to another contact."""
         self.head.lead_ids = tuple(lead_id for lead_id in self.head.lead_ids if lead_id != lead.id)
+        self.head.sweep_from = max(0, self.head.sweep_from - 1)
         self.keep_head()
         self._kept.pop(lead_key(lead.id), None)
         self.draft.remove(lead_key(lead.id))
@@ -104,8 +110,11 @@ class Person:
             self.draft.put(key, entity)
 
     def see(self, envelope: Envelope) -> None:
-        """Refuse a request that came before. Raises `RepeatedError`. Numbered streams are the runner's to refuse."""
-        if envelope.stream is not None:
+        """Refuse a request that came before. Raises `RepeatedError`.
+
+        Numbered streams are the runner's to refuse; a producer's own id within one is remembered here all the same.
+        """
+        if envelope.stream is not None and envelope.id == f"{envelope.stream}/{envelope.number}":
             return
         seen = self.head.seen
         mark = blake2b(f"{envelope.source}\n{envelope.id}".encode(), digest_size=8).hexdigest()
@@ -118,6 +127,16 @@ class Person:
             seen.pop(old, None)
         seen[mark] = self.now
         self.keep_head()
+
+
+def at_once(leads: Iterable[Lead]) -> Iterator[Lead]:
+    """Iterate over as many of the leads as one decision may change; at least one."""
+    size = 0
+    for number, lead in enumerate(leads):
+        size += len(to_pack(lead))
+        if number and (number >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX):
+            return
+        yield lead
 
 
 def wake_at(lead: Lead) -> Instant | None:

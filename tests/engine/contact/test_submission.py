@@ -63,10 +63,17 @@ def test_the_same_request_is_decided_once(world: World) -> None:
     assert len(world.lead_ids()) == 1
 
 
-def test_a_numbered_stream_is_the_runners_to_refuse(world: World) -> None:
-    world.ask(asked(), id="r1", stream="inbox/0")
-    world.ask(asked(), id="r1", stream="inbox/0")
+def test_a_number_of_a_stream_is_the_runners_to_refuse_and_takes_no_room_here(world: World) -> None:
+    world.ask(asked(), id="inbox/0/1", stream="inbox/0")
+    world.ask(asked(), id="inbox/0/1", stream="inbox/0")
     assert world.head().seen == {}
+
+
+def test_a_producers_own_id_is_taken_once_whatever_its_place_in_the_inbox(world: World) -> None:
+    world.ask(asked(), id="crm-7", stream="inbox/0")
+    with pytest.raises(RepeatedError):
+        world.ask(asked(), id="crm-7", stream="inbox/1")
+    assert len(world.lead_ids()) == 1
 
 
 def test_a_person_with_many_requests_does_not_fill_the_memory(world: World) -> None:

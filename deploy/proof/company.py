@@ -1,0 +1,68 @@
+"""Whose leads are they? A company with schedules that reach every channel within seconds and then rest for a day.
+
+Made through the requests that any operator sends. The telephone numbers are the sandbox carrier's: nobody is called.
+"""
+
+from msgspec import Struct
+
+from adapters.partitions.feed import RulesTopic
+from adapters.roles.asking import RecordAsker
+from adapters.roles.context import open_context
+from adapters.settings import Settings
+
+COMPANY_ID = 1
+CONCURRENT_CALLS = 200
+"""So many slots that calls wait now and then, and so few that a slot which is never given back shows."""
+
+SCHEDULES = {
+    "text": {"id": "first", "kind": "sms", "template": "Hello {{first_name}}"},
+    "mail": {"id": "first", "kind": "email", "subject": "Hello", "template": "Hello {{first_name}}"},
+    "call": {"id": "first", "kind": "call"},
+}
+"""Token -> first step. A wait of a day and a text follow: every lead is live when the counting begins."""
+
+REST = [
+    {"id": "rest", "kind": "wait", "duration": "1d"},
+    {"id": "last", "kind": "sms", "template": "Goodbye {{first_name}}"},
+]
+
+
+class Company(Struct, frozen=True, kw_only=True):
+    """What leads are sent to: kind of the first step -> lead token."""
+
+    tokens: dict[str, str]
+    offer_token: str
+
+
+async def make_company(settings: Settings) -> Company:
+    """Make the company with offer, numbers, buyer group and schedules; an accounts role must run.
+
+    Raises `NotMadeError`, `LogError`.
+    """
+    async with open_context(settings) as context:
+        appender = await context.log.appender()
+        try:
+            await context.rules.refresh()
+            asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
+            return await _make(asker, context.rules)
+        finally:
+            await appender.close()
+
+
+async def _make(asker: RecordAsker, rules: RulesTopic) -> Company:
+    await asker.make("company", "name", {"name": "Proof", "country": "US"})
+    offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
+    offer_id = await asker.make("offer", "name", offer)
+    await asker.make("number", "number", {"number": "+12125550150", "offer_id": offer_id})
+    buyer = {"name": "Roofs", "number": "+12125550160"}
+    buyer_id = await asker.make("buyer", "name", buyer)
+    group = {"name": "All", "buyer_ids": [buyer_id], "concurrency_cap_limit": CONCURRENT_CALLS}
+    group_id = await asker.make("buyer_group", "name", group)
+    tokens = {}
+    for kind, step in SCHEDULES.items():
+        first = step | {"connect": {"buyer_group_id": group_id}} if kind == "call" else step
+        tokens[kind] = f"lt_proof_{kind}_0123456789abcdef"
+        schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [first, *REST]}
+        await asker.make("schedule", "name", schedule)
+    await rules.refresh()
+    return Company(tokens=tokens, offer_token=offer["lead_token"])

@@ -1,0 +1,203 @@
+"""How does a deployment run as separate processes that can be killed? Each role by `leadclock ROLE`, as an operator runs it.
+
+The processes end with the one that started them, however it ends. Their logs are files in the deployment's folder.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from adapters.local.process import LOCALHOST, free_port, leashed
+from adapters.settings import PREFIX, Settings, to_environment
+
+READY_SECONDS = 60.0
+"""A role is ready within seconds; two cores that also run a broker and a database need a few more."""
+
+STOP_SECONDS = 30.0
+COMMAND_SECONDS = 900.0
+"""The longest command is the audit of a large log."""
+
+ASK_SECONDS = 5.0
+LOOK_SECONDS = 0.1
+LOG_TAIL_BYTES = 3_000
+
+
+class DeploymentError(Exception):
+    """A process of the deployment did not do what it must; `str(error)` ends with what it logged last."""
+
+
+class RoleProcess:
+    """One role as a process, started again under the same port and log file after it was killed."""
+
+    def __init__(self, role: str, name: str, folder: Path, environment: Mapping[str, str]) -> None:
+        self.role = role
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._environment = environment
+        self._port = free_port()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the role answers: the HTTP interface of the api, health and metrics of every other."""
+        return f"http://{LOCALHOST}:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running role."""
+        assert self._child is not None  # noqa: S101 - asked of a started role
+        return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._child is not None and self._child.poll() is None
+
+    def start(self) -> None:
+        """Start the role; `until_ready` waits for it."""
+        option = "--http-port" if self.role == "api" else "--health-port"
+        command = [*program(), self.role, option, str(self._port)]
+        with self.log.open("ab") as log:
+            self._child = subprocess.Popen(  # noqa: S603 - our own program
+                leashed(command, signal.SIGKILL), env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def kill(self) -> None:
+        """Kill -9, and see it dead."""
+        assert self._child is not None  # noqa: S101 - asked of a started role
+        self._child.kill()
+        self._child.wait(STOP_SECONDS)
+
+    def stop(self) -> int:
+        """Ask the role to end, and return its exit status. Raises `DeploymentError` where it takes too long."""
+        self.ask_to_stop()
+        return self.wait()
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM, once."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.terminate()
+
+    def wait(self) -> int:
+        """Return the exit status of a role that was asked to stop. Raises `DeploymentError` where it takes too long."""
+        assert self._child is not None  # noqa: S101 - asked of a started role
+        try:
+            return self._child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait(STOP_SECONDS)
+            raise DeploymentError(f"{self.name} did not end within {STOP_SECONDS:.0f} s\n{self.tail()}") from None
+
+    async def ready(self) -> tuple[bool, str]:
+        """Return whether `/readyz` says yes, and its words."""
+        try:
+            async with httpx.AsyncClient(timeout=ASK_SECONDS) as client:
+                answer = await client.get(f"{self.url}/readyz")
+        except httpx.HTTPError as error:
+            return False, repr(error)
+        return answer.is_success, answer.text
+
+    async def until_ready(self, *, seconds: float = READY_SECONDS) -> None:
+        """Wait until the role is ready. Raises `DeploymentError` where it ends or takes too long."""
+        deadline = time.monotonic() + seconds
+        while True:
+            is_ready, words = await self.ready()
+            if is_ready:
+                return
+            if not self.is_running or time.monotonic() > deadline:
+                raise DeploymentError(f"{self.name} is not ready: {words}\n{self.tail()}")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def until_not_ready(self, *, seconds: float = READY_SECONDS) -> str:
+        """Wait until the role says that it is not ready, and return its words."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            is_ready, words = await self.ready()
+            if not is_ready:
+                return words
+            await asyncio.sleep(LOOK_SECONDS)
+        raise DeploymentError(f"{self.name} still says that it is ready\n{self.tail()}")
+
+    def tail(self) -> str:
+        """Return the end of the log."""
+        return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
+
+
+class Deployment:
+    """The processes of one deployment, and the commands of an operator."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.folder = folder
+        self.settings = settings
+        self.roles: dict[str, RoleProcess] = {}
+        own = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        self.environment = own | to_environment(settings)
+
+    def add(self, role: str, name: str | None = None, **changed: Any) -> RoleProcess:
+        """Start one more process of a role, with settings of its own where some are changed."""
+        environment = self.environment
+        if changed:
+            own = msgspec.structs.replace(self.settings, **changed)
+            environment = {k: v for k, v in self.environment.items() if not k.startswith(PREFIX)} | to_environment(own)
+        process = RoleProcess(role, name or role, self.folder, environment)
+        self.roles[process.name] = process
+        process.start()
+        return process
+
+    def __getitem__(self, name: str) -> RoleProcess:
+        return self.roles[name]
+
+    async def until_ready(self) -> None:
+        """Wait until every role is ready."""
+        await asyncio.gather(*(role.until_ready() for role in self.roles.values()))
+
+    async def prepare(self) -> None:
+        """Create the topics and the tables, as an operator does."""
+        for arguments in (("topics", "create"), ("db", "migrate")):
+            status, output = await self.command(*arguments)
+            if status != 0:
+                raise DeploymentError(f"leadclock {' '.join(arguments)} ended with {status}: {output}")
+
+    async def command(self, *arguments: str) -> tuple[int, str]:
+        """Run one `leadclock` command; return its exit status and what it printed (both streams)."""
+        child = await asyncio.create_subprocess_exec(
+            *program(),
+            *arguments,
+            env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            output, _ = await asyncio.wait_for(child.communicate(), COMMAND_SECONDS)
+        except BaseException:
+            child.kill()
+            await child.wait()
+            raise
+        return child.returncode or 0, output.decode()
+
+    def stop(self) -> dict[str, int]:
+        """Stop every role side by side; return their exit statuses."""
+        for role in self.roles.values():
+            role.ask_to_stop()
+        return {name: role.wait() for name, role in self.roles.items()}
+
+    def kill(self) -> None:
+        """End whatever still runs."""
+        for role in self.roles.values():
+            if role.is_running:
+                role.kill()
+
+
+def program() -> list[str]:
+    """Return how `leadclock` is called with the interpreter that runs this."""
+    return [str(Path(sys.executable).with_name("leadclock"))]

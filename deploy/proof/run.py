@@ -1,0 +1,149 @@
+"""What is the proof? Leads pour in, schedulers are killed and started again, and afterwards everything is counted."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from adapters.gateway.mailbox import Mailbox
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings
+from deploy.proof.company import make_company
+from deploy.proof.evidence import Evidence, ends, gather, projection_differences
+from deploy.proof.load import post
+from deploy.proof.processes import Deployment
+from deploy.proof.rest import until_at_rest
+from deploy.proof.submissions import submissions
+from deploy.proof.verdict import Row, judge, none
+from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
+
+KILL_JITTER_SECONDS = 0.5
+"""A kill comes by chance up to this much late: before, in the middle of and after commits."""
+
+LOOK_SECONDS = 0.05
+BEGIN_SECONDS = 300.0
+
+Say = Callable[[str], None]
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """How much, and what is killed. `killed` are names of processes, taken in turn; `seconds` bounds the way to rest."""
+
+    submissions: int
+    kills: int
+    schedulers: int = 2
+    killed: tuple[str, ...] = ()
+    seconds: float = 1_800.0
+    seed: int = 1
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """What came of it: rows of promises, and how long each part took in seconds."""
+
+    rows: list[Row]
+    evidence: Evidence
+    seconds: dict[str, float]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every promise is kept."""
+        return all(row.holds for row in self.rows)
+
+
+async def prove(plan: Plan, settings: Settings, folder: Path, say: Say) -> Proof:
+    """Run a whole deployment in `folder` against broker and database of the settings, and judge it.
+
+    Raises `DeploymentError`, `NoRestError`, `LogError`.
+    """
+    mailbox = Mailbox(folder / "mail")
+    await mailbox.start()
+    deployment = Deployment(folder, replace(settings, smtp_port=mailbox.port, smtp_starttls=False))
+    try:
+        return await _prove(plan, deployment, say)
+    finally:
+        deployment.kill()
+        await mailbox.stop()
+
+
+async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
+    seconds: dict[str, float] = {}
+    settings = deployment.settings
+    async with open_context(settings) as context:
+        started = time.monotonic()
+        await deployment.prepare()
+        schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
+        for role in ("accounts", "intake", "projector", "gateway"):
+            deployment.add(role)
+        await deployment.until_ready()
+        company = await make_company(settings)
+        seconds["start"] = _lap(say, "everything is ready", started)
+
+        started = time.monotonic()
+        inbox = context.names.of(LEADS_INBOX.name)
+        killing = asyncio.create_task(_kill(plan, deployment, plan.killed or schedulers, context, say))
+        accepted = await post(context, submissions(plan.submissions, company, inbox))
+        seconds["post"] = _lap(say, f"{accepted.records:,} records are acknowledged", started)
+        await killing
+        await until_at_rest(
+            context, settings.postgres_dsn, leads=len(accepted.ids), seconds=plan.seconds, say=_sparingly(say)
+        )
+        seconds["rest"] = _lap(say, "everything is decided, carried out and shown", started)
+
+        statuses = deployment.stop()
+        started = time.monotonic()
+        found = await gather(context)
+        rows = judge(accepted, found, settings.topic_prefix, context.clock.now())
+        differences = await projection_differences(settings.postgres_dsn, found.contacts)
+        rows.append(none("rows that are not the fold", differences))
+        rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
+        seconds["count"] = _lap(say, "everything is counted", started)
+
+        started = time.monotonic()
+        status, output = await deployment.command("audit", "verify")
+        rows.append(none("differences found by the audit", [output.strip()] if status else []))
+        seconds["audit"] = _lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
+    return Proof(rows=rows, evidence=found, seconds=seconds)
+
+
+async def _kill(plan: Plan, deployment: Deployment, names: Sequence[str], context: Context, say: Say) -> None:
+    """Kill -9 and start again, each time that another part of the load is decided."""
+    chance = random.Random(plan.seed)  # noqa: S311 - spreads kills, hides nothing
+    topic = context.names.of(CONTACTS_DECISIONS.name)
+    for number in range(1, plan.kills + 1):
+        await _until_decided(context, topic, plan.submissions * number // (plan.kills + 1))
+        await asyncio.sleep(chance.uniform(0.0, KILL_JITTER_SECONDS))
+        victim = deployment[names[(number - 1) % len(names)]]
+        pid = victim.pid
+        victim.kill()
+        victim.start()
+        decided = sum((await ends(context.log, topic)).values())
+        say(f"kill -9 of {victim.name} (process {pid}) at about {decided:,} decisions; started again as {victim.pid}")
+
+
+async def _until_decided(context: Context, topic: str, count: int) -> None:
+    async with asyncio.timeout(BEGIN_SECONDS):
+        while sum((await ends(context.log, topic)).values()) < count:  # noqa: ASYNC110 - another process decides
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _lap(say: Say, what: str, started: float) -> float:
+    seconds = time.monotonic() - started
+    say(f"{what} ({seconds:.1f} s)")
+    return round(seconds, 1)
+
+
+def _sparingly(say: Say, *, gap_seconds: float = 10.0) -> Say:
+    """Say something only every so often."""
+    said_at = float("-inf")
+
+    def sparingly(words: str) -> None:
+        nonlocal said_at
+        if time.monotonic() - said_at >= gap_seconds:
+            said_at = time.monotonic()
+            say(words)
+
+    return sparingly
