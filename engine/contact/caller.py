@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from engine.contact.ending import begin_end
-from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.person import Person, at_once
 from engine.contact.removal import remove
 from engine.contact.result import COMPLETED
 from engine.contact.stop import opt_out, stop
@@ -38,7 +38,7 @@ def _meant(person: Person, request: CallerActed) -> list[Lead]:
     if not matching:
         raise RefusedError("not_found", "There is no lead of this token and number.")
     if request.update_all_matching_leads:
-        return matching[:LEADS_AT_ONCE_MAX]
+        return list(at_once(matching))
     return [next((lead for lead in matching if lead.status in LIVE_STATUSES), matching[0])]
 
 

@@ -10,7 +10,7 @@ from engine.contact.ending import begin_end
 from engine.contact.hours import after
 from engine.contact.ledger import counts_legally, row_of
 from engine.contact.moving import forward
-from engine.contact.person import Person
+from engine.contact.person import Person, at_once
 from engine.contact.plan import channel_of
 from engine.contact.reach import TEMPORARY, pass_on
 from engine.contact.stop import opt_out
@@ -187,9 +187,9 @@ def _wake_siblings(person: Person, lead: Lead) -> None:
     """Let go on whoever waited for the end of this call."""
     if len(person.head.lead_ids) == 1:
         return
-    for other in list(person.live_leads()):
-        if other.id != lead.id and other.flight is None and other.status_wait == SIBLING_CALLED:
-            go_on(person, other)
+    waiting = (other for other in person.live_leads() if other.flight is None and other.status_wait == SIBLING_CALLED)
+    for other in at_once([other for other in waiting if other.id != lead.id]):
+        go_on(person, other)
 
 
 def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:

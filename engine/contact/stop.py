@@ -1,9 +1,9 @@
 """What stops every contact with a person? An opt-out or a block: the head says so at once, leads end, gates are told."""
 
-from itertools import islice
+from collections.abc import Iterator
 
 from engine.contact.ending import end, tell_webhooks
-from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.person import Person, at_once
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
 
@@ -40,7 +40,7 @@ def opt_in(person: Person) -> None:
     person.head.opted_out_at = None
     person.keep_head()
     person.draft.fact("contact.opted_in")
-    for lead in islice((lead for lead in person.leads() if lead.opt_out), LEADS_AT_ONCE_MAX):
+    for lead in at_once(lead for lead in person.leads() if lead.opt_out):
         lead.opt_out = False
         person.keep(lead)
 
@@ -52,7 +52,7 @@ def unblock(person: Person) -> None:
     person.head.blocked_at = None
     person.keep_head()
     person.draft.fact("contact.unblocked")
-    for lead in islice((lead for lead in person.leads() if lead.blocked), LEADS_AT_ONCE_MAX):
+    for lead in at_once(lead for lead in person.leads() if lead.blocked):
         lead.blocked = False
         person.keep(lead)
 
@@ -76,22 +76,20 @@ def sweep(person: Person) -> None:
     """End the next of the leads of a stopped person, a bounded number at a time; the head's timer brings the others."""
     head = person.head
     reason = stop_reason(head)
-    waiting = head.lead_ids[head.sweep_from :]
-    ended = 0
-    for lead_id in waiting if reason is not None else ():
-        if ended >= LEADS_AT_ONCE_MAX:
-            break
-        head.sweep_from += 1
-        lead = person.lead(lead_id)
-        if lead is not None and reason is not None and lead.status in LIVE_STATUSES:
-            stop(person, lead, reason)
-            ended += 1
-    is_done = reason is None or head.sweep_from >= len(head.lead_ids)
+    last = None
+    for lead in at_once(_live_from(person, head.sweep_from)) if reason is not None else ():
+        stop(person, lead, reason or "opt_out")
+        last = lead.id
+    left = None if last is None else next(_live_from(person, head.lead_ids.index(last) + 1), None)
+    head.sweep_from = 0 if left is None else head.lead_ids.index(left.id)
     # A tick must leave a later timer: at the same instant it would pass for stuck.
-    head.sweep_at = None if is_done else person.now + 1
-    if is_done:
-        head.sweep_from = 0
+    head.sweep_at = None if left is None else person.now + 1
     person.keep_head()
+
+
+def _live_from(person: Person, index: int) -> Iterator[Lead]:
+    found = (person.lead(lead_id) for lead_id in person.head.lead_ids[index:])
+    return (lead for lead in found if lead is not None and lead.status in LIVE_STATUSES)
 
 
 def fence(person: Person, reason: str, *lead_ids: int) -> None:

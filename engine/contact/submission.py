@@ -1,7 +1,6 @@
 """What does a submission do? It makes a lead or finds the one that is there already, and sets it on its way."""
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -9,7 +8,7 @@ from msgspec import Struct
 from engine.contact.ending import begin_end, end
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.numbers import dialing_number, texting_number
-from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.person import Person, at_once
 from engine.contact.removal import delete
 from engine.contact.stop import block, mark, stop_reason, unblock
 from engine.contact.walk import basis, go_on, plan_again
@@ -97,11 +96,11 @@ def _target(person: Person, request: LeadSubmitted) -> tuple[Record | None, Poli
 def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
     """Delete or expire what matches; deleting wins where both are asked for (research/domain.md 2.17)."""
     if request.delete_existing:
-        for lead in matching[:LEADS_AT_ONCE_MAX]:
+        for lead in matching:
             delete(person, lead)
         return "deleted_existing" if matching else "created"
     live = [lead for lead in matching if lead.status in LIVE_STATUSES]
-    for lead in live[:LEADS_AT_ONCE_MAX]:
+    for lead in at_once(live):
         begin_end(person, lead, "expired", keeps_callback=False)
         go_on(person, lead)
     return "expired_existing" if live else "created"
@@ -134,7 +133,7 @@ def _decide_duplicate(
             _restart(person, request, record, _chosen(request, leads.live))
         case _:
             chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
-            updated = chosen[:LEADS_AT_ONCE_MAX]
+            updated = list(at_once(chosen))
             for lead in updated:
                 _update(person, request, lead)
             _answer(person, updated, 200, "updated")
@@ -165,7 +164,7 @@ def _create(
         end(person, lead, reason)
     else:
         go_on(person, lead)
-    updated = list(islice(others, LEADS_AT_ONCE_MAX))
+    updated = list(at_once(others))
     for other in updated:
         _update(person, request, other)
     _answer(person, [lead, *updated], 201, action)

@@ -7,8 +7,11 @@ import pytest
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook
 from schemas.contact import Lead
+from schemas.envelope import Envelope
 from schemas.records import OutgoingWebhook
-from schemas.requests import LeadDeleteRequested
+from schemas.requests import CallerActed, LeadDeleteRequested
+from schemas.topics import RECORD_BYTES_MAX
+from schemas.wire import to_json
 from tests.engine.contact.world import KEY, World
 
 CALL = {"id": "call", "kind": "call"}
@@ -67,6 +70,20 @@ def test_an_opt_out_of_many_leads_is_true_at_once_and_written_in_parts() -> None
     world.wait(1)
     assert {world.lead(lead_id).status for lead_id in world.lead_ids()} == {"opt_out"}
     assert (world.head().sweep_at, world.head().sweep_from, world.commands) == (None, 0, [])
+
+
+def test_an_opt_out_of_leads_with_much_data_still_fits_into_one_record() -> None:
+    world = World()
+    world.schedule(REST, CALL, duplicate_policy="create")
+    for _ in range(30):
+        world.submit(data={"essay": "x" * 60_000})
+    draft = world._draft()
+    asked = CallerActed(company_id=1, contact_key=KEY, schedule_id=1, action="opt_out")
+    world.aggregate.decide(draft, asked, Envelope(id="r", type="caller.acted", source="/test"))
+    assert sum(len(to_json(entity)) for entity in draft.changed.values()) < RECORD_BYTES_MAX // 2
+    world.act("opt_out")
+    world.wait(1)
+    assert {world.lead(lead_id).status for lead_id in world.lead_ids()} == {"opt_out"}
 
 
 def test_a_due_lead_is_stopped_though_its_row_was_not_written_yet() -> None:
