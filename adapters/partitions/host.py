@@ -118,28 +118,35 @@ class PartitionHost:
             try:
                 await worker.open()
                 self.ready.add(partition)
-                pause = BACKOFF_FIRST_SECONDS
                 while not stop.is_set():
                     self._assignment.report(partition, await worker.cycle())
+                    pause = BACKOFF_FIRST_SECONDS
             except FencedError:
                 await logger.awarning("fenced", role=self._name, partition=partition)
                 self.ready.discard(partition)
                 await self._until_ours(partition, stop)
-            except LogError as error:
-                await logger.awarning(
-                    "partition waits", role=self._name, partition=partition, error=str(error), pause_seconds=pause
-                )
+            except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
+                await self._tell(partition, error, pause)
                 self.ready.discard(partition)
                 await _either(stop, pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
         await worker.close()
 
+    async def _tell(self, partition: int, error: Exception, pause: float) -> None:
+        """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""
+        about = {"role": self._name, "partition": partition, "error": str(error), "pause_seconds": pause}
+        if isinstance(error, LogError):
+            await logger.awarning("partition waits", **about)
+        else:
+            await logger.aerror("partition failed", exc_info=error, **about)
+
     async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
         """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""
         while not stop.is_set():
             await _either(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
-            if await self._assignment.confirm(partition):
-                return
+            with suppress(LogError):  # a group that cannot be asked confirms nothing
+                if await self._assignment.confirm(partition):
+                    return
 
 
 async def _either(stop: asyncio.Event, seconds: float) -> None:

@@ -1,0 +1,346 @@
+"""What runs? The real hosts, runners, outboxes, feeds and projectors, in processes that are killed, frozen and replaced."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from random import Random
+from typing import Any
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.partitions.feed import RulesTopic
+from adapters.partitions.host import PartitionHost
+from adapters.partitions.outbox import OutboxSender
+from adapters.partitions.worker import RunnerWorker
+from adapters.projector import projector as projecting
+from adapters.projector.memory import MemoryStore
+from adapters.projector.projector import Projector
+from engine.account.aggregate import AccountAggregate
+from engine.contact.aggregate import ContactAggregate
+from engine.partition.aggregate import Aggregate
+from engine.partition.ports import LogError, Snapshot, Snapshots
+from engine.partition.runner import Limits, Names, Report, Runner
+from schemas.instant import Instant
+from tests.simulation.network import Line, LogLine, StoreLine, Weather
+from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
+
+VERSIONS = {"leadclock": "simulated"}
+RETRY_SECONDS = 0.5
+
+
+class MemorySnapshots:
+    """The snapshots of one machine: a whole one outlives its process, one that was not finished does not."""
+
+    def __init__(self, chance: Random, is_used: bool) -> None:
+        self._kept: dict[tuple[str, int], tuple[str, list[Snapshot]]] = {}
+        self._chance = chance
+        self.is_used = is_used
+
+    def of(self, name: str) -> "NamedSnapshots":
+        """Return those of one role."""
+        return NamedSnapshots(self, name)
+
+    def load(self, name: str, partition: int, topic_id: str, begun_after: Instant) -> Iterator[Snapshot] | None:
+        kept = self._kept.get((name, partition))
+        if kept is None or kept[0] != topic_id or kept[1][0].begun_at < begun_after or self._chance.random() < 0.1:
+            return None
+        return iter(kept[1])
+
+    async def save(self, name: str, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
+        whole = []
+        for one in slices:
+            whole.append(one)
+            await asyncio.sleep(self._chance.random() * 0.2)
+        self._kept[name, partition] = topic_id, whole
+
+
+class NamedSnapshots:
+    """Keeps the promises of `engine.partition.ports.Snapshots`."""
+
+    def __init__(self, machine: MemorySnapshots, name: str) -> None:
+        self._machine = machine
+        self._name = name
+
+    def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
+        return self._machine.load(self._name, partition, topic_id, begun_after)
+
+    async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
+        await self._machine.save(self._name, partition, topic_id, slices)
+
+
+class Membership:
+    """What one process believes its partitions to be: it hears of changes late, and of none while it is frozen."""
+
+    def __init__(self, group: "Group", line: Line) -> None:
+        self._group = group
+        self._line = line
+        self.told: frozenset[int] | None = None
+        self.news = asyncio.Event()
+
+    def tell(self, partitions: frozenset[int]) -> None:
+        """Say what is its own from now on."""
+        if self.told != partitions:
+            self.told = partitions
+            self.news.set()
+
+    def changes(self) -> "Membership":
+        return self
+
+    def __aiter__(self) -> "Membership":
+        return self
+
+    async def __anext__(self) -> frozenset[int]:
+        await self.news.wait()
+        await self._line.cross()
+        self.news.clear()
+        return self.told or frozenset()
+
+    async def confirm(self, partition: int) -> bool:
+        await self._line.ask()
+        return self._group.owner.get(partition) == self._line.process.name
+
+    def report(self, partition: int, offset: int) -> None:
+        """Nobody looks."""
+
+
+class Group:
+    """Which process is meant to run which partition of a role. Only liveness rests on it, so it may be wrong for a while."""
+
+    def __init__(self, partitions: int) -> None:
+        self.partitions = partitions
+        self.owner: dict[int, str] = {}
+        self.members: dict[str, Membership] = {}
+
+    def join(self, line: Line) -> Membership:
+        """Take a process in; it has no partitions until the next rebalance."""
+        membership = self.members[line.process.name] = Membership(self, line)
+        return membership
+
+    def share_out(self, names: Sequence[str], chance: Random) -> None:
+        """Give each partition to one of these, by chance. Nobody is told yet."""
+        self.owner = {partition: chance.choice(names) for partition in range(self.partitions)}
+
+    def tell(self, name: str) -> None:
+        """Let a member hear what is its own."""
+        member = self.members.get(name)
+        if member is not None:
+            member.tell(frozenset(partition for partition, owner in self.owner.items() if owner == name))
+
+
+class Machine:
+    """A name under which one process after the other runs, with the snapshots that they leave behind."""
+
+    def __init__(self, name: str, cluster: "Cluster", start: Callable[["Machine"], Coroutine[Any, Any, None]]) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.snapshots = MemorySnapshots(cluster.chance, cluster.uses_snapshots)
+        self.clock = VirtualClock(cluster.era)
+        self.hosts: dict[str, PartitionHost] = {}
+        self.faults: list[str] = []
+        self._start = start
+        self.process = Process(name, self.faults)
+
+    def boot(self) -> None:
+        """Start a new process."""
+        self.process = Process(self.name, self.faults)
+        self.hosts = {}
+        context = copy_context()
+        context.run(PROCESS.set, self.process)
+        context.run(asyncio.ensure_future, self._start(self))
+
+    def kill(self) -> None:
+        """Kill the process that runs here."""
+        self.process.kill()
+
+    @property
+    def line(self) -> Line:
+        """The way out for the present process."""
+        return Line(self.process, self.cluster.weather)
+
+
+class Cluster:
+    """A deployment: machines for schedulers (contacts and accounts) and for projectors, over one log and one database."""
+
+    def __init__(
+        self,
+        *,
+        loop: VirtualLoop,
+        log: EmbeddedLog,
+        chance: Random,
+        weather: Weather,
+        era: Era,
+        partitions: int,
+        uses_snapshots: bool,
+    ) -> None:
+        self.loop = loop
+        self.log = log
+        self.chance = chance
+        self.weather = weather
+        self.era = era
+        self.uses_snapshots = uses_snapshots
+        self.store = MemoryStore()
+        self.groups = {name: Group(partitions) for name in ("scheduler", "accounts", "projector")}
+        self.schedulers = [Machine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
+        self.projectors = [Machine(f"projector-{n}", self, run_projector) for n in range(2)]
+        self.story: list[str] = []
+        self._dead: list[Process] = []
+
+    @property
+    def machines(self) -> list[Machine]:
+        """All of them."""
+        return self.schedulers + self.projectors
+
+    def tell(self, what: str) -> None:
+        """Note what was done to the deployment."""
+        self.story.append(f"{self.loop.time():8.3f} s  {what}")
+
+    def boot(self) -> None:
+        """Start everything and share the partitions out."""
+        for machine in self.machines:
+            machine.boot()
+        self.rebalance()
+        self.tell_all()
+
+    def rebalance(self) -> None:
+        """Share the partitions out anew, among those that seem to be alive."""
+        for role, group in self.groups.items():
+            machines = self.projectors if role == "projector" else self.schedulers
+            seeming = [m.name for m in machines if m.process.is_alive and m.process.running.is_set()]
+            group.share_out(seeming or [machines[0].name], self.chance)
+
+    def tell_all(self) -> None:
+        """Let every process hear what is its own."""
+        for group in self.groups.values():
+            for name in list(group.members):
+                group.tell(name)
+
+    async def bury(self) -> None:
+        """Wait until nothing is left of the dead, and start new processes in their place."""
+        for machine in self.machines:
+            if not machine.process.is_alive:
+                self.tell(f"{machine.name} is found dead")
+                await machine.process.gone()
+                machine.boot()
+                self.tell(f"{machine.name} starts again")
+
+    def faults(self) -> list[str]:
+        """Return what no process should have met."""
+        return [fault for machine in self.machines for fault in machine.faults]
+
+    def runners(self, role: str) -> dict[int, Runner]:
+        """Return the runner of each partition, from the process that it belongs to."""
+        found: dict[int, Runner] = {}
+        for partition, owner in self.groups[role].owner.items():
+            host = next(m for m in self.schedulers if m.name == owner).hosts.get(role)
+            worker = None if host is None or partition not in host.ready else host.workers.get(partition)
+            if isinstance(worker, RunnerWorker):
+                found[partition] = worker.runner
+        return found
+
+    async def stop(self) -> None:
+        """Kill everything that is left."""
+        for machine in self.machines:
+            machine.kill()
+        for machine in self.machines:
+            await machine.process.gone()
+
+
+async def run_scheduler(machine: Machine) -> None:
+    """Be one process that decides: as `adapters.roles` puts it together."""
+    line, cluster = machine.line, machine.cluster
+    log = LogLine(cluster.log, line)
+    rules = RulesTopic(log, Names())
+    stop = asyncio.Event()
+    follower = asyncio.create_task(rules.follow(stop))
+    while True:
+        try:
+            await rules.refresh()
+            break
+        except LogError:
+            await asyncio.sleep(RETRY_SECONDS)
+    aggregates: list[tuple[str, Aggregate]] = [("scheduler", ContactAggregate()), ("accounts", AccountAggregate())]
+    hosts = []
+    for role, aggregate in aggregates:
+        membership = cluster.groups[role].join(line)
+        feed = rules if role == "scheduler" else None
+        host = PartitionHost(role, await worker_maker(machine, log, role, aggregate, feed), membership)
+        machine.hosts[role] = host
+        cluster.groups[role].tell(machine.name)
+        hosts.append(asyncio.create_task(host.run(stop)))
+    await asyncio.gather(follower, *hosts)
+
+
+async def worker_maker(
+    machine: Machine, log: LogLine, role: str, aggregate: Aggregate, feed: RulesTopic | None
+) -> Callable[[int], RunnerWorker]:
+    """Return what makes the worker of a partition."""
+    snapshots = machine.snapshots.of(role) if machine.snapshots.is_used else None
+    appender = await log.appender()
+
+    def make(partition: int) -> RunnerWorker:
+        runner = Runner(
+            aggregate,
+            partition,
+            log=log,
+            clock=machine.clock,
+            outbox=lambda stream: OutboxSender(stream, log=log, names=Names(), appender=appender),
+            versions=VERSIONS,
+            rules_feed=feed,
+            snapshots=snapshots,
+            limits=Limits(idle_poll_seconds=1.0),
+        )
+        return WatchedWorker(machine.process, runner, snapshots)
+
+    return make
+
+
+class WatchedWorker(RunnerWorker):
+    """A worker of whom it is noted what it should never raise; its host heals it all the same."""
+
+    def __init__(self, process: Process, runner: Runner, snapshots: Snapshots | None) -> None:
+        super().__init__(runner, observe=nobody_looks, snapshots=snapshots, snapshot_seconds=3.0)
+        self._process = process
+
+    async def open(self) -> None:
+        with self._watched():
+            await super().open()
+
+    async def cycle(self) -> int:
+        with self._watched():
+            return await super().cycle()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except LogError:
+            raise
+        except Exception as error:
+            self._process.faults.append(f"{self._process.name}: a partition raised {type(error).__name__}: {error}")
+            raise
+
+
+def nobody_looks(_: Runner, __: Report) -> None:
+    """Metrics are tested elsewhere."""
+
+
+async def run_projector(machine: Machine) -> None:
+    """Be one process that projects."""
+    line, cluster = machine.line, machine.cluster
+    projector = Projector(
+        LogLine(cluster.log, line),
+        StoreLine(cluster.store, line),
+        machine.clock,
+        limits=projecting.Limits(records_max=cluster.chance.choice([2_000, 7]), poll_seconds=1.0),
+        jitter=cluster.chance.random,
+    )
+    membership = cluster.groups["projector"].join(line)
+    cluster.groups["projector"].tell(machine.name)
+    following = asyncio.create_task(follow(membership, projector))
+    await asyncio.gather(projector.run(asyncio.Event()), following)
+
+
+async def follow(membership: Membership, projector: Projector) -> None:
+    """Tell a projector what is its own."""
+    async for partitions in membership:
+        projector.assign(sorted(partitions))

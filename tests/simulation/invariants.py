@@ -1,0 +1,252 @@
+"""Which promises were kept? Everything is read from the log, and the memories that are left, at the end of a run."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapters.audit.verify import verify
+from adapters.partitions.feed import RulesTopic
+from adapters.projector.batch import Mark, batch_of
+from adapters.projector.memory import MemoryStore
+from adapters.projector.rows import SHAPES, TABLES
+from engine.account.aggregate import AccountAggregate
+from engine.contact.aggregate import ContactAggregate
+from engine.partition.runner import Names, Runner
+from engine.partition.state import unpack_any
+from schemas.decisions import Position
+from schemas.state import POSITION_KEY
+from schemas.topics import CONTACTS_REQUESTS, DEADLETTER
+from schemas.wire import digest, to_json, to_pack
+from tests.adapters.projector.tables import of_memory
+from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
+from tests.simulation.people import attempts_in, commands_in, hours_in, opt_outs_in, slots_in, timers_in
+
+if TYPE_CHECKING:
+    from tests.simulation.run import World
+
+FINDINGS_MAX = 20
+
+
+class Findings:
+    """What was found, in words, and some numbers about the run."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.decisions = 0
+        self.commands = 0
+        self.digest = ""
+
+    def add(self, *texts: str) -> None:
+        self.texts += texts[: max(0, FINDINGS_MAX - len(self.texts))]
+
+
+async def check(world: "World", findings: Findings) -> None:
+    """Check everything."""
+    contacts = [decided_in(world, ContactAggregate(), partition) for partition in range(world.partitions)]
+    accounts = [decided_in(world, AccountAggregate(), partition) for partition in range(world.partitions)]
+    everything = contacts + accounts
+    findings.decisions = sum(len(one.decisions) for one in everything)
+    findings.commands = sum(len(decision.commands) for one in contacts for decision in one.decisions)
+    findings.add(*world.cluster.faults())
+    if not findings.texts:  # else something is still under way
+        for decided in everything:
+            findings.add(*_memory(world, decided))
+        findings.add(*await _projection(world, everything))
+    for decided in everything:
+        findings.add(*_verdicts(decided))
+        findings.add(*_inputs(world, decided))
+        findings.add(*await _audit(world, decided))
+    findings.add(*_requests(world, everything))
+    findings.add(*_messages(world, everything))
+    findings.add(*commands_in(world, contacts))
+    findings.add(*_dead_letters(world, everything))
+    findings.add(*attempts_in(world, contacts))
+    findings.add(*opt_outs_in(world, contacts))
+    findings.add(*slots_in(accounts))
+    findings.add(*hours_in(contacts, world))
+    findings.add(*timers_in(contacts))
+    findings.digest = digest(b"".join(record.value or b"" for one in everything for record in one.records))
+
+
+# -- one decision per input --------------------------------------------------------------------------------------------
+
+
+def _verdicts(decided: Decided) -> Iterator[str]:
+    """No decision fails, and time does not go back."""
+    before = 0
+    for decision in decided.decisions:
+        if decision.verdict == "failed":
+            yield f"{decided.name} #{decision.sequence} failed: {decision.error} on {decision.cause}"
+        if decision.decided_at < before:
+            yield f"{decided.name} #{decision.sequence} was decided before the one before it"
+        before = decision.decided_at
+
+
+def _inputs(world: "World", decided: Decided) -> Iterator[str]:
+    """Every record of the requests topic has one decision, in the order of the log."""
+    offsets = [one.cause.offset or 0 for one in decided.decisions if one.cause.kind == "request"]
+    there = [record.offset for record in records_of(world, decided.aggregate.requests_topic.name, decided.partition)]
+    if offsets != there:
+        missing, extra = Counter(there) - Counter(offsets), Counter(offsets) - Counter(there)
+        yield f"{decided.name}: inputs without decision {sorted(missing)}, decided too often {sorted(extra)}"
+
+
+def _requests(world: "World", everything: list[Decided]) -> Iterator[str]:
+    """However often a request was sent, it is carried out once; and nothing that was accepted is without a decision."""
+    verdicts: dict[str, list[str]] = defaultdict(list)
+    for decided in everything:
+        for decision in decided.decisions:
+            if decision.cause.id is not None:
+                verdicts[decision.cause.id].append(decision.verdict)
+    for request_id in world.traffic.accepted:
+        if not verdicts[request_id]:
+            yield f"{request_id} was accepted and never decided"
+        if verdicts[request_id].count("done") > 1:
+            yield f"{request_id} was carried out more than once: {verdicts[request_id]}"
+
+
+def _messages(world: "World", everything: list[Decided]) -> Iterator[str]:
+    """Every message that was decided arrives, and is carried out once, in the order of its stream."""
+    taken = list(_taken(world, everything))
+    times = Counter((stream, number) for stream, number, _ in taken)
+    for decided in everything:
+        topic_id = world.log._facts(decided.aggregate.state_topic.name).topic_id
+        stream = f"{decided.aggregate.state_topic.name}/{topic_id}/{decided.partition}"
+        for sent in (sent for decision in decided.decisions for sent in decision.messages):
+            found = times[stream, sent.number]
+            if found != 1:
+                yield f"{decided.name}: message {sent.number} ({sent.type}) was carried out {found} times"
+    numbers: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for stream, number, where in taken:
+        numbers[stream, where].append(number)
+    for (stream, where), in_order in numbers.items():
+        if in_order != sorted(set(in_order)):
+            yield f"{stream} was taken out of order in {where}: {in_order}"
+
+
+def _taken(world: "World", everything: list[Decided]) -> Iterator[tuple[str, int, str]]:
+    """Iterate over the numbered requests that were not repeats: stream, number, and where."""
+    for decided in everything:
+        records = records_of(world, decided.aggregate.requests_topic.name, decided.partition)
+        envelopes = {record.offset: envelope_of(record) for record in records}
+        for decision in decided.decisions:
+            envelope = None if decision.cause.offset is None else envelopes.get(decision.cause.offset)
+            if envelope is not None and envelope.stream is not None and decision.verdict != "repeated":
+                yield envelope.stream, envelope.number or 0, decided.name
+
+
+def _dead_letters(world: "World", everything: list[Decided]) -> Iterator[str]:
+    """What cannot be read is kept, once, and nothing else."""
+    kept = Counter(
+        (headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers["dl_offset"]))
+        for record in all_records_of(world, DEADLETTER.name)
+        for headers in [dict(record.headers)]
+    )
+    unreadable = {"malformed_envelope", "unknown_type", "validation_failed", "malformed_json", "wrong_partition"}
+    refused = {
+        (decided.aggregate.requests_topic.name, decided.partition, decision.cause.offset or 0)
+        for decided in everything
+        for decision in decided.decisions
+        if decision.answer is not None and decision.answer.code in unreadable and decision.verdict == "refused"
+    }
+    if any(times > 1 for times in kept.values()) or not set(kept) <= refused:
+        yield f"dead letters {sorted(kept.items())} are not those of {sorted(refused)}"
+    if len(kept) != world.traffic.poison:
+        yield f"{world.traffic.poison} records of junk left {len(kept)} dead letters"
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def _memory(world: "World", decided: Decided) -> Iterator[str]:
+    """The runner's memory, the fold of its decisions and the changelog are the same."""
+    role = "scheduler" if decided.aggregate.requests_topic is CONTACTS_REQUESTS else "accounts"
+    runner = world.cluster.runners(role).get(decided.partition)
+    if runner is None:
+        yield f"{decided.name} is not open"
+        return
+    changelog: dict[str, bytes] = {}
+    for record in records_of(world, decided.aggregate.state_topic.name, decided.partition):
+        key = (record.key or b"").decode()
+        if record.value is None:
+            changelog.pop(key, None)
+        else:
+            changelog[key] = record.value
+    yield from _compared(
+        decided, "the fold of the changelog", {k: v for k, v in changelog.items() if not k.startswith("__")}
+    )
+    yield from _compared(decided, "the memory of the runner", dict(runner.state.items()))
+    yield from _positions(decided, runner, changelog.get(POSITION_KEY, to_pack(Position())))
+
+
+def _compared(decided: Decided, what: str, found: dict[str, bytes]) -> Iterator[str]:
+    differing = sorted(key for key in {*found, *decided.fold} if found.get(key) != decided.fold.get(key))
+    if differing:
+        yield f"{decided.name}: {what} is not the fold of the decisions at {differing[:3]}"
+
+
+def _positions(decided: Decided, runner: Runner, packed: bytes) -> Iterator[str]:
+    position = msgspec.msgpack.decode(packed, type=Position)
+    last = decided.decisions[-1].sequence if decided.decisions else 0
+    if position.sequence != last or [one.sequence for one in decided.decisions] != list(range(1, last + 1)):
+        yield f"{decided.name}: {len(decided.decisions)} decisions up to #{last}, but the position says #{position.sequence}"
+    if runner.position != position:
+        yield f"{decided.name}: the runner stands at {runner.position}, its changelog at {position}"
+
+
+async def _audit(world: "World", decided: Decided) -> list[str]:
+    """Deciding everything again gives the same bytes, along an unbroken chain."""
+    rules = RulesTopic(world.log, Names())
+    await rules.refresh()
+    feed = rules.entries if decided.aggregate.requests_topic is CONTACTS_REQUESTS else ()
+    verified = await verify(world.log, Names(), decided.aggregate, decided.partition, feed)
+    await rules.close()
+    difference = verified.difference
+    if difference is None:
+        return []
+    both = f"{difference.recorded!r} was recorded, {difference.decided!r} is decided"
+    return [f"{decided.name} #{difference.sequence} is not verified: {difference.what}: {both}"]
+
+
+# -- the projection ----------------------------------------------------------------------------------------------------
+
+
+async def _projection(world: "World", everything: list[Decided]) -> list[str]:
+    """The tables are the fold of the decisions, however they were cut, and each row is the value of state."""
+    texts = []
+    whole = MemoryStore()
+    for decided in everything:
+        topic = decided.aggregate.decisions_topic.name
+        owned = await whole.take(topic, "id", decided.partition)
+        if decided.records:
+            mark = Mark(topic, decided.partition, owned.epoch, 0, decided.records[-1].offset + 1)
+            await whole.write(batch_of(decided.records, mark, 0, topic=topic))
+    found, wanted = of_memory(world.cluster.store), of_memory(whole)
+    for table, rows in wanted.items():
+        differing = [key for key in {*rows, *found[table]} if rows.get(key) != found[table].get(key)]
+        texts += [f"the projection of {table} is not the fold of the decisions at {sorted(differing)[:3]}"] * bool(differing)
+    if world.cluster.store.faults:
+        texts.append(f"the projector could not read {list(world.cluster.store.faults.values())[:2]}")
+    return texts + list(_rows(world, everything))
+
+
+def _rows(world: "World", everything: list[Decided]) -> Iterator[str]:
+    store = world.cluster.store
+    live: dict[str, set[tuple[int | str, ...]]] = {table.name: set() for table in TABLES}
+    for decided in everything:
+        for key, packed in decided.fold.items():
+            shape = SHAPES.get(key.partition("/")[0])
+            if shape is None:
+                continue
+            value = shape.decoder.decode(to_json(unpack_any(key, packed)))
+            row = shape.row(value, decided.partition, decided.changed_by[key])
+            live[shape.table.name].add(row[: shape.table.key])
+            if store.tables[shape.table.name].get(row[: shape.table.key]) != row:
+                yield f"the row of {key} is not its value"
+    for table in TABLES:
+        marked = store.deleted_at.get(table.name, {})
+        extra = set(store.tables[table.name]) - live[table.name] - set(marked)
+        if extra:
+            yield f"{table.name} has rows of what is gone: {sorted(extra)[:3]}"

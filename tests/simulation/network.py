@@ -1,0 +1,217 @@
+"""How does one process reach the log and the database? Over a network: late, sometimes not at all, and not when it is dead.
+
+Every call waits by chance before it arrives and before its answer does. That orders the steps of different processes in
+every way that a real network could, and leaves to asyncio the order that it promises within one.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+from adapters.embedded.faults import FaultPoint
+from adapters.embedded.log import EmbeddedLog
+from adapters.projector.batch import Batch
+from adapters.projector.memory import MemoryStore
+from adapters.projector.store import Owned, Standing, StoreError
+from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record
+from tests.simulation.virtual import PROCESS, Process
+
+
+class Weather:
+    """How bad things are now: fair until `worsen`, and again after `clear`."""
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.delay_seconds = 0.005
+        self.delay_share = 0.4
+        self.log_error_share = self.write_error_share = self.write_kill_share = self.store_error_share = 0.0
+
+    def worsen(self) -> None:
+        """From now on calls are late, fail, or are the last thing that a process does; each run in its own way."""
+        chance = self.chance
+        self.delay_seconds = chance.choice([0.0, 0.005, 0.05, 0.3])
+        self.log_error_share = chance.choice([0.0, 0.002, 0.01])
+        self.write_error_share = chance.choice([0.0, 0.01, 0.04])
+        self.write_kill_share = chance.choice([0.0, 0.0, 0.004, 0.01])
+        self.store_error_share = chance.choice([0.0, 0.02, 0.1])
+
+    def clear(self) -> None:
+        """From now on everything works, and soon."""
+        self.delay_seconds = min(self.delay_seconds, 0.01)
+        self.log_error_share = self.write_error_share = self.write_kill_share = self.store_error_share = 0.0
+
+    def strikes(self, share: float) -> bool:
+        """Roll the dice."""
+        return share > 0 and self.chance.random() < share
+
+
+class FaultyWrites:
+    """Fails writers at the points of the embedded log: with an error, or by the end of their process."""
+
+    def __init__(self, weather: Weather) -> None:
+        self._weather = weather
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        process = PROCESS.get()
+        if process is None:
+            return  # the world itself: producers who try again, see traffic.py
+        process.check()
+        if self._weather.strikes(self._weather.write_kill_share):
+            process.kill()
+            raise asyncio.CancelledError
+        if self._weather.strikes(self._weather.write_error_share):
+            raise LogError(f"made to fail {point} of {topic}[{partition}]")
+
+
+class Line:
+    """The way of one process to everything outside of it."""
+
+    def __init__(self, process: Process, weather: Weather) -> None:
+        self.process = process
+        self.weather = weather
+
+    async def cross(self) -> None:
+        """Take as long as it takes; come out nowhere when the process is dead."""
+        self.process.check()
+        weather = self.weather
+        if weather.delay_seconds and weather.chance.random() < weather.delay_share:
+            await asyncio.sleep(weather.chance.random() * weather.delay_seconds)
+        if not self.process.running.is_set():
+            await self.process.running.wait()
+        self.process.check()
+
+    async def ask(self) -> None:
+        """Cross, or fail."""
+        await self.cross()
+        if self.weather.strikes(self.weather.log_error_share):
+            raise LogError("the broker did not answer")
+
+
+class LogLine:
+    """The `Log` port over a line."""
+
+    def __init__(self, log: EmbeddedLog, line: Line) -> None:
+        self._log = log
+        self._line = line
+
+    async def own(self, input_topic: str, partition: int) -> Ownership:
+        await self._line.ask()
+        ownership = await self._log.own(input_topic, partition)
+        await self._line.cross()
+        return OwnershipLine(ownership, self._line)
+
+    async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
+        await self._line.ask()
+        return ReaderLine(await self._log.reader(topic, partitions, start=start), self._line)
+
+    async def appender(self) -> Appender:
+        return AppenderLine(await self._log.appender(), self._line)
+
+    async def partition_count(self, topic: str) -> int:
+        await self._line.ask()
+        return await self._log.partition_count(topic)
+
+    async def topic_id(self, topic: str) -> str:
+        await self._line.ask()
+        return await self._log.topic_id(topic)
+
+    async def close(self) -> None:
+        return None
+
+
+class OwnershipLine:
+    """An ownership; a dead process does not give it back."""
+
+    def __init__(self, ownership: Ownership, line: Line) -> None:
+        self._ownership = ownership
+        self._line = line
+
+    async def commit(self, records: Sequence[Outgoing]) -> None:
+        await self._line.cross()
+        await self._ownership.commit(records)
+        await self._line.cross()
+
+    async def close(self) -> None:
+        if self._line.process.is_alive:
+            await self._ownership.close()
+
+
+class ReaderLine:
+    """A reader."""
+
+    def __init__(self, reader: Reader, line: Line) -> None:
+        self._reader = reader
+        self._line = line
+
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+        await self._line.ask()
+        limit = self._line.weather.chance.choice([limit, limit, limit, 1, 3])  # a broker sends as much as it likes
+        found = await self._reader.poll(limit=limit, timeout_seconds=timeout_seconds)
+        if found:
+            await self._line.cross()
+        return found
+
+    async def end(self, partition: int) -> int:
+        await self._line.ask()
+        return await self._reader.end(partition)
+
+    async def start(self, partition: int) -> int:
+        await self._line.ask()
+        return await self._reader.start(partition)
+
+    def position(self, partition: int) -> int:
+        return self._reader.position(partition)
+
+    async def seek(self, partition: int, offset: int) -> None:
+        await self._reader.seek(partition, offset)
+
+    async def close(self) -> None:
+        await self._reader.close()
+
+
+class AppenderLine:
+    """An appender."""
+
+    def __init__(self, appender: Appender, line: Line) -> None:
+        self._appender = appender
+        self._line = line
+
+    async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
+        await self._line.cross()
+        offsets = await self._appender.append(partition, records)
+        await self._line.cross()
+        return offsets
+
+    async def close(self) -> None:
+        return None
+
+
+class StoreLine:
+    """The database over a line: an error may come before or after the transaction."""
+
+    def __init__(self, store: MemoryStore, line: Line) -> None:
+        self._store = store
+        self._line = line
+
+    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+        await self._cross()
+        return await self._store.take(topic, topic_id, partition)
+
+    async def write(self, batch: Batch) -> None:
+        await self._cross()
+        await self._store.write(batch)
+        await self._cross()
+
+    async def announce(self) -> None:
+        await self._store.announce()
+
+    async def standings(self) -> list[Standing]:
+        return await self._store.standings()
+
+    async def close(self) -> None:
+        return None
+
+    async def _cross(self) -> None:
+        await self._line.cross()
+        if self._line.weather.strikes(self._line.weather.store_error_share):
+            raise StoreError("the database is away")

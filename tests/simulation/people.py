@@ -1,0 +1,166 @@
+"""Were the promises to people kept? No order twice, no attempt too many, nobody who opted out, nobody at night."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from engine.contact.aggregate import ContactAggregate
+from engine.contact.ledger import row_of
+from engine.contact.orders import CALLBACK
+from engine.partition.state import unpack_any
+from schemas.account import Claim, Slots
+from schemas.commands import Command, Fence
+from schemas.contact import LIVE_STATUSES, Head, Lead
+from schemas.decisions import REMOVED
+from schemas.instant import to_datetime
+from schemas.records import Record as RuleRecord
+from schemas.topics import COMMAND_TOPICS
+from schemas.wire import digest
+from tests.simulation.decided import Decided, all_records_of, values_of
+from tests.simulation.gateway import ORDERS, kind_of_command
+
+if TYPE_CHECKING:
+    from tests.simulation.run import World
+
+CONTACT_KINDS = ("call", "sms", "email")
+COUNTED_KINDS = ("call", "sms")
+FIRST_HOUR, LAST_HOUR = 8, 21
+
+
+def commands_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
+    """Each order is there once, and exactly as its decision says."""
+    ids: Counter[str] = Counter()
+    written: Counter[tuple[str, int, str]] = Counter()
+    for topic in COMMAND_TOPICS.values():
+        for record in all_records_of(world, topic.name):
+            written[record.topic, record.partition, digest(record.value or b"")] += 1
+            order = ORDERS.decode(record.value or b"")
+            if not isinstance(order, Fence):
+                ids[order.command_id] += 1
+    yield from (f"command {command_id} is there {times} times" for command_id, times in ids.items() if times > 1)
+    emitted = Counter((one.topic, d.partition, one.digest) for d in contacts for dec in d.decisions for one in dec.commands)
+    if emitted != written:
+        yield f"orders were decided and not written: {list(emitted - written)[:3]}"
+        yield f"orders were written and not decided: {list(written - emitted)[:3]}"
+
+
+def attempts_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
+    """No lead is called or texted more often in a run than its schedule allows; a callback may go one beyond."""
+    reached, callbacks = _reached(world)
+    limits: dict[tuple[int, int], int] = {}
+    for lead in (lead for decided in contacts for lead in values_of(decided, "lead/", Lead)):
+        limit = _limit(world, lead)
+        if limit is None:
+            continue
+        limits[lead.id, lead.enrolment] = limit
+        if lead.attempts > limit + (1 if lead.callbacks else 0):
+            yield f"lead {lead.id} has {lead.attempts} attempts of {limit}"
+    for run, times in reached.items():
+        if run in limits and times > limits[run] + (run in callbacks):
+            yield f"lead {run[0]} was contacted {times} times in run {run[1]}, {limits[run]} are allowed"
+
+
+def _reached(world: "World") -> tuple[Counter[tuple[int, int]], set[tuple[int, int]]]:
+    """Return how often the gateways reached whom in a run of a lead, and the runs in which one was called back."""
+    reached: Counter[tuple[int, int]] = Counter()
+    callbacks = set()
+    for command, outcome in world.gateways.carried_out.values():
+        row = row_of(kind_of_command(command), outcome)
+        run = command.lead_id, command.enrolment
+        reached[run] += kind_of_command(command) in COUNTED_KINDS and row is not None and row.counts_attempt
+        if command.step_id == CALLBACK:
+            callbacks.add(run)
+    return reached, callbacks
+
+
+def _limit(world: "World", lead: Lead) -> int | None:
+    if lead.attempts_max is not None or lead.schedule_id is None:
+        return lead.attempts_max
+    schedule = world.traffic.rules.rules.schedule(lead.schedule_id, lead.schedule_version or 0)
+    return None if schedule is None else schedule.max_contact_attempts
+
+
+def opt_outs_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
+    """From the decision of an opt-out or a block on, nothing is ordered that would reach the person."""
+    whom: dict[str, Command] = {}
+    for kind in CONTACT_KINDS:
+        for record in all_records_of(world, COMMAND_TOPICS[kind].name):
+            order = ORDERS.decode(record.value or b"")
+            if not isinstance(order, Fence):
+                whom[order.command_id] = order
+    for decided in contacts:
+        stopped: set[str] = set()
+        for decision in decided.decisions:
+            for change in decision.changes:
+                if change.key.startswith("head/") and change.value != REMOVED:
+                    head = msgspec.json.decode(change.value, type=Head)
+                    is_stopped = head.opted_out_at is not None or head.blocked_at is not None
+                    (stopped.add if is_stopped else stopped.discard)(head.contact_key)
+            for emitted in decision.commands:
+                command = whom.get(emitted.id)
+                if command is not None and command.contact_key in stopped:
+                    yield f"{decided.name} #{decision.sequence} contacts {command.contact_key}, who is opted out or blocked"
+
+
+def hours_in(contacts: list[Decided], world: "World") -> Iterator[str]:
+    """Nobody whose zone is known is called or texted before 8 or after 21 o'clock where they live."""
+    zones: dict[str, tuple[str, ...]] = {}
+    for decided in contacts:
+        for lead in values_of(decided, "lead/", Lead):
+            if lead.flight is not None:
+                zones.setdefault(lead.flight.command_id, lead.zones)  # as they were when it was ordered
+    for command, _ in world.gateways.carried_out.values():
+        if kind_of_command(command) in COUNTED_KINDS:
+            for zone in zones.get(command.command_id, ()):
+                hour = to_datetime(command.decided_at).astimezone(ZoneInfo(zone)).hour
+                if not FIRST_HOUR <= hour < LAST_HOUR:
+                    yield f"command {command.command_id} is for {hour} o'clock in {zone}"
+
+
+def timers_in(contacts: list[Decided]) -> Iterator[str]:
+    """Every lead that is on its way says when it goes on, after each decision."""
+    aggregate = ContactAggregate()
+    for decided in contacts:
+        for lead in values_of(decided, "lead/", Lead):
+            is_resting = lead.status == "captured" and lead.flight is None
+            if lead.status in LIVE_STATUSES and not is_resting and aggregate.timer(f"lead/{lead.id}", lead) is None:
+                yield f"lead {lead.id} is {lead.status} ({lead.status_wait}) for ever, at version {lead.version}"
+
+
+# -- slots -------------------------------------------------------------------------------------------------------------
+
+
+def slots_in(accounts: list[Decided]) -> Iterator[str]:
+    """Never more slots are given than there are, and all of them come back."""
+    for decided in accounts:
+        yield from _grants(decided)
+        for key, packed in decided.fold.items():
+            entity = unpack_any(key, packed)
+            if isinstance(entity, Claim):
+                yield f"{key} of lead {entity.lead_id} was never given back"
+            if isinstance(entity, Slots) and (entity.in_use or entity.waiting):
+                yield f"{key}: {entity.in_use} in use and {len(entity.waiting)} waiting at the end"
+
+
+def _grants(decided: Decided) -> Iterator[str]:
+    caps: dict[str, int | None] = {}
+    before: Counter[str] = Counter()
+    for decision in decided.decisions:
+        for change in decision.changes:
+            if change.value == REMOVED:
+                continue
+            if change.key.startswith(("record/buyer_group/", "record/buyer/")):
+                record = msgspec.json.decode(change.value, type=RuleRecord)
+                caps[f"{record.type}/{record.id}"] = record.body.get("concurrency_cap_limit")
+        for change in decision.changes:
+            if change.key.startswith("slots/") and change.value != REMOVED:
+                slots = msgspec.json.decode(change.value, type=Slots)
+                cap = caps.get(slots.resource)
+                if cap is not None and slots.in_use > max(cap, before[slots.resource]):
+                    yield f"{decided.name} #{decision.sequence}: {slots.in_use} slots of {slots.resource}, {cap} are allowed"
+                if slots.in_use < 0:
+                    yield f"{decided.name} #{decision.sequence}: {slots.in_use} slots of {slots.resource} are in use"
+                before[slots.resource] = slots.in_use

@@ -1,0 +1,311 @@
+"""What happens in one simulated run? A seed chooses everything: the deployment, the traffic, the weather and the crashes."""
+
+import asyncio
+import random
+import traceback
+from collections.abc import Coroutine
+from itertools import count
+from random import Random
+from typing import Any
+
+import msgspec
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.projector.store import StoreError
+from engine.partition.ports import LogError
+from engine.partition.runner import Runner
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Decision
+from schemas.instant import DAY, MINUTE, Instant
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
+from schemas.wire import from_json
+from tests.simulation.cluster import Cluster, Machine
+from tests.simulation.gateway import Gateways
+from tests.simulation.invariants import Findings, check
+from tests.simulation.network import FaultyWrites, Weather
+from tests.simulation.traffic import Traffic
+from tests.simulation.virtual import EXPECTED, Era, Silence, VirtualLoop
+
+EXPECTED[:] = [LogError, StoreError]
+
+BEGUN_AT: Instant = 1_780_000_000_000
+"""Some day of 2026; each run begins at another hour of it or of the days after."""
+
+QUIET_SPEED = 600.0
+QUIET_SECONDS_MAX = 300.0
+QUIET_DOMAIN_MAX = 6 * DAY
+"""Within this much time everything must have come to its end once the faults have stopped."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What a run showed: `findings` is empty where every promise was kept, `digest` is the same for the same seed."""
+
+    seed: int
+    findings: tuple[str, ...]
+    story: tuple[str, ...]
+    decisions: int
+    commands: int
+    kills: int
+    turns: int
+    digest: str
+
+
+class World:
+    """Everything in one run."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.chance = Random(seed)
+        self.loop = VirtualLoop(self.on_turn)
+        self.kills = 0
+        self._is_rough = False
+        self._kill_gap = self.chance.choice([0, 200, 1_000, 4_000])
+        self._kill_at = 0
+
+    def run(self) -> Result:
+        """Run it to its end."""
+        before = random.getstate()
+        random.seed(self.seed)  # hosts and projectors spread their pauses with it
+        try:
+            with Silence():
+                return self.loop.run_until_complete(self._run())
+        finally:
+            random.setstate(before)
+            self.loop.close()
+
+    # -- building ------------------------------------------------------------------------------------------------------
+
+    async def _build(self) -> None:
+        chance = self.chance
+        self.partitions = chance.choice([1, 2, 3])
+        self.weather = Weather(Random(chance.random()))
+        speed = chance.choice([30.0, 300.0, 1_500.0])
+        self.era = Era(self.loop, BEGUN_AT + chance.randrange(3 * DAY), speed)
+        topic_ids = count(1)
+        self.log = EmbeddedLog(
+            None,
+            now=lambda: BEGUN_AT + int(self.loop.time() * 1000),
+            faults=FaultyWrites(self.weather),
+            new_topic_id=lambda: f"topic-{next(topic_ids)}",
+        )
+        for topic in TOPICS:
+            await self.log.create_topic(topic.name, self.partitions)
+        self.cluster = Cluster(
+            loop=self.loop,
+            log=self.log,
+            chance=Random(chance.random()),
+            weather=self.weather,
+            era=self.era,
+            partitions=self.partitions,
+            uses_snapshots=chance.random() < 0.5,
+        )
+        self.traffic = Traffic(self.log, self.cluster.store, Random(chance.random()), self.era, self.partitions)
+        self.gateways = Gateways(self.log, Random(chance.random()), self.era)
+
+    async def _run(self) -> Result:
+        await self._build()
+        providers = asyncio.ensure_future(self.gateways.run(self.partitions))
+        findings = Findings()
+        try:
+            self.cluster.boot()
+            await self._phase(self.traffic.found())
+            self._is_rough = True
+            self.weather.worsen()
+            seconds = self.chance.choice([4.0, 12.0])
+            chaos = asyncio.ensure_future(self._trouble())
+            await self._phase(self.traffic.ask(self.chance.choice([5, 15, 40]), seconds))
+            self._is_rough = False
+            chaos.cancel()
+            await asyncio.wait([chaos])
+            await self._calm()
+            findings.add(*await self._settle())
+            if providers.done():
+                providers.result()
+            await check(self, findings)
+        finally:
+            providers.cancel()
+            await self.cluster.stop()
+            await asyncio.gather(providers, return_exceptions=True)
+        return self._result(findings)
+
+    async def _phase(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that must come to an end, whatever happens to the deployment."""
+        await asyncio.wait_for(work, QUIET_SECONDS_MAX)
+
+    def _result(self, findings: Findings) -> Result:
+        return Result(
+            seed=self.seed,
+            findings=tuple(findings.texts),
+            story=tuple(self.cluster.story),
+            decisions=findings.decisions,
+            commands=findings.commands,
+            kills=self.kills,
+            turns=self.loop.turns,
+            digest=findings.digest,
+        )
+
+    # -- trouble -------------------------------------------------------------------------------------------------------
+
+    def on_turn(self, turn: int) -> None:
+        """Kill a process at any point where it waits."""
+        if not self._is_rough or not self._kill_gap or turn < self._kill_at:
+            return
+        first = self._kill_at == 0
+        self._kill_at = turn + self.chance.randint(1, 2 * self._kill_gap)
+        if not first:
+            self._kill(self.chance.choice(self.cluster.machines))
+
+    def _kill(self, machine: Machine) -> None:
+        if machine.process.is_alive:
+            self.kills += 1
+            self.cluster.tell(f"{machine.name} is killed")
+            machine.kill()
+
+    async def _trouble(self) -> None:
+        """Freeze, thaw, share out anew, set clocks wrong, and replace the dead, for as long as it lasts."""
+        chance, cluster = self.chance, self.cluster
+        while True:
+            await asyncio.sleep(chance.random() * 1.5)
+            match chance.choice(["freeze", "thaw", "share", "skew", "bury", "bury"]):
+                case "freeze":
+                    self._freeze(chance.choice(cluster.machines))
+                case "thaw":
+                    self._thaw()
+                case "share":
+                    self._share_out()
+                case "skew":
+                    machine = chance.choice(cluster.machines)
+                    machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 10)])
+                    cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
+                case _:
+                    await cluster.bury()
+
+    def _freeze(self, machine: Machine) -> None:
+        machine.process.freeze()
+        self.cluster.tell(f"{machine.name} stands still")
+        if self.chance.random() < 0.7:
+            self._share_out()
+
+    def _thaw(self) -> None:
+        for machine in self.cluster.machines:
+            if not machine.process.running.is_set():
+                machine.process.thaw()
+                self.cluster.tell(f"{machine.name} goes on")
+
+    def _share_out(self) -> None:
+        """Share the partitions out anew; each process hears of it at another moment."""
+        self.cluster.rebalance()
+        self.cluster.tell("partitions are shared out anew")
+        for group in self.cluster.groups.values():
+            for name in group.members:
+                self.loop.call_later(self.chance.random() * 3, group.tell, name)
+
+    # -- calm ----------------------------------------------------------------------------------------------------------
+
+    async def _calm(self) -> None:
+        """Stop all trouble and bring everything back."""
+        self.weather.clear()
+        self._thaw()
+        await self.cluster.bury()
+        for machine in self.cluster.machines:
+            machine.clock.skew_seconds = 0.0
+        self.cluster.rebalance()
+        await asyncio.sleep(4)  # later than the last word of an earlier sharing out
+        self.cluster.tell_all()
+        self.cluster.tell("all trouble ends")
+        await self._phase(self.traffic.mend())
+
+    async def _settle(self) -> list[str]:
+        """Let time pass until everything has come to its end; return what has not within the bound."""
+        self.era.go_on(QUIET_SPEED)
+        until, domain_until = self.loop.time() + QUIET_SECONDS_MAX, self.era.now() + QUIET_DOMAIN_MAX
+        while (waits := self._unsettled()) and self.loop.time() < until and self.era.now() < domain_until:
+            await asyncio.sleep(0.25)
+            self._skip()
+        return [f"does not come to its end: {wait}" for wait in waits]
+
+    def _skip(self) -> None:
+        """Pass over hours in which nothing is due."""
+        runners = self.cluster.runners("scheduler")
+        if len(runners) < self.partitions or not self.traffic.is_idle or not self._has_read_everything():
+            return
+        due = [lead.wake_at for runner in runners.values() for lead in _unfinished(runner) if lead.wake_at is not None]
+        due += self.gateways.due.values()
+        if due and min(due) > self.era.now() + MINUTE:
+            self.era.go_on(QUIET_SPEED, at=min(due))
+
+    def _has_read_everything(self) -> bool:
+        return all(
+            runner.position.input_offset >= self._last(topic, partition)
+            for role, topic in (("scheduler", CONTACTS_REQUESTS.name), ("accounts", ACCOUNTS_REQUESTS.name))
+            for partition, runner in self.cluster.runners(role).items()
+        )
+
+    def _last(self, topic: str, partition: int) -> int:
+        records = self.log.partition(topic, partition).records
+        return records[-1].offset + 1 if records else 0
+
+    def _unsettled(self) -> list[str]:
+        """Return what is still under way."""
+        waits = []
+        contacts, accounts = self.cluster.runners("scheduler"), self.cluster.runners("accounts")
+        if len(contacts) + len(accounts) < 2 * self.partitions:
+            return ["not every partition is open"]
+        if not self.gateways.is_idle or not self.traffic.is_idle:
+            waits.append("somebody is still about to ask or to answer")
+        if not self._has_read_everything():
+            waits.append("requests are unread")
+        for runner in contacts.values():
+            waits += [
+                f"lead {lead.id} is {lead.status} ({lead.status_wait}), before step {lead.step}, wakes at {lead.wake_at}"
+                for lead in _unfinished(runner)
+            ]
+        waits += [f"a commit of {name}" for name in self._committing()]
+        if not waits:
+            waits += [f"the projection is behind in {name}" for name in self._behind()]
+        return waits[:5]
+
+    def _committing(self) -> list[str]:
+        """Return where the log knows more than its owner does yet."""
+        last = {place: self.log.partition(*place).records[-1:] for place in self._known()}
+        ends = {place: from_json(found[0].value or b"", Decision).sequence for place, found in last.items() if found}
+        return [f"{topic}[{number}]" for (topic, number), at in self._known().items() if ends.get((topic, number), 0) != at]
+
+    def _behind(self) -> list[str]:
+        standings = {(s.topic, s.partition): s.sequence for s in self.cluster.store._standings.values()}
+        return [
+            f"{topic}[{number}]" for (topic, number), at in self._known().items() if standings.get((topic, number), 0) < at
+        ]
+
+    def _known(self) -> dict[tuple[str, int], int]:
+        """Return how many decisions the owner of each partition knows of."""
+        return {
+            (runner.aggregate.decisions_topic.name, partition): runner.position.sequence
+            for role in ("scheduler", "accounts")
+            for partition, runner in self.cluster.runners(role).items()
+        }
+
+
+def _unfinished(runner: Runner) -> list[Lead]:
+    """Return the leads that are still on their way; one that was only captured may stay so."""
+    leads = [runner.state.get(key, Lead) for key, _ in runner.state.items() if key.startswith("lead/")]
+    return [
+        lead
+        for lead in leads
+        if lead is not None
+        if lead.flight is not None or (lead.status in LIVE_STATUSES and (lead.status != "captured" or lead.wake_at))
+    ]
+
+
+def simulate(seed: int) -> Result:
+    """Run one seed. Raises what nothing in a run should raise."""
+    return World(seed).run()
+
+
+def try_out(seed: int) -> Result:
+    """Run one seed; what it raises is a finding."""
+    try:
+        return simulate(seed)
+    except Exception:  # noqa: BLE001 - whatever it is, the other seeds are tried too
+        found = traceback.format_exc(limit=-6)
+        return Result(seed=seed, findings=(found,), story=(), decisions=0, commands=0, kills=0, turns=0, digest="")

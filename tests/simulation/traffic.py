@@ -1,0 +1,320 @@
+"""What is asked of the deployment? Companies with plans, people who are submitted, changed, called back and opt out."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.partitions.feed import RulesTopic
+from adapters.partitions.routing import partition_of
+from adapters.projector.memory import MemoryStore
+from adapters.projector.rows import LEADS
+from engine.identity import contact_key
+from engine.partition.ports import Outgoing
+from engine.partition.runner import Names
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import HOUR, MINUTE
+from schemas.requests import (
+    REQUEST_TYPES,
+    AccountRequest,
+    CallerActed,
+    ContactRequest,
+    LeadDeleteRequested,
+    LeadSubmitted,
+    LeadUpdateRequested,
+    RecordChangeRequested,
+)
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
+from schemas.wire import to_json
+from tests.simulation.virtual import Era
+
+ZONES = ("America/New_York", "America/Los_Angeles", "Europe/Berlin", "Asia/Kolkata")
+ATTEMPTS_MAX = (1, 2, 3, 5)
+REPEAT_SHARE = 0.2
+STREAM = "inbox/simulated/0"
+
+POISON: tuple[bytes | None, ...] = (b"{", b"", None, b"[1]", b'{"company_id":1}', b"\xff\xfe", b"[" * 5_000, b"null")
+
+Operation = Literal["create", "update", "delete"]
+
+
+class Traffic:
+    """Everybody who asks: the API (ids, asked again by chance), intake (a numbered stream, replayed by chance), and junk."""
+
+    def __init__(self, log: EmbeddedLog, store: MemoryStore, chance: Random, era: Era, partitions: int) -> None:
+        self.rules = RulesTopic(log, Names())
+        self.accepted: dict[str, int] = {}
+        self.poison = 0
+        self._log = log
+        self._store = store
+        self._chance = chance
+        self._era = era
+        self._partitions = partitions
+        self._number = 0
+        self._streamed: list[tuple[int, Outgoing]] = []
+        self._later: set[asyncio.Task[None]] = set()
+        self._companies = list(range(1, chance.choice([2, 2, 3])))
+        self._people = [f"+1305555{n:04}" for n in range(chance.choice([2, 4, 8]))]
+        self._addresses = [f"p{n}@example.com" for n in range(3)]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is still to be asked again."""
+        return not self._later
+
+    # -- the beginning and the end -------------------------------------------------------------------------------------
+
+    async def found(self) -> None:
+        """Create the companies and what they need, and wait until it is there."""
+        self._appender = await self._log.appender()
+        for company_id in self._companies:
+            await self._change(company_id, "company", "create", None, {"id": company_id, "name": "Sunny"})
+            await self._records(company_id, "offer", self._offers(company_id))
+            await self._records(company_id, "buyer", [self._buyer(n) for n in range(3)])
+            await self._records(company_id, "outgoing_webhook", [{"name": "w", "url": "https://example.com/h"}])
+            await self._records(company_id, "number", [{"number": "+13055550199"}])
+            group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1}
+            await self._records(company_id, "buyer_group", [group])
+            await self._records(company_id, "schedule", [self._schedule(company_id, n) for n in range(2)])
+
+    async def mend(self) -> None:
+        """Let everything that waits for somebody go on."""
+        await self.rules.refresh()
+        for company_id in self._companies:
+            for record_type in ("schedule", "offer", "buyer", "buyer_group", "company"):
+                for record_id in self._ids(company_id, record_type):
+                    caps = {"concurrency_cap_limit": 2} if record_type.startswith("buyer") else {}
+                    await self._change(company_id, record_type, "update", record_id, {"paused": False, **caps})
+
+    async def _records(self, company_id: int, record_type: str, fields: Sequence[dict[str, Any]]) -> None:
+        for one in fields:
+            await self._change(company_id, record_type, "create", None, one)
+        while len(self._ids(company_id, record_type)) < len(fields):
+            await asyncio.sleep(0.05)
+            await self.rules.refresh()
+
+    def _ids(self, company_id: int, record_type: str) -> list[int]:
+        return [record.id for record in self.rules.rules.records(record_type, company_id)]
+
+    def _offers(self, company_id: int) -> list[dict[str, Any]]:
+        return [{"name": "Solar", "lead_token": f"offer-of-company-{company_id}", "hours_to_expire": 24}]
+
+    def _buyer(self, number: int) -> dict[str, Any]:
+        cap = self._chance.choice([None, 1, 2])
+        return {"name": f"b{number}", "number": f"+1305555777{number}", "concurrency_cap_limit": cap}
+
+    def _schedule(self, company_id: int, number: int) -> dict[str, Any]:
+        return {
+            "name": f"s{number}",
+            "lead_token": f"schedule-{number}-of-company-{company_id}",
+            "offer_id": self._ids(company_id, "offer")[0],
+            "time_zone": "America/New_York",
+            "hours_to_expire": self._chance.choice([2, 24]),
+            "max_contact_attempts": self._chance.choice(ATTEMPTS_MAX),
+            "duplicate_policy": self._chance.choice(["update", "create", "reject", "restart"]),
+            **self._plan(company_id),
+        }
+
+    def _plan(self, company_id: int) -> dict[str, Any]:
+        count = self._chance.randint(1, 6)
+        ends = self._chance.choice([0, 0, 1, 2])
+        steps = [self._step(company_id, f"s{n}") for n in range(count)]
+        return {"steps": steps, "end_steps": [self._step(company_id, f"e{n}") for n in range(ends)]}
+
+    def _step(self, company_id: int, step_id: str) -> dict[str, Any]:
+        chance = self._chance
+        kind = chance.choice(["call", "call", "sms", "email", "webhook", "wait", "wait"])
+        step: dict[str, Any] = {"id": step_id, "kind": kind}
+        match kind:
+            case "call":
+                group, buyers = self._ids(company_id, "buyer_group")[0], self._ids(company_id, "buyer")
+                step["connect"] = chance.choice([{}, {"buyer_group_id": group}, {"buyer_ids": buyers[1:]}])
+                step["retry"] = chance.choice([{}, {"no_answer": {"delay": "10m", "max": 2}, "busy": {}}])
+                step["outcome_timeout"] = chance.choice(["10m", "4h"])
+            case "sms":
+                step["template"] = "Hello {{first_name}}"
+                step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}}])
+            case "email":
+                step |= {"subject": "Hello", "template": "Hello {{first_name}}"}
+            case "webhook":
+                step["outgoing_webhook_id"] = self._ids(company_id, "outgoing_webhook")[0]
+            case _:
+                step["duration"] = chance.choice(["0s", "1m", "30m", "3h"])
+        return step
+
+    # -- while it runs -------------------------------------------------------------------------------------------------
+
+    async def ask(self, times: int, seconds: float) -> None:
+        """Ask for this and that, spread over some seconds."""
+        for _ in range(times):
+            await asyncio.sleep(self._chance.random() * 2 * seconds / times)
+            company_id = self._chance.choice(self._companies)
+            draw = self._chance.random()
+            if draw < 0.45:
+                await self._submit(company_id)
+            elif draw < 0.65:
+                await self._update(company_id)
+            elif draw < 0.75:
+                await self._act(company_id)
+            elif draw < 0.9:
+                await self._change_record(company_id)
+            elif draw < 0.95:
+                await self._replay()
+            else:
+                await self._throw_junk()
+
+    async def _submit(self, company_id: int) -> None:
+        chance = self._chance
+        caller_id = chance.choice([*self._people, None]) if chance.random() < 0.9 else None
+        email = chance.choice(self._addresses) if caller_id is None or chance.random() < 0.7 else None
+        target: dict[str, Any] = {"schedule_id": chance.choice(self._ids(company_id, "schedule"))}
+        if chance.random() < 0.1:
+            target = {"offer_id": self._ids(company_id, "offer")[0]}
+        flags: dict[str, Any] = {
+            name: True
+            for name in ("create_or_update", "expire_existing", "delete_existing", "restart_schedule", "unblock_contact")
+            if chance.random() < 0.08
+        }
+        request = LeadSubmitted(
+            company_id=company_id,
+            contact_key=contact_key(company_id, caller_id, email) or "",
+            caller_id=caller_id,
+            email=email,
+            data={"first_name": "Ada"},
+            zones=chance.choice([(), (chance.choice(ZONES),)]),
+            lead_priority=chance.choice([None, 1.0, 50.0]),
+            next_action_at=chance.choice([None, None, self._era.now() + chance.randint(0, HOUR)]),
+            schedule_callback_at=chance.choice([None, None, None, self._era.now() + chance.randint(0, HOUR)]),
+            received_at=self._era.now(),
+            **target,
+            **flags,
+        )
+        if chance.random() < 0.3:
+            await self._stream(request)
+        else:
+            await self._ask_contact(request)
+
+    async def _update(self, company_id: int) -> None:
+        found = self._some_lead(company_id)
+        if found is None:
+            return
+        lead_id, key = found
+        request: ContactRequest
+        if self._chance.random() < 0.1:
+            request = LeadDeleteRequested(company_id=company_id, contact_key=key, lead_id=lead_id)
+        else:
+            request = LeadUpdateRequested(
+                company_id=company_id, contact_key=key, lead_id=lead_id, **self._changed(company_id)
+            )
+        await self._ask_contact(request)
+
+    def _changed(self, company_id: int) -> dict[str, Any]:
+        chance = self._chance
+        return chance.choice(
+            [
+                {"data": {"first_name": "Bob"}},
+                {"caller_id": chance.choice(self._people)},
+                {"caller_id": chance.choice(self._people)},
+                {"email": chance.choice(self._addresses)},
+                {"opt_out": chance.random() < 0.5},
+                {"blocked": chance.random() < 0.5},
+                {"schedule_start": True},
+                {"schedule_stop": True},
+                {"move_to_another_schedule_id": chance.choice(self._ids(company_id, "schedule"))},
+                {"next_action_at": self._era.now() + chance.randint(-HOUR, HOUR)},
+                {"schedule_callback_at": self._era.now() + chance.randint(0, 30 * MINUTE)},
+                {"buyer_converted": True},
+            ]
+        )
+
+    def _some_lead(self, company_id: int) -> tuple[int, str] | None:
+        """Choose a lead as a user of the API would: from the projection, which may be behind."""
+        rows = [key for key in self._store.tables[LEADS.name] if key[0] == company_id]
+        if not rows:
+            return None
+        row = self._store.tables[LEADS.name][self._chance.choice(rows)]
+        return int(row[1]), str(row[3])
+
+    async def _act(self, company_id: int) -> None:
+        request = CallerActed(
+            company_id=company_id,
+            contact_key=f"{company_id}|{self._chance.choice(self._people)}",
+            action=self._chance.choice(["opt_out", "remove", "move_to_end", "move_to_end"]),
+            schedule_id=self._chance.choice(self._ids(company_id, "schedule")),
+            update_all_matching_leads=self._chance.random() < 0.5,
+        )
+        await self._ask_contact(request)
+
+    async def _change_record(self, company_id: int) -> None:
+        chance = self._chance
+        await self.rules.refresh()
+        record_type = chance.choice(["schedule", "schedule", "buyer", "buyer_group", "buyer_group", "offer", "company"])
+        choices: list[dict[str, Any]] = [{"paused": chance.random() < 0.5}]
+        if record_type == "schedule":
+            choices.append(self._plan(company_id))
+        if record_type.startswith("buyer"):
+            choices += [{"concurrency_cap_limit": chance.choice([0, 1, 2, 3])}] * 2
+        record_id = chance.choice(self._ids(company_id, record_type))
+        await self._change(company_id, record_type, "update", record_id, chance.choice(choices))
+
+    async def _throw_junk(self) -> None:
+        """Append what no producer of ours would."""
+        topic = self._chance.choice([CONTACTS_REQUESTS.name, ACCOUNTS_REQUESTS.name])
+        self._number += 1
+        envelope = Envelope(id=f"junk-{self._number}", type=self._chance.choice([*REQUEST_TYPES.values()]), source="/junk")
+        headers = self._chance.choice([(), to_headers(envelope), (("ce_id", b"%d\xff" % self._number),)])
+        junk = Outgoing(topic, b"1|nobody", self._chance.choice(POISON), headers)
+        self.poison += 1
+        await self._appender.append(self._chance.randrange(self._partitions), [junk])
+
+    # -- how it is sent ------------------------------------------------------------------------------------------------
+
+    async def _change(
+        self, company_id: int, record_type: str, operation: Operation, record_id: int | None, fields: dict[str, Any]
+    ) -> None:
+        request = RecordChangeRequested(
+            company_id=company_id, type=record_type, operation=operation, id=record_id, fields=fields
+        )
+        await self._send(ACCOUNTS_REQUESTS.name, str(company_id), request, self._envelope(request))
+
+    async def _ask_contact(self, request: ContactRequest) -> None:
+        partition, sequence = self.rules.seen(request.company_id)
+        envelope = msgspec.structs.replace(self._envelope(request), rules_partition=partition, rules_sequence=sequence)
+        await self._send(CONTACTS_REQUESTS.name, request.contact_key, request, envelope)
+
+    def _envelope(self, request: ContactRequest | AccountRequest) -> Envelope:
+        self._number += 1
+        return Envelope(id=f"request-{self._number}", type=REQUEST_TYPES[type(request)], source="/api")
+
+    async def _send(self, topic: str, key: str, request: msgspec.Struct, envelope: Envelope) -> None:
+        partition = partition_of(key.encode(), self._partitions)
+        outgoing = Outgoing(topic, key.encode(), to_json(request), to_headers(envelope))
+        self.accepted[envelope.id] = 1
+        await self._appender.append(partition, [outgoing])
+        if self._chance.random() < REPEAT_SHARE:
+            self.accepted[envelope.id] += 1
+            task = asyncio.ensure_future(self._send_again(partition, outgoing))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+
+    async def _send_again(self, partition: int, outgoing: Outgoing) -> None:
+        await asyncio.sleep(self._chance.random() * 3)
+        await self._appender.append(partition, [outgoing])
+
+    async def _stream(self, request: LeadSubmitted) -> None:
+        """Send as intake does: numbered, in order."""
+        number = len(self._streamed)
+        envelope = msgspec.structs.replace(self._envelope(request), stream=STREAM, number=number, source="/intake")
+        outgoing = Outgoing(CONTACTS_REQUESTS.name, request.contact_key.encode(), to_json(request), to_headers(envelope))
+        partition = partition_of(outgoing.key or b"", self._partitions)
+        self._streamed.append((partition, outgoing))
+        self.accepted[envelope.id] = 1
+        await self._appender.append(partition, [outgoing])
+
+    async def _replay(self) -> None:
+        """Send the last of the stream again, as intake does after a crash."""
+        for partition, outgoing in self._streamed[-self._chance.randint(1, 4) :]:
+            await self._appender.append(partition, [outgoing])
