@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
 from adapters.http.app import build_app
 from adapters.http.requests import LogRequests
 from adapters.http.server import serving
@@ -14,6 +12,7 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.roles.chores import Chores
 from adapters.roles.context import Context
 from engine.partition.ports import LogError
 from engine.submission.place import warm
@@ -60,7 +59,10 @@ class ApiRole:
             ready=self._ready,
             metrics=self._metrics,
         )
-        housekeeping = _housekeeping(context, Purge(pool))
+        purge = Purge(pool)
+        chores = Chores()
+        chores.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
+        chores.start()
         try:
             await self._first_rules(stop)
             async with serving(app, host=settings.http_host, port=settings.http_port) as port:
@@ -68,7 +70,7 @@ class ApiRole:
                 self._troubles.clear()
                 await stop.wait()
         finally:
-            housekeeping.shutdown(wait=False)
+            chores.stop()
             await requests.close()
             await appender.close()
             await results.close()
@@ -102,17 +104,3 @@ def _http_settings(context: Context) -> Settings:
         rates={name: rate for name, rate in RATES.items() if name in kept},
         speed=settings.clock_speed,
     )
-
-
-def _housekeeping(context: Context, purge: Purge) -> AsyncIOScheduler:
-    """Start the chores of this process: late ones run once, never two at a time."""
-    scheduler = AsyncIOScheduler(
-        timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
-    )
-
-    async def purge_results() -> None:
-        await purge.run(context.clock.now())
-
-    scheduler.add_job(purge_results, "interval", minutes=PURGE_MINUTES)
-    scheduler.start()
-    return scheduler

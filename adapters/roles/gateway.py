@@ -13,8 +13,15 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.pool import open_pool
 from adapters.roles.assigned import Membership
+from adapters.roles.chores import Chores
 from adapters.roles.context import Context
+from schemas.instant import DAY
 from schemas.topics import COMMANDS_CALL
+
+CLAIMS_KEPT = 8 * DAY
+"""A day more than the commands topics are kept: an order that can still be read must still be known."""
+
+FORGET_MINUTES = 60
 
 
 class GatewayRole:
@@ -33,6 +40,10 @@ class GatewayRole:
         context = self._context
         pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
         deliveries = PostgresDeliveries(pool)
+        webhooks = self._webhooks()
+        chores = Chores()
+        chores.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
+        chores.start()
         self._gateways = [
             Gateway(
                 channel,
@@ -42,7 +53,7 @@ class GatewayRole:
                 metrics=self._metrics,
                 names=context.names,
             )
-            for channel in self._channels()
+            for channel in self._channels(webhooks)
         ]
         self._membership = Membership(context, self.name, COMMANDS_CALL, self._assign)
         tasks = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
@@ -55,6 +66,8 @@ class GatewayRole:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
             await asyncio.gather(following, return_exceptions=True)
+            chores.stop()
+            await webhooks.close()
             await pool.close()
 
     def troubles(self) -> dict[str, str]:
@@ -73,7 +86,16 @@ class GatewayRole:
         for gateway in self._gateways:
             gateway.assign(partitions)
 
-    def _channels(self) -> list[Channel]:
+    def _webhooks(self) -> SignedWebhooks:
+        settings = self._context.settings
+        return SignedWebhooks(
+            self._context.rules,
+            self._context.clock,
+            deployment_secret=settings.secret_key,
+            allowed=[ip_network(network) for network in settings.webhook_private_networks],
+        )
+
+    def _channels(self, webhooks: SignedWebhooks) -> list[Channel]:
         context, settings = self._context, self._context.settings
         smtp = SmtpSettings(
             host=settings.smtp_host,
@@ -82,12 +104,6 @@ class GatewayRole:
             password=settings.smtp_password,
             starttls=settings.smtp_starttls,
             sender=settings.email_from,
-        )
-        webhooks = SignedWebhooks(
-            context.rules,
-            context.clock,
-            deployment_secret=settings.secret_key,
-            allowed=[ip_network(network) for network in settings.webhook_private_networks],
         )
         return [
             call_channel(SandboxVoice(context.clock)),
