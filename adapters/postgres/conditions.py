@@ -67,10 +67,13 @@ class Statement:
 def of_leads(wanted: LeadFilter, statement: Statement) -> None:
     """Add the conditions of a filter of leads."""
     fields = asdict(wanted)
-    lowest, highest = fields.pop("outbound_calls") or (None, None)
-    _narrow(
-        statement, LEAD_PIECES, fields | {"statuses": wanted.statuses or None, "calls_min": lowest, "calls_max": highest}
-    )
+    fields["calls_min"], fields["calls_max"] = fields.pop("outbound_calls") or (None, None)
+    statuses = fields.pop("statuses")
+    if len(statuses) == 1:
+        fields["status"] = statuses[0]  # its index gives the rows in order; for several it does not
+    elif statuses:
+        fields["statuses"] = statuses
+    _narrow(statement, LEAD_PIECES, fields)
 
 
 def of_records(wanted: RecordFilter, statement: Statement) -> None:
