@@ -170,4 +170,4 @@ def _wake_lead(person: Person, lead: Lead) -> None:
 
 
 def _has_expired(lead: Lead, now: Instant) -> bool:
-    return lead.expires_at is not None and lead.expires_at <= now
+    return not lead.ending and lead.expires_at is not None and lead.expires_at <= now

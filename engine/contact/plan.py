@@ -37,10 +37,11 @@ def channel_of(step: Step) -> str:
 
 
 class Earliest(Struct, frozen=True):
-    """The first allowed instant (None: never), the codes that moved it, and the zone whose edge it is."""
+    """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone."""
 
     at: Instant | None
     codes: tuple[str, ...] = ()
+    decider: str | None = None
     zone: str | None = None
 
 
@@ -49,14 +50,14 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     lead.urgency_class = _class_of(lead, step)
     channel = channel_of(step)
     start, codes = _past_guard(person, channel, _base(person, lead))
-    return _schedule(person, lead, _earliest(start, codes, opening(lead, cadence, channel, start)))
+    return _schedule(person, lead, _earliest(codes, opening(lead, cadence, channel, start)))
 
 
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
     start, codes = _past_guard(person, "call", max(lead.callback_at or 0, person.now))
-    is_due = _schedule(person, lead, _earliest(start, codes, legal_opening(lead, cadence, "call", start)))
+    is_due = _schedule(person, lead, _earliest(codes, legal_opening(lead, cadence, "call", start)))
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
 
@@ -108,18 +109,21 @@ def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tupl
     return (until, (MIN_SPACING,)) if until is not None and until > base else (base, ())
 
 
-def _earliest(start: Instant, codes: tuple[str, ...], found: Opening | None) -> Earliest:
+def _earliest(codes: tuple[str, ...], found: Opening | None) -> Earliest:
     if found is None:
-        return Earliest(None, (*codes, NEVER_OPEN))
-    return Earliest(found.at, (*codes, *found.codes) if found.at > start else codes, found.zone)
+        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN)
+    if not found.moves:
+        return Earliest(found.at, codes, codes[-1] if codes else None)
+    last = max(found.moves, key=lambda move: move.until)
+    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone)
 
 
 def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
     """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is."""
     before = lead.status, lead.next_action_at
-    at, reasons = earliest.at, earliest.codes
+    at, reasons, reason = earliest.at, earliest.codes, earliest.decider
     if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
-        at, reasons = None, reasons or (EXPIRES_FIRST,)
+        at, reasons, reason = None, reasons or (EXPIRES_FIRST,), reason or EXPIRES_FIRST
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
     if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
@@ -127,7 +131,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
     person.keep(lead)
     if at == person.now:
         return True
-    lead.status, lead.status_wait = ("waiting", reasons[-1]) if reasons else ("scheduled", None)
+    lead.status, lead.status_wait = ("scheduled", None) if reason is None else ("waiting", reason)
     lead.held_at = None
     if before != (lead.status, at):
         person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons))

@@ -170,3 +170,12 @@ def test_a_change_that_the_plan_does_not_rest_on_keeps_the_place_in_the_queue(wo
     world.update(data={"note": "likes solar"})
     world.submit(data={"note": "likes solar a lot"})
     assert len(to_account(world)) == 1
+
+
+def test_an_end_step_goes_on_asking_for_its_slot_after_the_lead_would_have_expired(world: World) -> None:
+    world.schedule(end_steps=[CALL], hours_to_expire=1, record_id=2)
+    world.submit(schedule_id=2)
+    world.wait(2 * 3600)
+    assert len(to_account(world)) > 20
+    answer(world)
+    assert world.steps() == ["call"]

@@ -132,6 +132,15 @@ def test_preferred_hours_hold_in_every_zone_where_the_lead_may_be(world: World) 
     assert (lead.status, lead.status_wait, lead.zone_deciding) == ("waiting", "preferred_window", "America/Denver")
 
 
+def test_what_moved_an_action_last_is_what_its_lead_waits_for(world: World) -> None:
+    weekdays = {"days": ["mon", "tue", "wed", "thu", "fri"], "open": "06:00", "close": "17:00"}
+    world.now = at("2026-07-17 22:00")  # a Friday; the legal hours, then the preferred ones, then the legal ones again
+    world.schedule(TEXT, windows={"sms": [weekdays]})
+    lead = world.submit()
+    assert (lead.next_action_at, lead.reasons) == (at("2026-07-20 08:00"), ("quiet_hours_federal", "preferred_window"))
+    assert lead.status_wait == "quiet_hours_federal"
+
+
 def test_a_lead_of_an_unknown_american_zone_is_called_where_every_zone_allows_it(world: World) -> None:
     world.now = at("2026-07-15 06:00")
     world.schedule(CALL)
