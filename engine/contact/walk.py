@@ -240,7 +240,8 @@ def _waits_for_sibling(person: Person, lead: Lead) -> bool:
     if due_at is None:
         return False
     hold(person, lead, SIBLING_CALLED)
-    lead.recheck_at = due_at
+    # Whoever goes on with the other lead wakes this one; this is for the case that nobody does.
+    lead.recheck_at = max(due_at, person.now) + RECHECK_AFTER
     return True
 
 

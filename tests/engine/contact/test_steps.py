@@ -331,6 +331,15 @@ def test_a_person_is_not_called_for_one_lead_while_called_for_another(world: Wor
     assert world.steps() == ["call", "other"]
 
 
+def test_leads_of_one_person_are_called_one_after_the_other_though_no_outcome_comes(world: World) -> None:
+    world.schedule(CALL, duplicate_policy="create")
+    for _ in range(3):
+        world.submit()
+    world.wait(12 * 3600 - 4 * 3600)
+    assert [command.decided_at for command in world.commands[:2]] == [NOON, NOON + 4 * HOUR]
+    assert len({command.lead_id for command in world.commands}) == len(world.commands) == 3
+
+
 def test_more_steps_that_take_no_time_than_one_decision_takes_are_gone_through_later(world: World) -> None:
     world.schedule(*({**HOOK, "id": f"h{number}", "outgoing_webhook_id": 9} for number in range(150)), CALL)
     assert world.submit().status_wait == "move_loop_guard"
