@@ -8,7 +8,7 @@ Every record stays in memory and in the file: there is no retention and no compa
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from adapters.embedded.faults import FaultPoint, Faults, NoFaults
@@ -27,7 +27,8 @@ _RECORD_OVERHEAD_BYTES = 85
 class EmbeddedLog:
     """The `Log` port. `folder` None keeps everything in memory; `now` gives the append time; `faults` may fail writers.
 
-    `new_topic_id` is for simulations, which need the same ids in every run. Create it inside the running event loop.
+    `new_topic_id` is for simulations, which need the same ids in every run; `pause` lets others run while a transaction is
+    open, as between two requests to a broker. Create it inside the running event loop.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class EmbeddedLog:
         fsync: bool = True,
         faults: Faults | None = None,
         new_topic_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        pause: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
     ) -> None:
         self._now = now
         self._new_topic_id = new_topic_id
+        self.pause = pause
         self._topics: dict[str, TopicCreated] = {}
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._owners: dict[tuple[str, int], EmbeddedOwnership] = {}
@@ -254,7 +257,7 @@ class EmbeddedOwnership:
         self._log.check_sizes(records)
         self._reach(FaultPoint.BEFORE_APPEND)
         self._write = self._drafted(records)
-        await asyncio.sleep(0)  # others run here, as between the two requests to a broker
+        await self._log.pause()
         self._check_fence()
         self._reach(FaultPoint.BEFORE_COMMIT)
         write, self._write = self._write, None

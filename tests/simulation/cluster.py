@@ -26,6 +26,8 @@ from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, Virtua
 
 VERSIONS = {"leadclock": "simulated"}
 RETRY_SECONDS = 0.5
+SNAPSHOT_SECONDS = 0.7
+"""So often that a former owner may well begin one before it knows that it is none."""
 
 
 class MemorySnapshots:
@@ -298,7 +300,7 @@ class WatchedWorker(RunnerWorker):
     """A worker of whom it is noted what it should never raise; its host heals it all the same."""
 
     def __init__(self, process: Process, runner: Runner, snapshots: Snapshots | None) -> None:
-        super().__init__(runner, observe=nobody_looks, snapshots=snapshots, snapshot_seconds=3.0)
+        super().__init__(runner, observe=nobody_looks, snapshots=snapshots, snapshot_seconds=SNAPSHOT_SECONDS)
         self._process = process
 
     async def open(self) -> None:

@@ -32,13 +32,18 @@ class Weather:
         self.delay_seconds = chance.choice([0.0, 0.005, 0.05, 0.3])
         self.log_error_share = chance.choice([0.0, 0.002, 0.01])
         self.write_error_share = chance.choice([0.0, 0.01, 0.04])
-        self.write_kill_share = chance.choice([0.0, 0.0, 0.004, 0.01])
+        self.write_kill_share = chance.choice([0.0, 0.0, 0.005, 0.03])
         self.store_error_share = chance.choice([0.0, 0.02, 0.1])
 
     def clear(self) -> None:
         """From now on everything works, and soon."""
         self.delay_seconds = min(self.delay_seconds, 0.01)
         self.log_error_share = self.write_error_share = self.write_kill_share = self.store_error_share = 0.0
+
+    async def pass_by(self) -> None:
+        """Let some time pass, or none."""
+        late = self.delay_seconds and self.chance.random() < self.delay_share
+        await asyncio.sleep(self.chance.random() * self.delay_seconds if late else 0)
 
     def strikes(self, share: float) -> bool:
         """Roll the dice."""

@@ -61,6 +61,7 @@ class World:
         self._is_rough = False
         self._kill_gap = self.chance.choice([0, 200, 1_000, 4_000])
         self._kill_at = 0
+        self._trouble_seconds = self.chance.choice([0.5, 1.5])
 
     def run(self) -> Result:
         """Run it to its end."""
@@ -87,6 +88,7 @@ class World:
             now=lambda: BEGUN_AT + int(self.loop.time() * 1000),
             faults=FaultyWrites(self.weather),
             new_topic_id=lambda: f"topic-{next(topic_ids)}",
+            pause=self.weather.pass_by,
         )
         for topic in TOPICS:
             await self.log.create_topic(topic.name, self.partitions)
@@ -97,7 +99,7 @@ class World:
             weather=self.weather,
             era=self.era,
             partitions=self.partitions,
-            uses_snapshots=chance.random() < 0.5,
+            uses_snapshots=chance.random() < 0.7,
         )
         self.traffic = Traffic(self.log, self.cluster.store, Random(chance.random()), self.era, self.partitions)
         self.gateways = Gateways(self.log, Random(chance.random()), self.era)
@@ -165,7 +167,7 @@ class World:
         """Freeze, thaw, share out anew, set clocks wrong, and replace the dead, for as long as it lasts."""
         chance, cluster = self.chance, self.cluster
         while True:
-            await asyncio.sleep(chance.random() * 1.5)
+            await asyncio.sleep(chance.random() * self._trouble_seconds)
             match chance.choice(["freeze", "thaw", "share", "skew", "bury", "bury"]):
                 case "freeze":
                     self._freeze(chance.choice(cluster.machines))

@@ -153,15 +153,15 @@ class Traffic:
             await asyncio.sleep(self._chance.random() * 2 * seconds / times)
             company_id = self._chance.choice(self._companies)
             draw = self._chance.random()
-            if draw < 0.45:
+            if draw < 0.44:
                 await self._submit(company_id)
-            elif draw < 0.65:
+            elif draw < 0.62:
                 await self._update(company_id)
-            elif draw < 0.75:
+            elif draw < 0.71:
                 await self._act(company_id)
-            elif draw < 0.9:
+            elif draw < 0.83:
                 await self._change_record(company_id)
-            elif draw < 0.95:
+            elif draw < 0.93:
                 await self._replay()
             else:
                 await self._throw_junk()
