@@ -19,7 +19,7 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 	@$(BIN)/leadclock up $(ARGS)
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 lint: install  ## Check style, format, types and the direction of imports, changing nothing.
 	@$(BIN)/ruff check
