@@ -4,7 +4,8 @@ Against a bare relay of the same bytes, and against Quix Streams doing next to n
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -56,10 +57,9 @@ async def _decide(stage: Stage, submitted: Requests, written: dict[int, Written]
     """Return the seconds in which one process decided all that was there; note in `written` what it wrote."""
     async with deployment(stage) as context:
         await append_all(context, CONTACTS_REQUESTS.name, submitted)
-        runners = await open_runners(context)
-        with timed() as watch:
-            await asyncio.gather(*(until_decided(runner, len(submitted[n])) for n, runner in runners.items()))
-        await close_runners(runners)
+        async with running(context) as runners:
+            with timed() as watch:
+                await asyncio.gather(*(until_decided(runner, len(submitted[n])) for n, runner in runners.items()))
         if written is not None:
             topics = (CONTACTS_DECISIONS.name, CONTACTS_STATE.name)
             for partition, records in submitted.items():
@@ -95,39 +95,40 @@ async def _quix(stage: Stage, submitted: Requests) -> float:
         topic = context.names.of(CONTACTS_REQUESTS.name)
         state = stage.folder / f"quix-{topic}"
         found = await run_peer(stage.peers, "quixstreams", stage.bootstrap, topic, str(SUBMISSIONS), str(state))
-        return SUBMISSIONS / found["seconds"]
+        return SUBMISSIONS / float(found["seconds"])
 
 
 # -- runners -----------------------------------------------------------------------------------------------------------
 
 
-async def open_runners(context: Context, log: Log | None = None) -> dict[int, Runner]:
-    """Take every partition, as the scheduler role does, and restore it."""
+@asynccontextmanager
+async def running(context: Context, partitions: Sequence[int] = range(PARTITIONS)) -> AsyncIterator[dict[int, Runner]]:
+    """Take partitions of the contacts, as the scheduler role does, restore them, and let them go at the end."""
     appender = await context.log.appender()
 
     def outbox(stream: str) -> Outbox:
         return OutboxSender(stream, log=context.log, names=context.names, appender=appender)
 
-    runners = {
-        partition: Runner(
-            ContactAggregate(),
-            partition,
-            log=log or context.log,
-            clock=context.clock,
-            outbox=outbox,
-            versions=context.versions,
-            rules_feed=context.rules,
-            names=context.names,
-        )
-        for partition in range(PARTITIONS)
-    }
-    await asyncio.gather(*(runner.open() for runner in runners.values()))
-    return runners
+    runners = {partition: _runner(context, partition, outbox) for partition in partitions}
+    try:
+        await asyncio.gather(*(runner.open() for runner in runners.values()))
+        yield runners
+    finally:
+        await asyncio.gather(*(runner.close() for runner in runners.values()))
+        await appender.close()
 
 
-async def close_runners(runners: dict[int, Runner]) -> None:
-    """Let every partition go."""
-    await asyncio.gather(*(runner.close() for runner in runners.values()))
+def _runner(context: Context, partition: int, outbox: Callable[[str], Outbox]) -> Runner:
+    return Runner(
+        ContactAggregate(),
+        partition,
+        log=context.log,
+        clock=context.clock,
+        outbox=outbox,
+        versions=context.versions,
+        rules_feed=context.rules,
+        names=context.names,
+    )
 
 
 async def until_decided(runner: Runner, inputs: int) -> None:

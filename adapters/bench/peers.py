@@ -20,7 +20,7 @@ STAMP = "installed-from.lock"
 async def run_peer(folder: Path, name: str, *arguments: str) -> dict[str, Any]:
     """Run the job of a peer in its environment; return the JSON object that it prints last. Raises `BenchError`."""
     python = await environment(folder, name)
-    output = await _run([str(python), str(PINS / f"{name}_job.py"), *arguments], seconds=JOB_SECONDS)
+    output = await run_program([str(python), str(PINS / f"{name}_job.py"), *arguments], seconds=JOB_SECONDS)
     lines = output.strip().splitlines()
     try:
         found: dict[str, Any] = msgspec.json.decode(lines[-1] if lines else "")
@@ -37,14 +37,14 @@ async def environment(folder: Path, name: str) -> Path:
     python, stamp = home / "bin" / "python", home / STAMP
     if not stamp.exists() or stamp.read_bytes() != lock.read_bytes():
         home.parent.mkdir(parents=True, exist_ok=True)
-        await _run([sys.executable, "-m", "venv", "--clear", str(home)], seconds=INSTALL_SECONDS)
+        await run_program([sys.executable, "-m", "venv", "--clear", str(home)], seconds=INSTALL_SECONDS)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-        await _run([*pip, "-r", str(lock)], seconds=INSTALL_SECONDS)
+        await run_program([*pip, "-r", str(lock)], seconds=INSTALL_SECONDS)
         stamp.write_bytes(lock.read_bytes())
     return python
 
 
-async def _run(command: list[str], *, seconds: float) -> str:
+async def run_program(command: list[str], *, seconds: float) -> str:
     """Return what a program printed. Raises `BenchError` with the end of it where it fails or takes too long."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import msgspec
 from msgspec import Struct
 
@@ -55,13 +57,13 @@ async def open_stage(folder: Path, peers: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
-async def deployment(stage: Stage) -> AsyncIterator[Context]:
+async def deployment(stage: Stage, dsn: str | None = None) -> AsyncIterator[Context]:
     """Open a deployment of its own: fresh topics under a prefix, the rules written; it is noon in New York there."""
     settings = Settings(
         kafka_bootstrap=stage.bootstrap,
         topic_prefix=f"b{next(_numbers)}.",
         partitions=PARTITIONS,
-        postgres_dsn=stage.dsn,
+        postgres_dsn=dsn or stage.dsn,
         secret_key=SECRET_KEY,
         http_port=0,
         rate_limits="off",
@@ -120,3 +122,14 @@ def timed() -> Iterator[Watch]:
     finally:
         watch.seconds = time.perf_counter() - started
         gc.unfreeze()
+
+
+async def new_database(stage: Stage) -> str:
+    """Return the DSN of a fresh, empty database."""
+    name = f"bench_{next(_numbers)}"
+    connection = await asyncpg.connect(stage.dsn)
+    try:
+        await connection.execute(f"CREATE DATABASE {name}")
+    finally:
+        await connection.close()
+    return urlunsplit(urlsplit(stage.dsn)._replace(path=f"/{name}"))

@@ -1,5 +1,6 @@
 """What is decided? Leads of one company, as intake normalises them, on a schedule that plans a call in local hours."""
 
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
@@ -8,7 +9,7 @@ from engine.partition.ports import Outgoing
 from engine.rules import Rules
 from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import DAY, Instant
+from schemas.instant import Instant
 from schemas.records import Record
 from schemas.requests import LeadSubmitted
 from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
@@ -21,7 +22,8 @@ COMPANY_ID = 1
 CALL_TOKEN, TEXT_TOKEN = "bench-call", "bench-text"
 """The first schedule waits for Friday's opening hours; the second texts as soon as it may."""
 
-PUBLIC_KEY, PRIVATE_KEY_SHA256 = "bench", "65dbbcbb23ff8ab6c5bd1c8a35ea13ab5a4b77a5ebbb2ba1e6d2e0f4c6c4e2c8"
+PUBLIC_KEY, PRIVATE_KEY = "bench", "bench-private"
+"""Of a deployment that lives for minutes and is reached by nobody."""
 
 _PLACES = (("America/New_York", "NY", "212"), ("America/Chicago", "IL", "312"), ("America/Los_Angeles", "CA", "213"))
 _NUMBERS_PER_AREA = 8_000_000
@@ -35,12 +37,14 @@ def rule_records() -> list[Record]:
     schedule = {"offer_id": 1, "time_zone": "America/New_York", "hours_to_expire": 120, "max_contact_attempts": 6}
     calls = {**schedule, "name": "Calls", "lead_token": CALL_TOKEN, "windows": windows, "steps": [*steps, *text]}
     texts = {**schedule, "name": "Texts", "lead_token": TEXT_TOKEN, "steps": text}
+    digest = sha256(PRIVATE_KEY.encode()).hexdigest()
     bodies: list[tuple[str, dict[str, Any]]] = [
         ("company", {"name": "Bench", "time_zone": "America/New_York"}),
         ("offer", {"name": "Solar", "lead_token": "bench-offer"}),
         ("number", {"number": "+12125550150", "offer_id": 1}),
         ("schedule", calls),
         ("schedule", texts),
+        ("api_key", {"name": "Bench", "public_key": PUBLIC_KEY, "private_key_sha256": digest}),
     ]
     ids = {"schedule": count(1)}
     return [
@@ -101,7 +105,3 @@ def _outgoing(number: int, request: LeadSubmitted, rules: Rules, partitions: int
         rules_sequence=rules.positions[rules_partition],
     )
     return Outgoing(CONTACTS_REQUESTS.name, request.contact_key.encode(), to_json(request), to_headers(envelope))
-
-
-LATER: Instant = DAY
-"""How far ahead a lead is planned that is to wait."""

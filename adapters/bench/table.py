@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import decisions
+from adapters.bench import decisions, latency, projection, reads, timers
 from adapters.bench.row import BenchError, Row
 from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
@@ -17,6 +17,10 @@ Measure = Callable[[Stage, Callable[[str], None]], Awaitable[list[Row]]]
 MEASURES: dict[str, Measure] = {
     "decisions": decisions.measure,
     "decisions_quix": decisions.measure_quix,
+    "timers": timers.measure,
+    "projector": projection.measure,
+    "submit_to_command": latency.measure,
+    "get_lead": reads.measure,
 }
 """Name -> what measures it. One may give several rows, which are called after it."""
 

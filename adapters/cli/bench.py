@@ -1,8 +1,9 @@
 """How fast is it here? `leadclock bench` measures every row of design.md 9 against its baseline and keeps the figures."""
 
 import asyncio
-import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -53,8 +54,15 @@ def _figure(value: float) -> str:
 
 async def _bench(names: tuple[str, ...], data_dir: Path) -> tuple[list[Row], list[Failure]]:
     console = Console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="leadclock-bench-") as folder, console.status("Starting the servers …") as status:
-        Path(folder).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
-        configure_logs("error", form="console", stream=sys.stderr)
-        async with open_stage(Path(folder), data_dir.resolve() / "peers") as stage:
+    peers = data_dir.resolve() / "peers"
+    with _folder() as folder, (folder / "bench.log").open("w") as log, console.status("Starting the servers …") as status:
+        configure_logs("info", form="json", stream=log)  # as a role that is deployed: logging is part of the work
+        async with open_stage(folder, peers) as stage:
             return await run(stage, names, status.update)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="leadclock-bench-") as folder:
+        Path(folder).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
+        yield Path(folder)

@@ -13,13 +13,13 @@ from quixstreams.state import State
 started: list[float] = []
 
 
-def count(value: bytes, state: State) -> int:
-    """Count the messages of a key: the state is read and written once per message."""
+def count(lead: dict, state: State) -> dict:
+    """Count the leads of a key: the state is read and written once per message."""
     if not started:
         started.append(time.perf_counter())
     seen = state.get("seen", 0) + 1
     state.set("seen", seen)
-    return seen
+    return {"contact_key": lead["contact_key"], "seen": seen}
 
 
 def main(broker: str, topic: str, messages: int, folder: str) -> None:
@@ -32,7 +32,7 @@ def main(broker: str, topic: str, messages: int, folder: str) -> None:
         state_dir=folder,
         loglevel="WARNING",
     )
-    source = app.topic(topic, key_deserializer="bytes", value_deserializer="bytes")
+    source = app.topic(topic, key_deserializer="bytes", value_deserializer="json")
     target = app.topic(f"{topic}.counted", key_serializer="bytes", value_serializer="json")
     frame = app.dataframe(source).apply(count, stateful=True).to_topic(target)
     app.run(frame, count=messages, collect=False)

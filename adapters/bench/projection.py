@@ -1,0 +1,105 @@
+"""How many rows does the projector write in a second? Against bare upserts of the very same rows, already made.
+
+The bare side skips everything that makes it a projection: reading and decoding the log, collapsing, positions and epochs.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from adapters.bench.decisions import read_all, running, until_decided
+from adapters.bench.row import Row as BenchRow
+from adapters.bench.row import Runs, row
+from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
+from adapters.bench.submissions import requests
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.sql import queries
+from adapters.projector.batch import Batch, Mark, batch_of
+from adapters.projector.postgres import PostgresStore
+from adapters.projector.projector import Limits, Projector
+from adapters.projector.rows import TABLES
+from adapters.roles.context import Context
+from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
+
+SUBMISSIONS = 12_000
+RUNS = 3
+
+
+async def measure(stage: Stage, say: Callable[[str], None]) -> list[BenchRow]:
+    """Measure `projector`."""
+    submitted = requests(SUBMISSIONS, PARTITIONS)
+    runs = Runs()
+    async with deployment(stage) as context:
+        await append_all(context, CONTACTS_REQUESTS.name, submitted)
+        async with running(context) as runners:
+            await asyncio.gather(*(until_decided(runner, len(submitted[n])) for n, runner in runners.items()))
+        batches = [await _batches(context, partition) for partition in range(PARTITIONS)]
+        rows = sum(batch.rows_count for lane in batches for batch in lane)
+        for number in range(RUNS):
+            say(f"projector: run {number + 1} of {RUNS}")
+            runs.ours.append(rows / await _project(stage, context))
+            runs.baseline.append(rows / await _upsert(stage, batches))
+    return [row("projector", runs, goal=">= 0.7", unit="rows/s")]
+
+
+async def _project(stage: Stage, context: Context) -> float:
+    """Return the seconds in which the projector wrote every decision."""
+    pool = await _database(stage)
+    projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
+    projector.assign(range(PARTITIONS))
+    stop = asyncio.Event()
+    task = None
+    try:
+        await projector.run_once()  # takes the partitions, and writes what one poll brings
+        with timed() as watch:
+            before = projector.rows_written
+            task = asyncio.create_task(projector.run(stop))
+            while projector.decisions_written < SUBMISSIONS:
+                await asyncio.sleep(0.002)
+            written = projector.rows_written - before
+        return watch.seconds * projector.rows_written / max(1, written)
+    finally:
+        stop.set()
+        if task is not None:
+            await task
+        await projector.close()
+        await pool.close()
+
+
+async def _upsert(stage: Stage, lanes: Sequence[Sequence[Batch]]) -> float:
+    """Return the seconds in which four connections wrote the same rows, in the same batches, and nothing else."""
+    pool = await _database(stage)
+    try:
+        with timed() as watch:
+            await asyncio.gather(*(_upsert_lane(pool, lane) for lane in lanes))
+        return watch.seconds
+    finally:
+        await pool.close()
+
+
+async def _upsert_lane(pool: Pool, batches: Sequence[Batch]) -> None:
+    sql = queries("projection")
+    for batch in batches:
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("SET LOCAL synchronous_commit = off")
+            for table in TABLES:
+                if rows := batch.rows.get(table.name):
+                    await connection.execute(sql[f"upsert_{table.name}"], list(rows.values()))
+            await connection.execute(sql["insert_history"], batch.history)
+            if batch.results:
+                await connection.execute(sql["insert_results"], list(batch.results.values()))
+
+
+async def _batches(context: Context, partition: int) -> list[Batch]:
+    """Return what the projector would write of a partition, in batches of its size."""
+    topic = CONTACTS_DECISIONS.name
+    records = await read_all(context.log, context.names.of(topic), partition)
+    size = Limits().records_max
+    mark = Mark(topic, partition, 1, 0, 0)
+    return [batch_of(records[start : start + size], mark, 0, topic=topic) for start in range(0, len(records), size)]
+
+
+async def _database(stage: Stage) -> Pool:
+    dsn = await new_database(stage)
+    await migrate(dsn)
+    return await open_pool(dsn, minimum=PARTITIONS + 1)

@@ -1,0 +1,71 @@
+"""How many due timers become commands in a second? All leads are due at one instant: the worst hour of a campaign.
+
+Against Procrastinate running as many due jobs that do nothing, on PostgreSQL of the same machine.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from adapters.bench.decisions import Requests, running, until_decided
+from adapters.bench.peers import run_peer
+from adapters.bench.row import BenchError, Row, Runs, row
+from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
+from adapters.bench.submissions import NOON, TEXT_TOKEN, requests
+from adapters.clock import Origin, wall_now
+from adapters.roles.context import Context
+from engine.partition.runner import Runner
+from schemas.instant import HOUR, to_rfc3339
+from schemas.topics import CONTACTS_REQUESTS
+
+LEADS = 20_000
+JOBS = 2_000
+"""Of the baseline, which is measured as a rate: as many as the leads would take minutes."""
+
+JOBS_AT_ONCE = 10
+RUNS = 2
+CYCLES_MAX = 1_000
+
+
+async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
+    """Measure `timers`."""
+    waiting = requests(LEADS, PARTITIONS, token=TEXT_TOKEN, next_action_at=to_rfc3339(NOON + HOUR))
+    runs = Runs()
+    for number in range(RUNS):
+        say(f"timers: run {number + 1} of {RUNS}")
+        runs.ours.append(LEADS / await _fire(stage, waiting))
+        runs.baseline.append(await _jobs(stage))
+    return [row("timers", runs, goal=">= 50", unit="commands/s")]
+
+
+async def _fire(stage: Stage, waiting: Requests) -> float:
+    """Return the seconds from the due instant to the commit of the last command."""
+    async with deployment(stage) as context:
+        await append_all(context, CONTACTS_REQUESTS.name, waiting)
+        async with running(context) as runners:
+            await asyncio.gather(*(until_decided(runner, len(waiting[n])) for n, runner in runners.items()))
+            _let_it_be(context, NOON + HOUR)
+            with timed() as watch:
+                await asyncio.gather(*(_until_fired(runner, len(waiting[n])) for n, runner in runners.items()))
+        return watch.seconds
+
+
+def _let_it_be(context: Context, instant: int) -> None:
+    """Move domain time on to an instant, as if the leads had been waiting until then."""
+    context.clock.origin = Origin(wall_now(), instant)
+
+
+async def _until_fired(runner: Runner, commands: int) -> None:
+    emitted = 0
+    for _ in range(CYCLES_MAX):
+        report = await runner.cycle()
+        emitted += sum(len(sealed.decision.commands) for sealed in report.decisions)
+        if emitted >= commands:
+            return
+    raise BenchError(f"only {emitted} of {commands} leads that were due became commands")
+
+
+async def _jobs(stage: Stage) -> float:
+    """Return how many due jobs Procrastinate runs in a second."""
+    dsn = await new_database(stage)
+    found = await run_peer(stage.peers, "procrastinate", dsn, str(JOBS), str(JOBS_AT_ONCE))
+    return JOBS / float(found["seconds"])

@@ -1,0 +1,95 @@
+"""How are HTTP requests sent with the least work of our own? Prepared bytes over kept connections; only a status is read.
+
+Run as a program it is a load generator of its own process. Arguments: host, port, file of the prepared requests,
+requests, connections. Prints {"seconds": ...}.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+import time
+from itertools import cycle
+from pathlib import Path
+
+import msgspec
+
+from adapters.bench.row import BenchError
+
+OK_BELOW = 300
+
+
+class Connection:
+    """One kept connection; a request at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server has hung up, as it does after a while without a request."""
+        return self._reader.at_eof()
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and return the body of its answer. Raises `BenchError` where that is no success."""
+        self._writer.write(request)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+        )
+        body = await self._reader.readexactly(length)
+        if int(head.split(b" ", 2)[1]) >= OK_BELOW:
+            raise BenchError(f"{head.decode()}{body.decode()}")
+        return body
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._writer.close()
+        await self._writer.wait_closed()
+
+
+async def connect(host: str, port: int) -> Connection:
+    """Return a new connection."""
+    return Connection(*await asyncio.open_connection(host, port))
+
+
+def get(path: str, user: str, password: str) -> bytes:
+    """Return the bytes of a GET with HTTP Basic."""
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Basic {basic}\r\n\r\n".encode()
+
+
+def post(path: str, body: object, *headers: str) -> bytes:
+    """Return the bytes of a POST of JSON."""
+    data = msgspec.json.encode(body)
+    lines = (f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json", *headers)
+    return "\r\n".join((*lines, f"Content-Length: {len(data)}", "", "")).encode() + data
+
+
+async def load(host: str, port: int, prepared: list[bytes], requests: int, connections: int) -> float:
+    """Return the seconds in which so many requests were answered over so many connections."""
+    left = iter(range(requests))
+    asked = cycle(prepared)
+    opened = [await connect(host, port) for _ in range(connections)]
+
+    async def work(connection: Connection) -> None:
+        for _ in left:
+            await connection.ask(next(asked))
+
+    started = time.perf_counter()
+    await asyncio.gather(*(work(connection) for connection in opened))
+    seconds = time.perf_counter() - started
+    await asyncio.gather(*(connection.close() for connection in opened))
+    return seconds
+
+
+def main(host: str, port: str, file: str, requests: str, connections: str) -> None:
+    """Run as a program."""
+    prepared = msgspec.msgpack.decode(Path(file).read_bytes(), type=list[bytes])
+    seconds = asyncio.run(load(host, int(port), prepared, int(requests), int(connections)))
+    sys.stdout.write(json.dumps({"seconds": seconds}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
