@@ -112,7 +112,9 @@ class PartitionHost:
 
     async def _live(self, partition: int, stop: asyncio.Event) -> None:
         """Own, cycle, and begin again after errors, until told to stop. Its memory stays warm in between."""
-        worker = self.workers.setdefault(partition, self._make_worker(partition))
+        if partition not in self.workers:
+            self.workers[partition] = self._make_worker(partition)
+        worker = self.workers[partition]
         pause = BACKOFF_FIRST_SECONDS
         while not stop.is_set():
             try:

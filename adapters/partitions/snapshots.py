@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -79,7 +80,8 @@ class FileSnapshots:
             draft.replace(path)
         except OSError as error:
             await logger.awarning("snapshot not written", path=str(path), error=str(error))
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     def _path(self, partition: int) -> Path:
         return self._folder / f"{self._name}-{partition}.snapshot"

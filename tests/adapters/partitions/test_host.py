@@ -1,0 +1,234 @@
+"""What does a host do when partitions come, go, are fenced or fail? With workers that do as they are told."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from adapters.partitions import host as hosts
+from adapters.partitions.host import PartitionHost
+from engine.partition.ports import FencedError, LogError
+
+
+class Told:
+    """An assignment that a test dictates."""
+
+    def __init__(self, *partitions: int) -> None:
+        self._changes: asyncio.Queue[frozenset[int]] = asyncio.Queue()
+        self.confirms = True
+        self.confirm_error: LogError | None = None
+        self.asked = 0
+        self.reported: dict[int, int] = {}
+        self.give(*partitions)
+
+    def give(self, *partitions: int) -> None:
+        self._changes.put_nowait(frozenset(partitions))
+
+    async def changes(self) -> AsyncIterator[frozenset[int]]:
+        while True:
+            yield await self._changes.get()
+
+    async def confirm(self, partition: int) -> bool:
+        self.asked += 1
+        if self.confirm_error is not None:
+            raise self.confirm_error
+        return self.confirms
+
+    def report(self, partition: int, offset: int) -> None:
+        self.reported[partition] = offset
+
+
+class Diary:
+    """A worker of one partition that writes down what is done with it, and raises what it is given."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.opens = self.cycles = self.closes = 0
+        self.is_busy = False
+        self.errors: list[Exception] = []
+        self.open_errors: list[Exception] = []
+        self.cycle_seconds = 0.001
+
+    async def open(self) -> None:
+        self.opens += 1
+        if self.open_errors:
+            raise self.open_errors.pop(0)
+
+    async def cycle(self) -> int:
+        self.is_busy = True
+        await asyncio.sleep(self.cycle_seconds)
+        self.is_busy = False
+        if self.errors:
+            raise self.errors.pop(0)
+        self.cycles += 1
+        return self.cycles
+
+    async def close(self) -> None:
+        assert not self.is_busy
+        self.closes += 1
+
+
+class House:
+    def __init__(self, *partitions: int) -> None:
+        self.assignment = Told(*partitions)
+        self.made: dict[int, list[Diary]] = defaultdict(list)
+        self.host = PartitionHost("test", self._make, self.assignment)
+        self.stop = asyncio.Event()
+        self.task = asyncio.ensure_future(self.host.run(self.stop))
+
+    def _make(self, partition: int) -> Diary:
+        self.made[partition].append(Diary(partition))
+        return self.made[partition][-1]
+
+    def worker(self, partition: int) -> Diary:
+        [worker] = self.made[partition]
+        return worker
+
+    async def begun(self, partition: int) -> None:
+        await until(lambda: bool(self.made[partition]) and self.worker(partition).cycles > 0)
+
+    async def end(self) -> None:
+        self.stop.set()
+        await self.task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "BACKOFF_FIRST_SECONDS", 0.002)
+    monkeypatch.setattr(hosts, "FENCED_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(hosts, "REVOKE_SECONDS", 0.1)
+
+
+async def test_every_assigned_partition_is_opened_and_cycled() -> None:
+    house = House(0, 2)
+    await until(lambda: house.assignment.reported.keys() == {0, 2})
+
+    assert house.host.is_ready
+    assert house.made.keys() == {0, 2}
+    await house.end()
+    assert house.worker(0).closes > 0
+    assert house.worker(2).closes > 0
+
+
+async def test_what_stays_runs_on_when_others_come_and_go() -> None:
+    house = House(0, 1)
+    await until(lambda: house.assignment.reported.keys() == {0, 1})
+    house.assignment.give(1, 2)
+    await until(lambda: 2 in house.assignment.reported)
+
+    assert house.worker(0).closes == 1
+    assert (house.worker(1).opens, house.worker(1).closes) == (1, 0)
+    await house.end()
+
+
+async def test_a_revoked_partition_finishes_its_cycle_before_it_is_closed() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.worker(0).cycle_seconds = 0.05
+    await until(lambda: house.worker(0).is_busy)
+    before = house.worker(0).cycles
+    house.assignment.give()
+    await until(lambda: house.worker(0).closes == 1)
+
+    assert house.worker(0).cycles >= before + 1
+    await house.end()
+
+
+async def test_a_cycle_that_does_not_end_is_cancelled_for_the_successor_is_waiting() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.worker(0).cycle_seconds = 60
+    await asyncio.sleep(0.01)
+    house.assignment.give(1)
+    await until(lambda: 1 in house.assignment.reported)
+
+    assert 0 not in house.host.ready
+    house.worker(0).is_busy = False
+    await house.end()
+
+
+@pytest.mark.parametrize("error", [LogError("away"), KeyError("a fault of ours")], ids=["log away", "own fault"])
+async def test_a_partition_that_fails_is_opened_again_and_the_others_do_not_notice(error: Exception) -> None:
+    house = House(0, 1)
+    await until(lambda: house.assignment.reported.keys() == {0, 1})
+    house.worker(0).errors = [error] * 3
+    await until(lambda: house.worker(0).opens == 4 and 0 in house.host.ready)
+
+    assert house.worker(1).opens == 1
+    await house.end()
+
+
+async def test_a_partition_that_cannot_be_opened_is_not_ready_and_tried_ever_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hosts, "BACKOFF_FIRST_SECONDS", 0.01)
+    house = House(0)
+    await until(lambda: bool(house.made[0]))
+    house.worker(0).open_errors = [LogError("away")] * 1_000
+    house.worker(0).errors = [LogError("away")]
+    await until(lambda: house.worker(0).opens >= 2)
+    loop = asyncio.get_running_loop()
+    before, opens = loop.time(), house.worker(0).opens
+    await until(lambda: house.worker(0).opens >= opens + 4)
+
+    assert loop.time() - before > 0.1  # 10, 20, 40, 80 ms
+    assert not house.host.is_ready
+    await house.end()
+
+
+async def test_a_fenced_partition_is_taken_again_only_where_the_group_confirms_it() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.assignment.confirms = False
+    house.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: house.assignment.asked >= 2)
+    assert house.worker(0).opens == 1
+    assert not house.host.is_ready
+
+    house.assignment.confirms = True
+    await until(lambda: house.worker(0).opens == 2 and house.host.is_ready)
+    await house.end()
+
+
+async def test_a_group_that_cannot_be_asked_confirms_nothing_and_is_asked_again() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.assignment.confirm_error = LogError("no coordinator")
+    house.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: house.assignment.asked >= 2)
+    house.assignment.confirm_error = None
+    await until(lambda: house.worker(0).opens == 2)
+    await house.end()
+
+
+async def test_a_fenced_partition_that_is_revoked_is_let_go() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.assignment.confirms = False
+    house.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: house.assignment.asked >= 1)
+    house.assignment.give()
+    await until(lambda: house.worker(0).closes == 1)
+
+    assert house.worker(0).opens == 1
+    assert house.host.is_ready
+    await house.end()
+
+
+async def test_the_memory_of_a_partition_stays_warm_until_it_comes_back() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.assignment.give()
+    await until(lambda: house.worker(0).closes == 1)
+    house.assignment.give(0)
+    await until(lambda: house.worker(0).opens == 2)
+
+    assert len(house.made[0]) == 1
+    await house.end()

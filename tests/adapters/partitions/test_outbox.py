@@ -1,0 +1,199 @@
+"""Does every decided message arrive, in order, whatever the log answers? On the embedded log, with failing appends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from adapters.embedded.faults import FaultPoint
+from adapters.embedded.log import EmbeddedLog
+from adapters.partitions import outbox as outboxes
+from adapters.partitions.outbox import OutboxSender
+from adapters.partitions.routing import partition_of
+from engine.partition.ports import LogError, Outgoing
+from engine.partition.runner import Names
+from schemas.decisions import OutboxEntry
+from schemas.envelope import Envelope, from_headers
+
+TOPIC = "contacts.requests"
+PARTITIONS = 3
+STREAM = "contacts.state/id/0"
+
+
+class Failing:
+    """Fails the next appends, before or after they are written."""
+
+    def __init__(self) -> None:
+        self.points: list[FaultPoint] = []
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        if self.points and point is self.points[0]:
+            self.points.pop(0)
+            raise LogError(f"made to fail {point}")
+
+
+class House:
+    def __init__(self) -> None:
+        self.faults = Failing()
+        self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
+
+    async def sender(self, *, names: Names = Names()) -> OutboxSender:  # noqa: B008 - frozen
+        return OutboxSender(STREAM, log=self.log, names=names, appender=await self.log.appender())
+
+    def arrived(self, topic: str = TOPIC) -> dict[int, list[int]]:
+        """Return the numbers that arrived in each partition, in order."""
+        return {
+            partition: [self.envelope(record.headers).number or 0 for record in self.log.partition(topic, partition).records]
+            for partition in range(PARTITIONS)
+        }
+
+    def envelope(self, headers: tuple[tuple[str, bytes], ...]) -> Envelope:
+        return from_headers(headers)
+
+
+@pytest.fixture
+async def house(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+    monkeypatch.setattr(outboxes, "BACKOFF_FIRST_SECONDS", 0.001)
+    house = House()
+    for topic in (TOPIC, f"p.{TOPIC}", "accounts.requests"):
+        await house.log.create_topic(topic, PARTITIONS)
+    yield house
+    await house.log.close()
+
+
+def entries(*numbers: int, topic: str = TOPIC) -> list[OutboxEntry]:
+    """Return messages to ten contacts in turn."""
+    return [
+        OutboxEntry(number=number, topic=topic, key=f"1|+{number % 10}", type="lead.moved", body=b"{}") for number in numbers
+    ]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def acknowledged(sender: OutboxSender, count: int) -> list[int]:
+    found: list[int] = []
+
+    def enough() -> bool:
+        found.extend(sender.delivered())
+        return len(found) >= count
+
+    await until(enough)
+    return found
+
+
+async def test_messages_arrive_in_the_partition_of_their_key_in_the_order_of_their_numbers(house: House) -> None:
+    sender = await house.sender()
+    sender.offer(entries(*range(1, 31)))
+    acknowledgements = await acknowledged(sender, 30)
+    await sender.close()
+
+    arrived = house.arrived()
+
+    assert sorted(acknowledgements) == list(range(1, 31))
+    for partition, numbers in arrived.items():
+        assert numbers == [n for n in range(1, 31) if partition_of(f"1|+{n % 10}".encode(), PARTITIONS) == partition]
+
+
+async def test_a_message_carries_its_stream_and_number_so_that_the_receiver_can_refuse_a_repeat(house: House) -> None:
+    sender = await house.sender()
+    sender.offer(entries(7))
+    await acknowledged(sender, 1)
+    await sender.close()
+
+    [record] = [record for n in range(PARTITIONS) for record in house.log.partition(TOPIC, n).records]
+    envelope = house.envelope(record.headers)
+
+    assert (envelope.stream, envelope.number, envelope.type) == (STREAM, 7, "lead.moved")
+    assert (record.key, record.value) == (b"1|+7", b"{}")
+
+
+@pytest.mark.parametrize("point", [FaultPoint.BEFORE_APPEND, FaultPoint.AFTER_APPEND])
+async def test_a_failed_append_is_tried_again_and_no_later_message_overtakes_it(house: House, point: FaultPoint) -> None:
+    house.faults.points = [point] * 4
+    sender = await house.sender()
+    sender.offer(entries(*range(1, 21)))
+    await acknowledged(sender, 20)
+    await sender.close()
+
+    for numbers in house.arrived().values():
+        first_times = list(dict.fromkeys(numbers))
+        assert first_times == sorted(first_times)
+    assert {number for numbers in house.arrived().values() for number in numbers} == set(range(1, 21))
+
+
+async def test_what_was_acknowledged_is_told_once(house: House) -> None:
+    sender = await house.sender()
+    sender.offer(entries(1))
+    await acknowledged(sender, 1)
+    sender.offer(entries(2))
+
+    assert await acknowledged(sender, 1) == [2]
+    assert sender.delivered() == []
+    await sender.close()
+
+
+async def test_a_message_that_waits_is_not_sent_twice_when_it_is_offered_again(house: House) -> None:
+    house.faults.points = [FaultPoint.BEFORE_APPEND]
+    sender = await house.sender()
+    sender.offer(entries(1, 2))
+    sender.offer(entries(1, 2))
+    await acknowledged(sender, 2)
+    await sender.close()
+
+    assert sorted(number for numbers in house.arrived().values() for number in numbers) == [1, 2]
+
+
+async def test_nothing_is_sent_after_close(house: House) -> None:
+    house.faults.points = [FaultPoint.BEFORE_APPEND] * 1_000
+    sender = await house.sender()
+    sender.offer(entries(1))
+    await asyncio.sleep(0.01)
+    await sender.close()
+    house.faults.points = []
+    await asyncio.sleep(0.05)
+
+    assert house.arrived() == {0: [], 1: [], 2: []}
+
+
+async def test_a_topic_that_is_away_is_waited_for(house: House) -> None:
+    await house.log.delete_topic("accounts.requests")
+    sender = await house.sender()
+    sender.offer(entries(1, topic="accounts.requests"))
+    await asyncio.sleep(0.01)
+    await house.log.create_topic("accounts.requests", PARTITIONS)
+
+    assert await acknowledged(sender, 1) == [1]
+    await sender.close()
+
+
+async def test_topics_have_the_prefix_of_the_deployment(house: House) -> None:
+    sender = await house.sender(names=Names("p."))
+    sender.offer(entries(1))
+    await acknowledged(sender, 1)
+    await sender.close()
+
+    assert [n for numbers in house.arrived(f"p.{TOPIC}").values() for n in numbers] == [1]
+    assert not any(house.arrived().values())
+
+
+async def test_a_batch_is_bounded(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outboxes, "BATCH_MAX", 4)
+    sizes: list[int] = []
+    appender = await house.log.appender()
+    append = appender.append
+
+    async def counted(partition: int, records: Sequence[Outgoing]) -> list[int]:
+        sizes.append(len(records))
+        return await append(partition, records)
+
+    monkeypatch.setattr(appender, "append", counted)
+    sender = OutboxSender(STREAM, log=house.log, names=Names(), appender=appender)
+    sender.offer(entries(*range(1, 40)))
+    await acknowledged(sender, 39)
+    await sender.close()
+
+    assert max(sizes) <= 4

@@ -1,0 +1,227 @@
+"""Is a snapshot that cannot be trusted passed over, whatever happened to its file? The changelog is read instead."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.partitions.snapshots import FileSnapshots
+from engine.partition.ports import Snapshot
+from engine.partition.runner import Runner
+from schemas.contact import Head
+from schemas.requests import CallerActed
+from schemas.state import head_key
+from schemas.topics import TOPICS
+from tests.engine.partition.test_runner import KEY, House
+
+BEGUN_AT = 1_000
+SLICES = [
+    Snapshot(BEGUN_AT, 42, [("__position__", b"p")]),
+    Snapshot(BEGUN_AT, 42, [(f"lead/{number}", bytes([number]) * 50) for number in range(100)]),
+    Snapshot(BEGUN_AT, 42, []),
+]
+
+
+def loaded(snapshots: FileSnapshots, *, topic_id: str = "id", begun_after: int = 0) -> list[Snapshot] | None:
+    found = snapshots.load(3, topic_id, begun_after=begun_after)
+    return None if found is None else list(found)
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path) -> FileSnapshots:
+    return FileSnapshots(tmp_path / "state", "scheduler")
+
+
+async def saved(snapshots: FileSnapshots, slices: list[Snapshot] | None = None) -> Path:
+    await snapshots.save(3, "id", iter(SLICES if slices is None else slices))
+    return snapshots._path(3)
+
+
+async def test_what_was_saved_is_loaded(snapshots: FileSnapshots) -> None:
+    await saved(snapshots)
+
+    assert loaded(snapshots) == SLICES
+
+
+async def test_the_newest_replaces_the_former(snapshots: FileSnapshots) -> None:
+    await saved(snapshots)
+    newer = [Snapshot(2_000, 50, [("__position__", b"q")])]
+    await saved(snapshots, newer)
+
+    assert loaded(snapshots) == newer
+
+
+def test_where_there_is_none_there_is_none(snapshots: FileSnapshots) -> None:
+    assert loaded(snapshots) is None
+
+
+async def test_one_of_another_topic_is_passed_over(snapshots: FileSnapshots) -> None:
+    await saved(snapshots)
+
+    assert loaded(snapshots, topic_id="the topic was created again") is None
+
+
+@pytest.mark.parametrize(("begun_after", "is_taken"), [(BEGUN_AT - 1, True), (BEGUN_AT, True), (BEGUN_AT + 1, False)])
+async def test_one_that_may_miss_a_tombstone_is_passed_over(
+    snapshots: FileSnapshots, begun_after: int, is_taken: bool
+) -> None:
+    await saved(snapshots)
+
+    assert (loaded(snapshots, begun_after=begun_after) is not None) is is_taken
+
+
+async def test_partitions_and_roles_have_files_of_their_own(tmp_path: Path) -> None:
+    contacts, accounts = FileSnapshots(tmp_path, "scheduler"), FileSnapshots(tmp_path, "accounts")
+    await contacts.save(3, "id", iter(SLICES))
+
+    assert accounts.load(3, "id", begun_after=0) is None
+    assert contacts.load(4, "id", begun_after=0) is None
+
+
+@given(cut=st.integers(min_value=0, max_value=6_000), flip=st.none() | st.integers(min_value=1, max_value=255))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_file_that_is_torn_or_changed_anywhere_is_passed_over(
+    snapshots: FileSnapshots, cut: int, flip: int | None
+) -> None:
+    path = await saved(snapshots)
+    whole = path.read_bytes()
+    at = cut % len(whole)
+    damaged = whole[:at] if flip is None else whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
+    path.write_bytes(damaged)
+
+    assert loaded(snapshots) is None
+
+
+async def test_garbage_is_passed_over(snapshots: FileSnapshots) -> None:
+    path = await saved(snapshots)
+    for garbage in (b"", b"x", b"\0" * 15, b"\0" * 16, b"\0" * 100, b"\xff" * 1_000):
+        path.write_bytes(garbage)
+        assert loaded(snapshots) is None
+
+
+async def test_a_file_that_cannot_be_read_is_passed_over(snapshots: FileSnapshots) -> None:
+    path = await saved(snapshots)
+    path.unlink()
+    path.mkdir()
+
+    assert loaded(snapshots) is None
+
+
+async def test_a_full_disk_costs_the_new_snapshot_only(snapshots: FileSnapshots) -> None:
+    path = await saved(snapshots)
+    path.with_suffix(".draft").symlink_to("/dev/full")  # a real ENOSPC
+    await snapshots.save(3, "id", iter([Snapshot(9_000, 99, [("lead/1", b"x" * 100_000)])]))
+
+    assert loaded(snapshots) == SLICES
+    assert not path.with_suffix(".draft").exists()
+
+
+async def test_a_folder_that_cannot_be_made_costs_the_snapshot_only(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file is in the way")
+    snapshots = FileSnapshots(tmp_path / "state", "scheduler")
+    await snapshots.save(3, "id", iter(SLICES))
+
+    assert loaded(snapshots) is None
+
+
+async def test_the_end_of_the_process_between_two_slices_leaves_the_former_one(snapshots: FileSnapshots) -> None:
+    await saved(snapshots)
+
+    def slices() -> Iterator[Snapshot]:
+        while True:
+            yield Snapshot(9_000, 99, [("lead/1", b"half")])
+
+    saving = asyncio.ensure_future(snapshots.save(3, "id", slices()))
+    await asyncio.sleep(0.01)
+    saving.cancel()
+    await asyncio.wait([saving])
+    assert loaded(snapshots) == SLICES
+
+    newer = [Snapshot(10_000, 100, [("lead/1", b"whole")])]
+    await saved(snapshots, newer)
+    assert loaded(snapshots) == newer
+
+
+# -- with the runner that they are for ---------------------------------------------------------------------------------
+
+
+async def written(runner: Runner, snapshots: FileSnapshots) -> None:
+    await snapshots.save(0, runner.topic_id, await runner.begin_snapshot())
+
+
+async def restarted(house: House, snapshots: FileSnapshots) -> Runner:
+    runner = house.runner()
+    runner._snapshots = snapshots
+    await runner.open()
+    return runner
+
+
+ACT = CallerActed(company_id=1, contact_key=KEY, action="remove")
+SENDS = CallerActed(company_id=1, contact_key=KEY, action="opt_out")
+
+
+async def test_a_restart_from_a_snapshot_is_the_same_as_one_from_the_changelog(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    runner = house.runner()
+    await runner.open()
+    await house.ask(SENDS)
+    await runner.cycle()
+    await written(runner, snapshots)
+    await house.ask(ACT)
+    await runner.cycle()
+
+    warm, cold = await restarted(house, snapshots), house.runner()
+    assert warm._changelog_offset > 0
+    await cold.open()
+
+    assert dict(warm.state.items()) == dict(cold.state.items())
+    assert (warm.position, warm.outbox_pending, warm.next_due_at) == (cold.position, 1, cold.next_due_at)
+
+
+async def test_what_was_removed_since_the_snapshot_stays_removed(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    runner = house.runner()
+    await runner.open()
+    await house.ask(SENDS)
+    await runner.cycle()
+    await written(runner, snapshots)
+    house.outboxes[-1].acknowledged = [1]
+    await house.ask(ACT)
+    await runner.cycle()
+
+    assert (await restarted(house, snapshots)).outbox_pending == 0
+
+
+async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
+    house = await House().build()
+    former, owner = house.runner(), house.runner()
+    await former.open()
+    await owner.open()
+    await house.ask(ACT)
+    await owner.cycle()
+    with pytest.raises(Exception, match="another owner"):
+        await former.begin_snapshot()
+
+    await former.open()  # it is given the partition back, and knows what was done meanwhile
+
+    assert former.position == owner.position
+    assert former.state.get(head_key(KEY), Head) == owner.state.get(head_key(KEY), Head)
+
+
+async def test_a_snapshot_of_a_topic_that_was_created_again_is_not_used(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    runner = house.runner()
+    await runner.open()
+    await house.ask(ACT)
+    await runner.cycle()
+    await written(runner, snapshots)
+    log = EmbeddedLog(None, now=lambda: house.clock.time)
+    for topic in TOPICS:
+        await log.create_topic(topic.name, 1)
+    house.log = log
+
+    assert len((await restarted(house, snapshots)).state) == 0
