@@ -124,12 +124,12 @@ class Replay:
                 "the hash chain is broken: the decision before this one was changed", recorded.prev, position.chain
             )
         decided = await self._decide_again(recorded, requests)
-        if isinstance(decided, Mismatch):
-            return decided
-        if decided != value:
-            return _first_difference(value, decided)
-        self.state.commit()
-        return None
+        if decided == value:
+            self.state.commit()
+            return None
+        self.state.rollback()
+        self._decider.position = position  # what was verified ends before this decision
+        return decided if isinstance(decided, Mismatch) else _first_difference(value, decided)
 
     async def _decide_again(self, recorded: Decision, requests: "_Inputs") -> bytes | Mismatch:
         cause, now = recorded.cause, recorded.decided_at

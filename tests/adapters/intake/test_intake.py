@@ -1,0 +1,301 @@
+"""What becomes of every record of the inbox, whatever its bytes and whatever breaks? On the embedded log."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from adapters.clock import SystemClock
+from adapters.embedded.faults import FaultPoint
+from adapters.embedded.log import EmbeddedLog
+from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
+from adapters.intake.room import UNREAD_MAX, Room
+from adapters.partitions.feed import RulesTopic
+from adapters.partitions.routing import partition_of
+from engine.partition.ports import LogError, Outgoing, Record
+from engine.partition.runner import Names
+from schemas.envelope import Envelope, from_headers
+from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
+from schemas.records import Record as RuleRecord
+from schemas.requests import LeadSubmitted
+from schemas.schedule import SmsStep
+from schemas.topics import TOPICS
+from schemas.wire import to_json
+
+PARTITIONS = 2
+TOKEN = "schedule-token-0001"
+LEAD = {"lead_token": TOKEN, "caller_id": "+13055550123", "first_name": "Ada"}
+
+
+class Failing:
+    """Fails the next appends to one topic."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.point = FaultPoint.BEFORE_APPEND
+        self.topic = "contacts.requests"
+
+    def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
+        if self.times and point is self.point and topic == self.topic:
+            self.times -= 1
+            raise LogError(f"made to fail {point}")
+
+
+class House:
+    """An inbox of one partition and one intake after the other."""
+
+    def __init__(self) -> None:
+        self.faults = Failing()
+        self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
+        self.clock = SystemClock()
+        self.sequence = 0
+        self.done: dict[int, int] = {}
+        self.decided: dict[int, int] = {}
+        self.observed: list[tuple[int, int]] = []
+
+    async def build(self) -> "House":
+        for topic in TOPICS:
+            count = 1 if topic.name == "leads.inbox" else PARTITIONS
+            await self.log.create_topic(topic.name, count, record_bytes_max=2_000_000)
+        self.appender = await self.log.appender()
+        self.owner = await self.log.own("accounts.requests", 0)
+        self.rules = RulesTopic(self.log, Names())
+        await self.rule("company", 1, Company(name="Sunny"))
+        await self.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001"))
+        steps = (SmsStep(id="s", template="Hello"),)
+        await self.rule("schedule", 3, Schedule(name="Five days", lead_token=TOKEN, offer_id=2, steps=steps))
+        await self.rules.refresh()
+        return self
+
+    async def rule(self, record_type: str, record_id: int, body: Body) -> None:
+        """Let the account decide a record."""
+        self.sequence += 1
+        record = RuleRecord(
+            type=record_type,
+            id=record_id,
+            uuid=f"{record_type}-{record_id}",
+            company_id=1,
+            version=1,
+            sequence=self.sequence,
+            created_at=0,
+            updated_at=0,
+            body=plain(body),
+        )
+        await self.owner.commit([Outgoing("accounts.rules", rules_key(record).encode(), to_json(record))])
+
+    async def intake(self) -> IntakePartition:
+        """Start an intake where the group says that the last one was."""
+
+        async def committed(partition: int) -> int | None:
+            return self.done.get(partition)
+
+        async def decided() -> dict[int, int]:
+            return self.decided
+
+        made = IntakePartition(
+            0,
+            log=self.log,
+            names=Names(),
+            rules=self.rules,
+            appender=self.appender,
+            clock=self.clock,
+            committed=committed,
+            room=Room(decided, self.clock),
+            observe=lambda passed_on, dead: self.observed.append((passed_on, dead)),
+        )
+        await made.open()
+        return made
+
+    async def put(self, *values: Any, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
+        """Put records into the inbox; what is no bytes is sent as JSON."""
+        for value in values:
+            data = value if value is None or isinstance(value, bytes) else to_json(value)
+            await self.appender.append(0, [Outgoing("leads.inbox", None, data, headers)])
+
+    def records(self, topic: str) -> list[Record]:
+        return [record for number in range(PARTITIONS) for record in self.log.partition(topic, number).records]
+
+    def requests(self) -> list[tuple[Envelope, LeadSubmitted]]:
+        """Return what was asked of contacts, in the order of the inbox."""
+        found = [
+            (from_headers(record.headers), msgspec.json.decode(record.value or b"", type=LeadSubmitted))
+            for record in self.records("contacts.requests")
+        ]
+        return sorted(found, key=lambda pair: pair[0].number or 0)
+
+    def dead(self) -> list[dict[str, bytes]]:
+        return [dict(record.headers) for record in self.records("deadletter")]
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    house = await House().build()
+    yield house
+    await house.log.close()
+
+
+async def test_a_submission_becomes_a_request_in_the_partition_of_its_contact(house: House) -> None:
+    await house.put(LEAD)
+    done = await (await house.intake()).cycle()
+
+    [(envelope, request)] = house.requests()
+    [record] = house.records("contacts.requests")
+
+    assert done == 1
+    assert (request.contact_key, request.schedule_id) == ("1|+13055550123", 3)
+    assert record.key == b"1|+13055550123"
+    assert record.partition == partition_of(record.key, PARTITIONS)
+    assert (envelope.type, envelope.number) == ("lead.submitted", 0)
+    assert envelope.stream is not None
+    assert envelope.stream.startswith("leads.inbox/")
+
+
+async def test_the_request_says_which_rules_were_seen(house: House) -> None:
+    await house.put(LEAD)
+    await (await house.intake()).cycle()
+
+    [(envelope, _)] = house.requests()
+
+    assert (envelope.rules_partition, envelope.rules_sequence) == house.rules.seen(1)
+
+
+async def test_the_id_and_the_trace_of_the_producer_are_kept(house: House) -> None:
+    trace = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    await house.put(LEAD, headers=(("ce_id", b"mine-1"), ("ce_type", b"lead.submitted"), ("traceparent", trace)))
+    await (await house.intake()).cycle()
+
+    [(envelope, _)] = house.requests()
+
+    assert (envelope.id, envelope.traceparent) == ("mine-1", trace.decode())
+
+
+async def test_a_token_that_the_rules_do_not_know_yet_is_looked_up_again_before_it_is_refused(house: House) -> None:
+    await house.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
+    await house.put({**LEAD, "lead_token": "offer-token-00002"}, {**LEAD, "lead_token": "nobody-has-this-one"})
+    await (await house.intake()).cycle()
+
+    [(_, request)] = house.requests()
+    [letter] = house.dead()
+
+    assert request.offer_id == 4
+    assert letter["dl_code"] == b"unknown_lead_token"
+
+
+JUNK = [
+    pytest.param(None, "malformed_json", id="null"),
+    pytest.param(b"", "malformed_json", id="empty"),
+    pytest.param(b"{", "malformed_json", id="cut off"),
+    pytest.param(b"\xff\xfe", "malformed_json", id="no UTF-8"),
+    pytest.param(b"[1]", "malformed_json", id="a list"),
+    pytest.param(b"[" * 100_000, "malformed_json", id="deeply nested"),
+    pytest.param(b'{"a":' * 50_000, "malformed_json", id="deeply nested objects"),
+    pytest.param(b"{}", "validation_failed", id="no fields"),
+    pytest.param(to_json({**LEAD, "caller_id": "12"}), "validation_failed", id="a bad number"),
+    pytest.param(to_json({**LEAD, "lead_token": ["x"]}), "unknown_lead_token", id="a token of another type"),
+    pytest.param(b'{"lead_token":"' + b"x" * BODY_BYTES_MAX + b'"}', "too_large", id="too large"),
+]
+
+
+@pytest.mark.parametrize(("value", "code"), JUNK)
+async def test_any_bytes_end_as_a_dead_letter_and_the_next_record_goes_on(house: House, value: Any, code: str) -> None:
+    await house.put(value, LEAD, headers=(("mine", b"1"),))
+    await (await house.intake()).cycle()
+
+    [letter] = house.dead()
+    [kept] = house.records("deadletter")
+
+    assert letter["dl_code"] == code.encode()
+    assert (letter["dl_topic"], letter["dl_partition"], letter["dl_offset"]) == (b"leads.inbox", b"0", b"0")
+    assert (kept.value, letter["mine"]) == (value, b"1")
+    assert len(house.requests()) == 1
+    assert house.observed == [(1, 1)]
+
+
+async def test_a_record_of_another_type_is_a_dead_letter(house: House) -> None:
+    await house.put(LEAD, headers=(("ce_type", b"lead.update_requested"),))
+    await (await house.intake()).cycle()
+
+    assert [letter["dl_code"] for letter in house.dead()] == [b"unknown_type"]
+    assert house.requests() == []
+
+
+async def test_a_dead_letter_tells_every_bad_field(house: House) -> None:
+    await house.put({"lead_token": TOKEN, "caller_id": "12", "lead_priority": "high"})
+    await (await house.intake()).cycle()
+
+    [letter] = house.dead()
+
+    assert b"caller_id" in letter["dl_detail"]
+    assert b"lead_priority" in letter["dl_detail"]
+
+
+async def test_reading_again_after_a_crash_gives_the_same_numbers_so_that_a_repeat_is_refused(house: House) -> None:
+    await house.put(LEAD, {**LEAD, "caller_id": "+13055550124"})
+    first = await house.intake()
+    await first.cycle()  # nobody notes how far it was: the crash
+    second = await house.intake()
+    await second.cycle()
+
+    numbers = [(envelope.stream, envelope.number, envelope.id) for envelope, _ in house.requests()]
+
+    assert len(numbers) == 4
+    assert len(set(numbers)) == 2
+
+
+async def test_a_new_intake_begins_where_the_group_says_that_the_last_one_was(house: House) -> None:
+    await house.put(LEAD)
+    house.done[0] = await (await house.intake()).cycle()
+    await house.put({**LEAD, "caller_id": "+13055550124"})
+    await (await house.intake()).cycle()
+
+    assert [envelope.number for envelope, _ in house.requests()] == [0, 1]
+
+
+@pytest.mark.parametrize("topic", ["contacts.requests", "deadletter"])
+@pytest.mark.parametrize("point", [FaultPoint.BEFORE_APPEND, FaultPoint.AFTER_APPEND])
+async def test_nothing_is_passed_over_when_an_append_fails(house: House, point: FaultPoint, topic: str) -> None:
+    house.faults.times, house.faults.point, house.faults.topic = 1, point, topic
+    people = [{**LEAD, "caller_id": f"+130555501{number:02}"} for number in range(10)]
+    await house.put(*people, b"junk")
+    intake = await house.intake()
+    with pytest.raises(LogError):
+        await intake.cycle()
+    await intake.open()
+    done = await intake.cycle()
+
+    assert done == 11
+    assert {envelope.number for envelope, _ in house.requests()} == set(range(10))
+    assert {letter["dl_offset"] for letter in house.dead()} == {b"10"}
+
+
+async def test_submissions_of_one_contact_keep_their_order(house: House) -> None:
+    await house.put(*({**LEAD, "first_name": f"n{number}"} for number in range(20)))
+    await (await house.intake()).cycle()
+
+    [records] = [records for n in range(PARTITIONS) if (records := house.log.partition("contacts.requests", n).records)]
+
+    assert [from_headers(record.headers).number for record in records] == list(range(20))
+
+
+async def test_nothing_more_is_passed_on_while_the_scheduler_is_far_behind(house: House) -> None:
+    intake = await house.intake()
+    intake._room.appended(0, UNREAD_MAX + 1)
+    await house.put(LEAD)
+
+    assert await intake.cycle() == 0
+    assert house.requests() == []
+
+    house.decided = {0: UNREAD_MAX}
+    async with asyncio.timeout(5):
+        while await intake.cycle() == 0:
+            pass
+    assert len(house.requests()) == 1
+
+
+async def test_an_intake_that_is_not_open_says_so(house: House) -> None:
+    intake = await house.intake()
+    await intake.close()
+    with pytest.raises(LogError):
+        await intake.cycle()
