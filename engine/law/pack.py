@@ -1,0 +1,260 @@
+"""What does the law demand of one contact? The rows of a pack that hold for its states, countries, channel and purpose.
+
+Where a person may be in several places all of their rows hold at once: inside the hours of each, outside the holidays of
+each, under every cap (research/domain.md 3.3). The answer is kept ready; asking again costs a look-up.
+"""
+
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+import engine.law
+from engine.calendar import Constraint, WindowSet, constraint, day_start, parse_duration, window_set
+from engine.law.caps import Cap, strictest
+from engine.law.faults import RulePackError, pack_faults, refuse, shape_faults
+from engine.law.public_holidays import dates_of
+from engine.law.rows import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, Purpose, RuleRow
+from engine.submission.place import STATE_ZONES
+from schemas.instant import HOUR, Instant, from_datetime, to_datetime
+
+QUIET_HOURS_FEDERAL = "quiet_hours_federal"
+QUIET_HOURS_STATE = "quiet_hours_state"
+HOLIDAY = "holiday"
+"""The `status_wait` codes of research/domain.md 2.1."""
+
+LIMITS_MAX = 8_192
+"""Kept ready-made per pack: combinations of states, countries, channel and purpose in a year; below 1 KB each."""
+
+YEARS = range(1970, 2200)
+"""The years whose holidays are told apart; before and after them, those of the nearest."""
+
+# A date begins first where clocks are 14 hours ahead of UTC, and last where they are 12 behind.
+_EARLIEST_CLOCK = 14 * HOUR
+_LATEST_CLOCK = 12 * HOUR
+
+_SHIPPED = "pack.toml"
+_DIGEST_LETTERS = 16
+
+
+class LegalHours(Struct, frozen=True, eq=False):
+    """What must be open, and the dates on which nothing is, with the code, the rules and the sources that say so.
+
+    `windows` None limits nothing by the hour.
+    """
+
+    code: str
+    windows: WindowSet | None
+    closed_dates: frozenset[date]
+    rule_ids: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+class Limits(Struct, frozen=True, eq=False):
+    """Everything that holds at once: hours in the order in which they are asked, and the strictest caps.
+
+    Good for instants before `changes_at` (None: no rule begins or ends); closed dates reach beyond the calendar's horizon.
+    """
+
+    hours: tuple[LegalHours, ...]
+    caps: tuple[Cap, ...]
+    changes_at: Instant | None
+
+    def constraints(self, zones: tuple[str, ...], *, close_margin_seconds: int = 0) -> tuple[Constraint, ...]:
+        """Return the hours as `engine.calendar` asks them, in every one of the zones."""
+        return tuple(
+            constraint(
+                hours.code,
+                hours.windows,
+                zones,
+                closed_dates=hours.closed_dates,
+                close_margin_seconds=close_margin_seconds,
+            )
+            for hours in self.hours
+        )
+
+    def rule_of(self, code: str) -> tuple[str, ...]:
+        """Return the ids of the rules behind a code."""
+        return tuple(rule_id for hours in self.hours if hours.code == code for rule_id in hours.rule_ids)
+
+
+class _Rule(Struct, frozen=True, eq=False):
+    """A row, ready to be asked; it holds from `begins` on and until before `ends`."""
+
+    row: RuleRow
+    windows: WindowSet | None
+    cap: Cap | None
+    begins: Instant | None
+    ends: Instant | None
+
+    def holds(self, at: Instant) -> bool:
+        return (self.begins is None or at >= self.begins) and (self.ends is None or at < self.ends)
+
+
+class RulePack:
+    """A pack that was found to be right; `version` is a name for people, `digest` that of what it says."""
+
+    def __init__(self, rows: PackRows) -> None:
+        self.version = rows.version
+        self.digest = sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:_DIGEST_LETTERS]
+        self.opt_out: OptOutRow = rows.opt_out
+        self.rules: dict[str, RuleRow] = {row.id: row for row in rows.rules}
+        self._sets: dict[str, HolidaySet] = {named.id: named for named in rows.holiday_sets}
+        self._rules = tuple(_compiled(row) for row in rows.rules)
+        years = (from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in YEARS)
+        self._edges = sorted({*years, *_changes(self._rules)})
+        self._kept = lru_cache(maxsize=LIMITS_MAX)(self._find)
+
+    @property
+    def stamp(self) -> str:
+        """Version and digest, as decisions record them."""
+        return f"{self.version}+{self.digest}"
+
+    def limits(
+        self,
+        states: tuple[str, ...],
+        countries: tuple[str, ...],
+        channel: str,
+        purpose: Purpose,
+        at: Instant,
+    ) -> Limits:
+        """Return what holds at an instant for somebody who may be in any of these places.
+
+        A state's rules hold whatever the countries are. A rule holds from the first moment of its first date in any zone
+        of its state (a country's: anywhere on earth) until its last date is over in all. Raises `ValueError` for an
+        unknown channel or purpose.
+        """
+        return self._kept(bisect_right(self._edges, at), states, countries, channel, purpose)
+
+    def warm(self, at: Instant) -> None:
+        """Load the holidays around an instant now (half a second) rather than when the first lead asks for them."""
+        year = to_datetime(at).year
+        for named in self._sets.values():
+            dates_of(named, range(year - 1, year + 3))
+
+    def _find(self, era: int, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose) -> Limits:
+        if channel not in CHANNELS or purpose not in PURPOSES:
+            raise ValueError(f"no law is kept for {channel!r} and {purpose!r}; known are {CHANNELS} and {PURPOSES}")
+        since = self._edges[era - 1] if era else self._edges[0] - 1
+        asked = [rule for rule in self._rules if channel in rule.row.channels and purpose in rule.row.purposes]
+        placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
+        holding = list(_without_giving_way([rule for rule in placed if rule.holds(since)], countries))
+        year = min(max(to_datetime(since).year, YEARS.start), YEARS.stop - 1)
+        return Limits(
+            hours=_joined([*_federal_first(holding), *self._holidays(holding, year)]),
+            caps=strictest(rule.cap for rule in holding if rule.cap is not None),
+            changes_at=min((edge for edge in _changes(placed) if edge > since), default=None),
+        )
+
+    def _holidays(self, rules: Iterable[_Rule], year: int) -> Iterator[LegalHours]:
+        """Yield the closed dates, those of the year before (local dates lag) and beyond the calendar's 400 days included."""
+        for rule in rules:
+            row = rule.row
+            if row.holidays:
+                days = (dates_of(self._sets[name], range(year - 1, year + 3)) for name in row.holidays)
+                yield LegalHours(HOLIDAY, None, frozenset[date]().union(*days), (row.id,), (row.source_url,))
+
+
+def load_pack(data: bytes) -> RulePack:
+    """Read a pack of rules (TOML, UTF-8). Raises `RulePackError` that names every wrong row and the cure."""
+    rows = _read(data)
+    refuse(pack_faults(rows))
+    return RulePack(rows)
+
+
+@cache
+def default_pack() -> RulePack:
+    """Return the pack that is shipped."""
+    return load_pack(files(engine.law).joinpath(_SHIPPED).read_bytes())
+
+
+def _read(data: bytes) -> PackRows:
+    try:
+        document = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RulePackError({"pack": [f"is no TOML in UTF-8 ({error}); correct it there"]}) from error
+    refuse(shape_faults(document))
+    return msgspec.convert(document, PackRows)
+
+
+def _compiled(row: RuleRow) -> _Rule:
+    return _Rule(
+        row=row,
+        windows=window_set(row.windows) if row.windows else None,
+        cap=_cap(row),
+        begins=None if row.effective_from is None else min(_starts(row.effective_from, row.state)),
+        ends=None if row.effective_to is None else max(_starts(row.effective_to + timedelta(days=1), row.state)),
+    )
+
+
+def _starts(day: date, state: str | None) -> list[Instant]:
+    """Return when a date begins in the zones of a state, or the first and the last time that it does on earth."""
+    if state is not None:
+        return [day_start(day, zone_name) for zone_name in STATE_ZONES[state]]
+    midnight = from_datetime(datetime(day.year, day.month, day.day, tzinfo=UTC))
+    return [midnight - _EARLIEST_CLOCK, midnight + _LATEST_CLOCK]
+
+
+def _cap(row: RuleRow) -> Cap | None:
+    if row.cap is None:
+        return None
+    period = parse_duration(row.cap.period).elapsed
+    return Cap(row.cap.count, period, frozenset(row.cap.counts), (row.id,), (row.source_url,))
+
+
+def _changes(rules: Iterable[_Rule]) -> set[Instant]:
+    return {edge for rule in rules for edge in (rule.begins, rule.ends) if edge is not None}
+
+
+def _is_placed(row: RuleRow, states: tuple[str, ...], countries: tuple[str, ...]) -> bool:
+    if row.state is not None:
+        return row.state in states
+    return row.country == EVERYWHERE or row.country in countries
+
+
+def _without_giving_way(rules: list[_Rule], countries: tuple[str, ...]) -> Iterator[_Rule]:
+    """Leave out the rows that give way where every candidate country has hours of its own."""
+    own = {rule.row.country for rule in rules if rule.row.state is None and rule.windows is not None}
+    is_held = bool(countries) and own.issuperset(countries)
+    return (rule for rule in rules if not (rule.row.gives_way and is_held))
+
+
+def _federal_first(rules: Iterable[_Rule]) -> list[LegalHours]:
+    """Return the hours, a country's before its states': the code of the wider rule comes first."""
+    found = [
+        LegalHours(
+            QUIET_HOURS_FEDERAL if rule.row.state is None else QUIET_HOURS_STATE,
+            rule.windows,
+            frozenset(),
+            (rule.row.id,),
+            (rule.row.source_url,),
+        )
+        for rule in rules
+        if rule.windows is not None
+    ]
+    return sorted(found, key=lambda hours: hours.code == QUIET_HOURS_STATE)
+
+
+def _joined(found: Iterable[LegalHours]) -> tuple[LegalHours, ...]:
+    """Return each demand once, with all rules that make it; closed dates are united."""
+    same: dict[tuple[str, WindowSet | None], LegalHours] = {}
+    for hours in found:
+        known = same.get((hours.code, hours.windows))
+        same[hours.code, hours.windows] = hours if known is None else _united(known, hours)
+    return tuple(same.values())
+
+
+def _united(first: LegalHours, second: LegalHours) -> LegalHours:
+    return LegalHours(
+        first.code,
+        first.windows,
+        first.closed_dates | second.closed_dates,
+        (*first.rule_ids, *second.rule_ids),
+        tuple(dict.fromkeys((*first.sources, *second.sources))),
+    )

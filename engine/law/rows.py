@@ -1,0 +1,86 @@
+"""How is the law written down? As rows: what each limits, where, for whom, from when on, and who says so.
+
+A pack is a TOML document of this shape (`pack.toml` is the one that is shipped and explains its fields).
+"""
+
+from datetime import date
+from typing import Literal
+
+from msgspec import Struct
+
+from schemas.schedule import Channel, Window
+
+Purpose = Literal["telemarketing", "informational", "collections", "callback_requested"]
+PURPOSES: tuple[Purpose, ...] = ("telemarketing", "informational", "collections", "callback_requested")
+CHANNELS: tuple[Channel, ...] = ("call", "sms", "email")
+
+EVERYWHERE = "*"
+"""The country of a row that holds in all of them."""
+
+
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A part of a pack."""
+
+
+class CapRow(Row, frozen=True, kw_only=True):
+    """At most `count` contacts in any `period` (`24h`; elapsed, so in hours, minutes or seconds).
+
+    `counts` names the kinds of the ledger that are counted. `unit` is what the law counts by: our ledger is one per
+    number, which is never laxer.
+    """
+
+    count: int
+    period: str
+    unit: Literal["number", "person", "account"]
+    counts: tuple[Literal["call", "sms"], ...]
+
+
+class RuleRow(Row, frozen=True, kw_only=True):
+    """One rule; `effective_from` and `effective_to` are its first and last date, None: always."""
+
+    id: str
+    country: str
+    purposes: tuple[Purpose, ...]
+    channels: tuple[Channel, ...]
+    source_url: str
+    reviewed_at: date
+    state: str | None = None
+    gives_way: bool = False
+    windows: tuple[Window, ...] = ()
+    cap: CapRow | None = None
+    holidays: tuple[str, ...] = ()
+    opt_out_years: int | None = None
+    effective_from: date | None = None
+    effective_to: date | None = None
+    note: str = ""
+    conflict: str = ""
+
+
+class HolidaySet(Row, frozen=True, kw_only=True):
+    """A named set of dates: the public holidays of a country or state, and those listed."""
+
+    id: str
+    country: str | None = None
+    state: str | None = None
+    dates: tuple[date, ...] = ()
+
+
+class OptOutRow(Row, frozen=True, kw_only=True):
+    """What an opt-out reaches, and the words that are one in themselves."""
+
+    scope: Literal["company", "brand", "offer", "channel"]
+    channels: Literal["all", "same"]
+    words: tuple[str, ...]
+    confirmation_within: str
+    source_url: str
+    reviewed_at: date
+    note: str = ""
+
+
+class PackRows(Row, frozen=True, kw_only=True):
+    """The document; its `version` is a name for people, its digest is what decisions are checked by."""
+
+    version: str
+    opt_out: OptOutRow
+    rules: tuple[RuleRow, ...]
+    holiday_sets: tuple[HolidaySet, ...] = ()
