@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.contact.ledger import LEDGER_FOR, LEDGER_MAX
@@ -140,6 +140,7 @@ CAPS = st.builds(
 WISHES = st.lists(st.tuples(st.integers(0, 90 * MINUTE), st.sampled_from(["call", "sms"])), max_size=40)
 
 
+@settings(deadline=None)
 @given(caps=st.lists(CAPS, min_size=1, max_size=4), wishes=WISHES)
 def test_whoever_waits_for_the_release_never_goes_over_a_cap_and_never_waits_too_long(
     caps: list[Cap], wishes: list[tuple[int, str]]

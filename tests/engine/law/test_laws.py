@@ -1,6 +1,6 @@
 """Is a person who may be in several states contacted only when, and as often as, each of them allows?"""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.calendar import is_open
@@ -20,6 +20,8 @@ ZONES = ("America/New_York", "America/Chicago")
 LEDGERS = st.lists(st.tuples(st.integers(0, 72), st.sampled_from(["call", "sms"])), max_size=12)
 
 
+# Loading zones and holidays takes its time, once.
+@settings(deadline=None)
 @given(states=PLACES, at=MOMENTS, channel=st.sampled_from(["call", "sms"]), purpose=st.sampled_from(PURPOSES))
 def test_open_is_what_is_open_in_every_candidate_state(
     states: tuple[str, ...], at: Instant, channel: str, purpose: str
@@ -31,6 +33,8 @@ def test_open_is_what_is_open_in_every_candidate_state(
     assert is_allowed(*states) == all([is_allowed(), *(is_allowed(state) for state in states)])
 
 
+# Loading zones and holidays takes its time, once.
+@settings(deadline=None)
 @given(states=PLACES, at=MOMENTS, ledger=LEDGERS, purpose=st.sampled_from(PURPOSES))
 def test_released_is_what_every_candidate_state_has_released(
     states: tuple[str, ...], at: Instant, ledger: list[tuple[int, str]], purpose: str
