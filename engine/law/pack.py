@@ -84,6 +84,10 @@ class Limits(Struct, frozen=True, eq=False):
         return tuple(rule_id for hours in self.hours if hours.code == code for rule_id in hours.rule_ids)
 
 
+NO_LIMITS = Limits((), (), None)
+"""What the law demands of a step that reaches nobody."""
+
+
 class _Rule(Struct, frozen=True, eq=False):
     """A row, ready to be asked; it holds from `begins` on and until before `ends`."""
 
