@@ -27,6 +27,9 @@ from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, RECORD_BY
 
 BATCH_MAX = 1_000
 POLL_SECONDS = 0.5
+SILENCE_SECONDS = 2.0
+"""A broker that is away looks like an inbox without records; after this long it is asked which of the two it is."""
+
 SUBMISSION_TYPE = "lead.submitted"
 """The one type of the inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
 
@@ -67,6 +70,7 @@ class IntakePartition:
         self._room = room
         self._observe = observe
         self._reader: Reader | None = None
+        self._heard_at = 0.0
         self._stream = ""
         self._contact_partitions = 0
         self._dead_partitions = 0
@@ -88,6 +92,7 @@ class IntakePartition:
         if not await self._room.is_there():
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
+        await self._listen(self._reader, is_silent=not records)
         requests: dict[int, list[Outgoing]] = {}
         dead: list[Outgoing] = []
         for record in records:
@@ -108,6 +113,14 @@ class IntakePartition:
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
+
+    async def _listen(self, reader: Reader, *, is_silent: bool) -> None:
+        """Notice a broker that is away. Raises `LogError`."""
+        if is_silent and self._clock.monotonic() - self._heard_at < SILENCE_SECONDS:
+            return
+        if is_silent:
+            await reader.end(self._partition)
+        self._heard_at = self._clock.monotonic()
 
     async def _append(self, requests: dict[int, list[Outgoing]], dead: list[Outgoing]) -> None:
         if dead:

@@ -7,7 +7,8 @@ addresses and secrets are taken out of every line, exceptions included, unless s
 import logging
 import re
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TextIO
 
 import msgspec
@@ -34,6 +35,13 @@ _QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")
 """Libraries whose `info` says nothing that ours does not say better."""
 
 
+_TALKATIVE = "aiokafka"
+
+REPEAT_SECONDS = 10.0
+REPEATS_MAX = 1_000
+"""Messages of a library are a few dozen; one that puts values into their text would fill the memory."""
+
+
 def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool = True, stream: TextIO | None = None) -> None:
     """Set up both kinds of loggers for this process. `auto` is console at a terminal and JSON elsewhere."""
     out = stream or sys.stdout
@@ -49,6 +57,27 @@ def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool =
         cache_logger_on_first_use=False,  # a test, or `up`, may configure again
     )
     _take_over_standard_loggers(out, level, first, last)
+
+
+class SeldomRepeated(logging.Filter):
+    """Lets a library say the same thing once in a while: its client tells a hundred times a second of a broker away."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._said_at: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is to be written; what a message is about does not make it another message."""
+        if not record.name.startswith(_TALKATIVE):
+            return True
+        said, now = (record.name, str(record.msg)), self._now()
+        if now - self._said_at.get(said, float("-inf")) < REPEAT_SECONDS:
+            return False
+        if len(self._said_at) >= REPEATS_MAX:
+            self._said_at.clear()
+        self._said_at[said] = now
+        return True
 
 
 def redacted(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -104,6 +133,7 @@ def _take_over_standard_loggers(out: TextIO, level: str, first: list[Processor],
     )
     handler = logging.StreamHandler(out)
     handler.setFormatter(formatter)
+    handler.addFilter(SeldomRepeated())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(_number_of(level))

@@ -19,6 +19,9 @@ READ_LIMIT = 1_000
 FOLLOW_SECONDS = 0.1
 """How long one poll may hold the reader: a `refresh` waits no longer than this for its turn."""
 
+SILENCE_SECONDS = 2.0
+"""A broker that is away looks like a topic without news; after this long it is asked which of the two it is."""
+
 STALLS_MAX = 100
 """Empty polls of `FOLLOW_SECONDS` before the end of the topic is called out of reach."""
 
@@ -36,6 +39,8 @@ class RulesTopic:
         self._partitions: list[int] = []
         self._published: dict[int, int] = {}
         self._turn = asyncio.Lock()
+        self.trouble: str | None = None
+        """Why the rules cannot be followed at present, while they are."""
 
     @property
     def entries(self) -> Sequence[tuple[int, Record]]:
@@ -54,13 +59,19 @@ class RulesTopic:
 
     async def follow(self, stop: asyncio.Event) -> None:
         """Keep reading until told to stop; errors of the log end one attempt, not the following."""
+        loop = asyncio.get_running_loop()
+        heard_at = float("-inf")
         while not stop.is_set():
             try:
                 async with self._turn:
                     reader = await self._opened()
-                    if self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)):
+                    news = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
+                    if news or loop.time() - heard_at >= SILENCE_SECONDS:
                         await self._to_the_end(reader)
-            except LogError:
+                        heard_at = loop.time()
+                        self.trouble = None
+            except LogError as error:
+                self.trouble = str(error)
                 await self._reopen()
             await asyncio.sleep(FOLLOW_SECONDS)
 

@@ -78,7 +78,8 @@ class ApiRole:
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps the interface from answering."""
-        return dict(self._troubles)
+        trouble = self._context.rules.trouble
+        return self._troubles | ({} if trouble is None else {"log": trouble})
 
     async def _ready(self) -> Mapping[str, str]:
         return self.troubles()

@@ -126,7 +126,8 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
     started = time.monotonic()
     keys = keys_of(folder)
     async with contextlib.AsyncExitStack() as stack:
-        configure_logs("info", form="json", stream=stack.enter_context((folder / LOG_FILE).open("a")))
+        # Open to the end of the process: libraries have a last word when the event loop ends.
+        configure_logs("info", form="json", stream=(folder / LOG_FILE).open("a"))
         say("Starting PostgreSQL and the broker …")
         servers = await _servers(stack, options, folder)
         say(servers.broker.sentence)

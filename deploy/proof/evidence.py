@@ -35,7 +35,7 @@ class Fold(Struct):
     decisions: int = 0
     verdicts: Counter[str] = msgspec.field(default_factory=Counter)
     submissions: Counter[str] = msgspec.field(default_factory=Counter)
-    """Id of a submission -> how many of its decisions were not `repeated`."""
+    """Id of a submission -> how many of its decisions were `done`: neither refused nor known as a repeat."""
 
     emitted: list[Emitted] = msgspec.field(default_factory=list)
     values: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -116,7 +116,7 @@ async def fold(log: Log, topic: str) -> Fold:
         found.emitted += decision.commands
         if cause.kind == "request":
             found.inputs[record.partition] = cause.offset or 0
-        if cause.type == "lead.submitted" and decision.verdict != "repeated":
+        if cause.type == "lead.submitted" and decision.verdict == "done":
             found.submissions[cause.id or ""] += 1
         for change in decision.changes:
             _replace(found.values, change.key, bytes(change.value))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from adapters.observability.logs import clean, configure_logs
+from adapters.observability.logs import SeldomRepeated, clean, configure_logs
 
 
 @pytest.fixture
@@ -162,3 +162,19 @@ def test_configuring_twice_writes_every_line_once(out: io.StringIO) -> None:
     logging.getLogger("asyncpg").warning("two")
 
     assert [line["event"] for line in lines(out)] == ["one", "two"]
+
+
+def test_a_library_says_the_same_thing_once_in_a_while_and_we_are_never_cut_short() -> None:
+    now = [0.0]
+    gate = SeldomRepeated(lambda: now[0])
+
+    def passes(name: str, message: str, *values: object) -> bool:
+        return gate.filter(logging.LogRecord(name, logging.ERROR, "file", 1, message, values, None))
+
+    assert passes("aiokafka", "Unable connect to node with id %s", 1)
+    assert not passes("aiokafka", "Unable connect to node with id %s", 2)
+    assert passes("aiokafka.consumer", "Unable connect to node with id %s", 1)
+    assert passes("aiokafka", "Unable to update metadata from %s", [1])
+    assert all(passes("adapters.roles.group", "waits for the log") for _ in range(3))
+    now[0] = 10.0
+    assert passes("aiokafka", "Unable connect to node with id %s", 1)

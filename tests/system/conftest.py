@@ -1,0 +1,60 @@
+"""What do the system tests run on? A deployment of separate processes, shared by a file, on a real broker and database."""
+
+import asyncio
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from adapters.clock import wall_now
+from adapters.settings import Settings
+
+SECRET_KEY = "a secret of the deployment, long enough"
+SPEED = 10.0
+"""The sandbox carrier's seconds are domain seconds: nobody waits for them."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    made = tmp_path_factory.mktemp("deployment")
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def settings(kafka_bootstrap: str, postgres_dsn: str, folder: Path) -> Iterator[Settings]:
+    """Settings of a deployment of its own on the run's servers: topics, group ids, transactional ids, database."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    asyncio.run(_administer(postgres_dsn, f"CREATE DATABASE {name}"))
+    dsn = urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
+    yield deployed(kafka_bootstrap, dsn, folder, name)
+    asyncio.run(_administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+def deployed(kafka_bootstrap: str, postgres_dsn: str, folder: Path, name: str) -> Settings:
+    now = wall_now()
+    return Settings(
+        kafka_bootstrap=kafka_bootstrap,
+        kafka_session_seconds=6.0,
+        topic_prefix=f"{name}.",
+        app=name,
+        partitions=4,
+        postgres_dsn=postgres_dsn,
+        secret_key=SECRET_KEY,
+        state_dir=str(folder / "state"),
+        clock_wall_at=now,
+        clock_domain_at=now,
+        clock_speed=SPEED,
+    )
+
+
+async def _administer(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn, timeout=10)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()

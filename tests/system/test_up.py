@@ -1,0 +1,193 @@
+"""Does `leadclock up` do what it prints? Driven as a newcomer does: paste the lines, watch, press Ctrl-C, start again."""
+
+import json
+import os
+import re
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.household import Household, Leads
+
+pytestmark = pytest.mark.system
+
+WALK_SECONDS = 120.0
+"""contracts.md section 1: the first lead is through in two minutes."""
+
+NOT_TAKEN = "0111"
+"""Ending of a number for which the sandbox carrier takes no orders: the walk takes ten seconds instead of fifty."""
+
+READY_FIELDS = {
+    *("api_url", "console_url", "public_key", "private_key", "offer_lead_token", "schedule_lead_token"),
+    *("kafka_bootstrap", "postgres_dsn"),
+}
+
+Open = Callable[..., Household]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Make households in the test's folder; whatever happens, nothing of them is left."""
+    made: list[Household] = []
+
+    def make(*arguments: str, home: str = "home", **environ: str) -> Household:
+        folder = tmp_path / home
+        folder.mkdir(exist_ok=True)
+        made.append(Household(folder, *arguments, environ=environ))
+        return made[-1]
+
+    yield make
+    for household in made:
+        household.end()
+
+
+def walked(leads: Leads, count: int) -> bool:
+    """Tell whether so many leads are at their end."""
+    return len([lead for lead in leads.all() if not lead["is_live"]]) >= count
+
+
+def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_and_starts_again(opened: Open) -> None:
+    house = opened()
+    began = time.monotonic()
+    ready = house.start()
+    print(f"ready after {time.monotonic() - began:.1f} s")  # noqa: T201 - a measure, shown with -s
+    assert set(ready) == READY_FIELDS
+    assert stat.S_IMODE(house.ready_file.stat().st_mode) == 0o600
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", ready["api_url"])
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", ready["kafka_bootstrap"])
+    assert ready["postgres_dsn"].startswith("postgresql://")
+
+    pasted = house.paste(house.line("curl -s .*-d "))
+    assert pasted.returncode == 0, pasted.stderr
+    assert json.loads(pasted.stdout)["lead"]["next_action_at"], pasted.stdout
+    leads = Leads(ready)
+    assert json.loads(house.paste(house.line("curl -s -u ")).stdout)["leads"][0]["caller_id"] == "+12125550100"
+    assert_a_second_one_is_refused(opened)
+    house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
+    [lead] = leads.all()
+    assert lead["status"] == "completed_connected"
+    assert_the_commands_tell(house, lead)
+
+    sent = house.paste(house.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN))
+    assert sent.returncode == 0, sent.stderr
+    house.until(lambda: len(leads.all()) == 2, seconds=10)
+    leads.close()
+    stop(house)
+    assert not house.ready_file.exists()
+    again = house.start()
+    assert {name: again[name] for name in READY_FIELDS - {"api_url"}} == {
+        name: ready[name] for name in READY_FIELDS - {"api_url"}
+    }
+    leads = Leads(again)
+    assert len(leads.all()) == 2
+    house.until(lambda: walked(leads, 2), seconds=WALK_SECONDS)
+    assert house.run("audit", "verify").returncode == 0
+    leads.close()
+    stop(house)
+
+
+def assert_a_second_one_is_refused(opened: Open) -> None:
+    second = opened().run("up", "--port", "0")
+    assert second.returncode == 1
+    assert "another `leadclock up` uses" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def assert_the_commands_tell(house: Household, lead: dict[str, Any]) -> None:
+    """Every way to look at it shows the whole walk."""
+    tail = house.run("leads", "tail", "--from-start", "--once")
+    assert tail.returncode == 0, tail.stderr
+    shown = house.run("leads", "show", str(lead["id"]))
+    assert shown.returncode == 0, shown.stderr
+    for told in (tail.stdout, shown.stdout):
+        for word in ("lead.scheduled", "command.emitted", "delivered", "connected_buyer", "accepted"):
+            assert word in told, told
+    kept = json.loads(house.run("mail", "--json").stdout)
+    assert [mail["recipients"] for mail in kept] == [["ada@example.com"]]
+    assert "Ada" in kept[0]["subject"]
+    for arguments in (("audit", "verify"), ("topics", "check"), ("db", "status"), ("deadletter", "list")):
+        done = house.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def stop(house: Household) -> None:
+    """Press Ctrl-C: everything ends, in order and soon."""
+    began = time.monotonic()
+    assert house.interrupt() == 0, house.printed
+    assert house.survivors == {}
+    assert time.monotonic() - began < 15
+    assert "Traceback" not in house.printed
+
+
+def test_an_ephemeral_house_without_java_uses_the_embedded_log_says_so_and_leaves_nothing(
+    opened: Open, tmp_path: Path
+) -> None:
+    """Time runs fast, so that the schedule of five days is through within seconds."""
+    path = tmp_path / "path"
+    path.mkdir()
+    for program in ("sh", "env", "curl"):
+        found = next(Path(folder) / program for folder in os.get_exec_path() if (Path(folder) / program).exists())
+        (path / program).symlink_to(found)
+    data_dir = tmp_path / "data"
+    house = opened(
+        *("--ephemeral", "--speed", "20000", "--data-dir", str(data_dir)), PATH=str(path), JAVA_HOME=str(tmp_path / "none")
+    )
+    ready = house.start()
+    assert ready["kafka_bootstrap"] == "embedded"
+    [sentence] = [line for line in house.printed.splitlines() if "EMBEDDED LOG" in line]
+    assert "needs Java" in sentence
+    assert "20000 times as fast" in house.printed
+    [folder] = data_dir.iterdir()
+
+    assert house.paste(house.line("curl -s .*-d ")).returncode == 0
+    leads = Leads(ready)
+    five_days = house.line(r"A schedule of five days").split("lead token ")[1].strip()
+    body = {"lead_token": five_days, "caller_id": "+12125550103", "email": "eve@example.com", "first_name": "Eve"}
+    leads.post(body)
+    house.until(lambda: walked(leads, 2), seconds=60)
+    statuses = {lead["caller_id"]: lead["status"] for lead in leads.all()}
+    assert statuses["+12125550100"] == "completed_connected"
+    assert statuses["+12125550103"].startswith("completed")
+    leads.close()
+    stop(house)
+    assert not folder.exists()
+
+
+def test_the_embedded_log_carries_a_lead_to_its_end_over_a_restart(opened: Open) -> None:
+    house = opened("--broker", "embedded")
+    ready = house.start()
+    assert house.paste(house.line("curl -s .*-d ").replace("0100", NOT_TAKEN)).returncode == 0
+    stop(house)
+    again = house.start()
+    assert again["private_key"] == ready["private_key"]
+    leads = Leads(again)
+    house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
+    assert [lead["status"] for lead in leads.all()] == ["completed_attempted"]
+    leads.close()
+    stop(house)
+
+
+def test_a_port_that_is_taken_is_named_with_its_flag_before_anything_starts(opened: Open) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = opened().run("up", "--port", str(taken.getsockname()[1]))
+    assert refused.returncode == 1
+    assert "--port" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_fast_time_is_refused_for_data_that_is_kept(opened: Open) -> None:
+    refused = opened().run("up", "--port", "0", "--speed", "600")
+    assert refused.returncode == 2
+    assert "--ephemeral" in refused.stderr
+
+
+def test_a_command_without_a_house_says_how_to_start_one(opened: Open) -> None:
+    lost = opened().run("leads", "tail", "--once")
+    assert lost.returncode == 1
+    assert "leadclock up" in lost.stderr
+    assert "Traceback" not in lost.stderr
