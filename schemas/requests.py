@@ -146,6 +146,14 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     command: msgspec.Raw
 
 
+class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):
+    """A lead must not reach the contact of an address any more: what was ordered for it there is fenced."""
+
+    lead_id: int
+    command_id: str
+    reason: str
+
+
 class ReachAnswered(ContactRequest, frozen=True, kw_only=True):
     """The contact of the address answers: emitted, or refused with a reason (opt_out, blocked, channel_disabled, ...)."""
 
@@ -221,6 +229,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "outcome.recorded": OutcomeRecorded,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,
+    "reach.withdrawn": ReachWithdrawn,
     "slot.answered": SlotAnswered,
     "lead.moved": LeadMoved,
 }

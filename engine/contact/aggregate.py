@@ -25,6 +25,7 @@ from schemas.requests import (
     OutcomeRecorded,
     ReachAnswered,
     ReachRequested,
+    ReachWithdrawn,
     SlotAnswered,
 )
 from schemas.schedule import CallStep
@@ -41,6 +42,7 @@ Request = (
     | OutcomeRecorded
     | ReachRequested
     | ReachAnswered
+    | ReachWithdrawn
     | SlotAnswered
     | LeadMoved
 )
@@ -125,6 +127,8 @@ def _decide(person: Person, request: Request) -> None:  # noqa: C901 - one line 
             reach.answer_request(person, request)
         case ReachAnswered():
             _take_reach_answer(person, request)
+        case ReachWithdrawn():
+            reach.withdraw(person, request)
         case SlotAnswered():
             _take_slot(person, request)
         case LeadMoved():

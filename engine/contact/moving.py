@@ -4,7 +4,7 @@ import msgspec
 
 from engine.contact import slots
 from engine.contact.person import Person
-from engine.contact.stop import fence
+from engine.contact.stop import fence, recall
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.requests import ContactRequest, LeadMoved
 from schemas.topics import CONTACTS_REQUESTS
@@ -20,6 +20,7 @@ def send_away(person: Person, lead: Lead, contact_key: str) -> None:
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "lead_moved", lead.id)
+    recall(person, lead, "lead_moved")
     lead.flight = None
     lead.contact_key = contact_key
     lead.updated_at = person.now

@@ -4,12 +4,12 @@ import msgspec
 
 from engine.contact import ledger
 from engine.contact.person import Person
-from engine.contact.stop import stop_reason
+from engine.contact.stop import fence, stop_reason
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
 from schemas.contact import Relay
 from schemas.instant import DAY
-from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered, ReachRequested
+from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered, ReachRequested, ReachWithdrawn
 from schemas.state import relay_key
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import from_json
@@ -47,6 +47,19 @@ def answer_request(person: Person, request: ReachRequested) -> None:
         reason=reason,
     )
     person.draft.send(CONTACTS_REQUESTS.name, request.reply_to, answer)
+
+
+def withdraw(person: Person, request: ReachWithdrawn) -> None:
+    """Fence what was emitted here for another contact's lead that must not be contacted any more.
+
+    The request always comes first: both leave one outbox, in order. So where nothing is on its way, it was refused or is
+    over. What was carried out before the fence still tells what came of it.
+    """
+    relay = person.draft.get(relay_key(request.command_id), Relay)
+    if relay is None or relay.contact_key != person.key or relay.lead_id != request.lead_id:
+        return
+    fence(person, request.reason, request.lead_id)
+    person.draft.fact("reach.withdrawn", lead_id=request.lead_id, command_id=request.command_id, reason=request.reason)
 
 
 def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:

@@ -3,7 +3,7 @@
 from engine.contact import slots
 from engine.contact.ending import end
 from engine.contact.person import Person
-from engine.contact.stop import fence
+from engine.contact.stop import fence, recall
 from schemas.contact import LIVE_STATUSES, Lead
 
 
@@ -12,6 +12,7 @@ def remove(person: Person, lead: Lead, source: str) -> None:
     if lead.status not in LIVE_STATUSES:
         return
     fence(person, "removed", lead.id)
+    recall(person, lead, "removed")
     end(person, lead, "removed", source)
 
 
@@ -21,5 +22,6 @@ def delete(person: Person, lead: Lead) -> None:
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "deleted", lead.id)
+    recall(person, lead, "deleted")
     person.drop(lead)
     person.draft.fact("lead.deleted", lead_id=lead.id)

@@ -6,6 +6,8 @@ from engine.contact.ending import end, tell_webhooks
 from engine.contact.person import Person, at_once
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
+from schemas.requests import ReachWithdrawn
+from schemas.topics import CONTACTS_REQUESTS
 
 
 def stop_reason(head: Head) -> LeadStatus | None:
@@ -61,6 +63,7 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     """End one lead of a person who must not be contacted; its webhooks are told, nobody else."""
     was_live = lead.status in LIVE_STATUSES
     mark(lead, reason)
+    recall(person, lead, reason)
     end(person, lead, reason)
     if was_live:
         tell_webhooks(person, lead)
@@ -102,6 +105,21 @@ def fence(person: Person, reason: str, *lead_ids: int) -> None:
         lead_ids=lead_ids,
     )
     person.draft.fence(order)
+
+
+def recall(person: Person, lead: Lead, reason: str) -> None:
+    """Withdraw what another contact was asked to emit for this lead: the fences of this one do not reach it."""
+    flight = lead.flight
+    if flight is None or flight.reached_by is None:
+        return
+    message = ReachWithdrawn(
+        company_id=lead.company_id,
+        contact_key=flight.reached_by,
+        lead_id=lead.id,
+        command_id=flight.command_id,
+        reason=reason,
+    )
+    person.draft.send(CONTACTS_REQUESTS.name, flight.reached_by, message)
 
 
 def _stop_all(person: Person, reason: LeadStatus) -> None:

@@ -1,9 +1,12 @@
 """Is an address contacted by its own contact alone, whichever lead asks?"""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 import pytest
 
-from schemas.requests import OutcomeRecorded, ReachRequested
+from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn
 from schemas.state import relay_key
 from tests.engine.contact.world import KEY, World
 
@@ -77,6 +80,48 @@ def test_an_address_that_never_answers_is_an_unknown_outcome(world: World) -> No
     world.submit(email=ADDRESS)
     world.wait(600)
     assert world.steps() == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [
+        (lambda world: world.act("opt_out"), "opt_out"),
+        (lambda world: world.act("remove"), "removed"),
+        (lambda world: world.update(blocked=True), "blocked"),
+        (lambda world: world.submit(email=ADDRESS, delete_existing=True), "deleted"),
+        (lambda world: world.update(caller_id="+13055550199"), "lead_moved"),
+    ],
+)
+def test_a_mail_that_waits_at_the_address_is_fenced_there(world: World, stop: Callable[[World], Any], reason: str) -> None:
+    lead = world.submit(email=ADDRESS)
+    stop(world)
+    fences = {(fence.reason, fence.lead_ids) for fence in world.fences if fence.contact_key == ADDRESS_KEY}
+    assert fences == {(reason, (lead.id,))}
+
+
+def test_a_mail_that_was_still_being_asked_for_when_the_person_opted_out_is_fenced_behind_its_order(world: World) -> None:
+    world.deliver = False
+    world.submit(email=ADDRESS)
+    world.act("opt_out")
+    assert [letter.type for letter in world.letters] == ["reach.requested", "reach.withdrawn"]
+    happened = []
+    for letter in list(world.letters):
+        world.ask(msgspec.json.decode(letter.body, type=CONTACT_REQUESTS[letter.type]), stream="outbox")
+        happened.append((len(world.commands), any(fence.contact_key == ADDRESS_KEY for fence in world.fences)))
+    assert happened == [(1, False), (1, True)]
+    world.outcome("rejected_at_gate")
+    assert world.lead().status == "opt_out"
+
+
+def test_nothing_is_fenced_where_the_mail_was_refused_or_is_over(world: World) -> None:
+    world.submit(email=ADDRESS)
+    (command,) = world.commands
+    world.outcome("accepted")
+    request = ReachWithdrawn(
+        company_id=1, contact_key=ADDRESS_KEY, lead_id=command.lead_id, command_id=command.command_id, reason="removed"
+    )
+    world.ask(request, stream="outbox")
+    assert world.fences == []
 
 
 def test_what_is_relayed_is_forgotten_after_a_week(world: World) -> None:
