@@ -86,6 +86,17 @@ def from_headers(headers: Headers) -> Envelope:
     )
 
 
+def rules_seen(headers: Headers) -> tuple[int | None, int]:
+    """Return the partition and sequence that `ce_rules` names; (None, 0) where it says nothing that can be read."""
+    for name, value in headers:
+        if name == "ce_rules":
+            try:
+                return _rules(value.decode())
+            except (EnvelopeError, UnicodeDecodeError):
+                return None, 0
+    return None, 0
+
+
 def _check(name: str, text: str) -> None:
     if len(text) > ID_LENGTH_MAX:
         raise EnvelopeError(f"{name} is longer than {ID_LENGTH_MAX} characters")

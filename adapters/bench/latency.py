@@ -147,7 +147,8 @@ async def _bare(stage: Stage) -> AsyncIterator[Once]:
         async with relays(stage.bootstrap, topic, dict.fromkeys(range(PARTITIONS), 0), app="relay") as bare:
             reader = await _commands(context)
             tasks = [asyncio.create_task(_relay(context, relay, submitted[n][0])) for n, relay in bare.items()]
-            waiting = iter([(n, one) for n, records in submitted.items() for one in records])
+            in_turn = zip(*submitted.values(), strict=False)
+            waiting = iter([(n, one) for records in in_turn for n, one in zip(submitted, records, strict=True)])
             yield lambda: _produce(context, appender, reader, *next(waiting))
             for task in tasks:
                 task.cancel()

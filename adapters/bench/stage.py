@@ -19,6 +19,7 @@ from adapters.clock import wall_now
 from adapters.local.resolution import BOOTSTRAP_VARIABLE, DSN_VARIABLE, broker, database
 from adapters.partitions.routing import partition_of
 from adapters.postgres.migrate import migrate
+from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare
 from adapters.settings import Settings
 from engine.partition.ports import Outgoing
@@ -112,10 +113,9 @@ class Watch(Struct):
 
 @contextmanager
 def timed() -> Iterator[Watch]:
-    """Time a block, with everything that was there before out of the garbage collector's sight, for either side."""
+    """Time a block, with the garbage collector set as in a role's process, for either side."""
     watch = Watch()
-    gc.collect()
-    gc.freeze()
+    relax()
     started = time.perf_counter()
     try:
         yield watch

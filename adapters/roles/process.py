@@ -8,6 +8,7 @@ import structlog
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
+from adapters.roles.collector import relax
 from adapters.roles.context import open_context
 from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, ROLES
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require, shown
@@ -26,6 +27,7 @@ async def run_role(name: str, settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     async with open_context(settings) as context:
         role = ROLES[name](context, metrics)
+        relax()
         await logger.ainfo("starting", role=name, settings=shown(settings))
         if name == "api":
             await role.run(stop)

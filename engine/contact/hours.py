@@ -15,6 +15,9 @@ TELEPHONE = frozenset({"call", "sms"})
 PREFERRED_CODE = "preferred_window"
 RULES_MAX = 8_192
 
+_first_open = lru_cache(maxsize=RULES_MAX)(first_open)
+"""What is planned in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
+
 
 def home_zone(lead: Lead, cadence: Cadence) -> str:
     """Return the zone in which waits are read: the stated or first candidate, else the schedule's."""
@@ -24,13 +27,13 @@ def home_zone(lead: Lead, cadence: Cadence) -> str:
 def opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """Return the first instant >= base in all hours of the channel, or None where they never open."""
     rules = _rules(lead, cadence, channel)
-    return first_open(base, rules) if rules else Opening(base)
+    return _first_open(base, rules) if rules else Opening(base)
 
 
 def legal_opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`, by the law alone: preferred hours do not hold for a promised callback."""
     rules = _rules(lead, cadence, channel, preferred=False)
-    return first_open(base, rules) if rules else Opening(base)
+    return _first_open(base, rules) if rules else Opening(base)
 
 
 def closing(lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True) -> Instant | None:

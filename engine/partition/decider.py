@@ -67,22 +67,19 @@ class Decider:
 
     def request(self, record: Record, now: Instant, *, behind: bool = False) -> Sealed:
         """Decide one record of the requests topic."""
-        envelope: Envelope | None = None
-        cause = Cause(kind="request", offset=record.offset, digest=_digest(record), key=_key_text(record), behind=behind)
         try:
             envelope, request = self._read(record)
         except _RefusedInputError as refusal:
-            cause = msgspec.structs.replace(cause, **_named(record))
+            cause = _asked(record, behind=behind, **_named(record))
             answer = refused(refusal.code, str(refusal))
             return self._seal(cause, now, "refused", answer=answer, dead=dead_letter(record, refusal.code, str(refusal)))
-        cause = msgspec.structs.replace(cause, id=envelope.id, type=envelope.type)
+        cause = _asked(record, behind=behind, id=envelope.id, type=envelope.type)
         if self._is_repeat(envelope):
             return self._seal(cause, now, "repeated")
-        asked = envelope
         return self._run(
             cause,
             now,
-            lambda draft: self.aggregate.decide(draft, request, asked),
+            lambda draft: self.aggregate.decide(draft, request, envelope),
             behind=behind,
             record=record,
             mark=_mark(envelope, now),
@@ -167,9 +164,9 @@ class Decider:
         position = self.position
         sequence = position.sequence + 1
         changed = mark if draft is None else (*draft.changed.items(), *mark)
-        for _, entity in changed:
-            if isinstance(entity, records.Record):
-                entity.sequence = sequence
+        published = [entity for _, entity in changed if isinstance(entity, records.Record)]
+        for entity in published:
+            entity.sequence = sequence
         entries = () if draft is None else _entries(draft.letters, position.sent)
         orders = () if draft is None else tuple(_order(order) for order in draft.orders)
         decision = Decision(
@@ -181,12 +178,17 @@ class Decider:
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
             changes=tuple(
-                Change(key=key, value=REMOVED if entity is None else msgspec.Raw(to_json(entity))) for key, entity in changed
+                [
+                    Change(key=key, value=REMOVED if entity is None else msgspec.Raw(to_json(entity)))
+                    for key, entity in changed
+                ]
             ),
-            commands=tuple(emitted for emitted, _ in orders),
+            commands=tuple([emitted for emitted, _ in orders]),
             messages=tuple(
-                Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
-                for entry in entries
+                [
+                    Sent(number=one.number, topic=one.topic, key=one.key, type=one.type, body=msgspec.Raw(one.body))
+                    for one in entries
+                ]
             ),
             ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
             sent_after=entries[-1].number if entries else None,
@@ -197,11 +199,7 @@ class Decider:
             raise DecisionTooLargeError(len(value))
         written = [Outgoing(self.aggregate.decisions_topic.name, _decision_key(cause, decision), value)]
         written += [outgoing for _, outgoing in orders]
-        written += [
-            Outgoing(ACCOUNTS_RULES.name, records.rules_key(entity).encode(), to_json(entity))
-            for _, entity in changed
-            if isinstance(entity, records.Record)
-        ]
+        written += [Outgoing(ACCOUNTS_RULES.name, records.rules_key(one).encode(), to_json(one)) for one in published]
         if dead is not None:
             written.append(dead)
         packed = [(key, None if entity is None else to_pack(entity)) for key, entity in changed]
@@ -243,6 +241,12 @@ def _mark(envelope: Envelope, now: Instant) -> Changes:
     if envelope.stream is None:
         return ()
     return ((stream_key(envelope.stream), Stream(number=envelope.number or 0, updated_at=now)),)
+
+
+def _asked(record: Record, *, behind: bool, id: str | None, type: str | None) -> Cause:  # noqa: A002 - CloudEvents' names
+    return Cause(
+        kind="request", offset=record.offset, digest=_digest(record), id=id, type=type, key=_key_text(record), behind=behind
+    )
 
 
 def _digest(record: Record) -> str:

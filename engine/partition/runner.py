@@ -30,7 +30,7 @@ from engine.partition.state import State, unpack_any
 from engine.partition.timers import TimerQueue
 from engine.rules import Rules
 from schemas.decisions import OutboxEntry, Position
-from schemas.envelope import EnvelopeError, from_headers
+from schemas.envelope import rules_seen
 from schemas.instant import HOUR, Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import OUTBOX_PREFIX, POSITION_KEY
@@ -332,12 +332,8 @@ class Runner:
         """Adopt at least the rules that the sender of a request had seen."""
         if self._feed is None:
             return
-        try:
-            envelope = from_headers(record.headers)
-        except EnvelopeError:
-            return
-        partition = envelope.rules_partition
-        if partition is not None and envelope.rules_sequence > self._rules.positions.get(partition, 0):
+        partition, sequence = rules_seen(record.headers)
+        if partition is not None and sequence > self._rules.positions.get(partition, 0):
             await self._feed.refresh()
             self._adopt(decider, now, sealed)
 

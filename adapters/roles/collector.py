@@ -1,0 +1,17 @@
+"""How often does the garbage collector look for cycles? Seldom: our values hold none, and looking costs a third of deciding.
+
+Reference counts free what a cycle of a partition made. What is looked for are the few cycles that libraries leave behind.
+"""
+
+import gc
+
+THRESHOLDS = (100_000, 20, 100)
+"""New containers between two looks (700 by default: several looks per decision batch of 2,000 leads), and looks between
+those at older ones. 100,000 containers are some 20 MB: what may be left uncollected for a while."""
+
+
+def relax() -> None:
+    """Look seldom from now on, and never again at what was made until now (modules, rules, metrics)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
