@@ -33,6 +33,7 @@ BEGUN_AT: Instant = 1_780_000_000_000
 
 QUIET_SPEED = 600.0
 QUIET_SECONDS_MAX = 300.0
+CLEAR_SECONDS = 60.0
 QUIET_DOMAIN_MAX = 6 * DAY
 """Within this much time everything must have come to its end once the faults have stopped."""
 
@@ -69,10 +70,24 @@ class World:
         random.seed(self.seed)  # hosts and projectors spread their pauses with it
         try:
             with Silence():
+                self.loop.run_until_complete(self._build())
                 return self.loop.run_until_complete(self._run())
         finally:
+            self._clear_away()
             random.setstate(before)
             self.loop.close()
+
+    def _clear_away(self) -> None:
+        """End what is left, also of a run that was broken off."""
+        for machine in self.cluster.machines:
+            machine.process.is_alive = False
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        self.loop.turns = 0
+        self._is_rough = False
+        if left:
+            self.loop.run_until_complete(asyncio.wait(left, timeout=CLEAR_SECONDS))
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -105,7 +120,6 @@ class World:
         self.gateways = Gateways(self.log, Random(chance.random()), self.era)
 
     async def _run(self) -> Result:
-        await self._build()
         providers = asyncio.ensure_future(self.gateways.run(self.partitions))
         findings = Findings()
         try:
@@ -177,7 +191,7 @@ class World:
                     self._share_out()
                 case "skew":
                     machine = chance.choice(cluster.machines)
-                    machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 10)])
+                    machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60)])
                     cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
                 case _:
                     await cluster.bury()

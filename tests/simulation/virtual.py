@@ -11,8 +11,8 @@ import structlog
 from adapters.clock import DISAGREEMENT_MAX_SECONDS
 from schemas.instant import Instant
 
-TURNS_MAX = 400_000
-"""Of the loop in one run: some hundred times what a run takes. More is a busy loop that virtual time would hide."""
+TURNS_MAX = 150_000
+"""Of the loop in one run: some thirty times what a run takes. More is a busy loop that virtual time would hide."""
 
 
 class NothingLeftError(Exception):
