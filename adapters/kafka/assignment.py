@@ -5,7 +5,6 @@ gave its partition to another member, and is fenced if that one was faster.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator
 
@@ -13,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal, stop
 from engine.partition.ports import LogError
 
 SESSION_SECONDS = 10.0
@@ -131,7 +130,7 @@ class GroupAssignment:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await self._commit_reported(consumer)
-            await asyncio.shield(_stop(consumer))
+            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
 
     def note_rebalance(self, revoked: set[TopicPartition]) -> None:
         """Remember that the group is deciding anew; what is owned stays owned."""
@@ -173,7 +172,7 @@ class GroupAssignment:
             async with asyncio.timeout(self._session_seconds):
                 await consumer.start()
         except BaseException as error:
-            await asyncio.shield(_stop(consumer))
+            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
             if isinstance(error, FAILURES):
                 raise refusal(error, f"joining {self._group}") from error
             raise
@@ -199,7 +198,7 @@ class GroupAssignment:
         self._is_rebalancing = True
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await asyncio.shield(_stop(consumer))
+            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
         if refused.retryable:
             _log.warning("%s; joining again", refused)
             await asyncio.sleep(REJOIN_SECONDS)
@@ -233,9 +232,3 @@ class GroupAssignment:
         self._failed = refused
         self._is_rebalancing = True
         self._changed.set()
-
-
-async def _stop(consumer: AIOKafkaConsumer) -> None:
-    with contextlib.suppress(*FAILURES):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await consumer.stop()

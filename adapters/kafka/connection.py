@@ -1,10 +1,11 @@
 """How is a broker reached, and what is done when it does not answer? One value for every client, one reading of errors."""
 
+import asyncio
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka import errors
+from aiokafka import AIOKafkaConsumer, errors
 
 from engine.partition.ports import FencedError, LogError
 
@@ -71,3 +72,26 @@ def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = N
     if isinstance(error, TimeoutError):
         return LogError(f"{doing}: no answer in time")
     return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))
+
+
+async def stop(consumer: AIOKafkaConsumer, *, seconds: float) -> None:
+    """Stop a consumer within a bound; raises nothing but what cancels us.
+
+    The library ends its own stopping, as if it were cancelled, where a failed fetch waits to be tried again: a task of its
+    own keeps that from ending ours, and what it left open is closed here.
+    """
+    stopping = asyncio.create_task(consumer.stop())
+    try:
+        await asyncio.wait({stopping}, timeout=seconds)
+        if stopping.cancelled():
+            fetches = consumer._fetcher._pending_tasks  # noqa: SLF001 - there is no public way to end them
+            for fetch in fetches:
+                fetch.cancel()
+            await asyncio.gather(*fetches, return_exceptions=True)
+            async with asyncio.timeout(seconds):
+                await consumer._client.close()  # noqa: SLF001 - as above
+    except FAILURES:
+        return
+    finally:
+        stopping.cancel()
+        await asyncio.gather(stopping, return_exceptions=True)

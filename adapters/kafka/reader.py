@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.connection import FAILURES, Connection, refusal, stop
 from engine.partition.ports import LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
@@ -78,11 +78,7 @@ class KafkaReader:
 
     async def close(self) -> None:
         """Stop reading. Never raises."""
-        try:
-            async with asyncio.timeout(self._deadline_seconds):
-                await self._consumer.stop()
-        except FAILURES:
-            return
+        await stop(self._consumer, seconds=self._deadline_seconds)
 
     async def open(self, start: int | None) -> None:
         """Set every partition to `start`, or to its end for None."""
