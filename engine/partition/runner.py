@@ -184,7 +184,7 @@ class Runner:
         await self._sample(self._reader)
         if records:
             self._appended_at = records[-1].appended_at
-        now = max(self._clock.now(), self._position.decided_at)
+        now = self._now()
         behind = self._was_behind = self._is_behind(self._reader)
         sealed: list[Sealed] = []
         decider = Decider(self.aggregate, self.partition, self.state, self._rules, self._position)
@@ -370,6 +370,16 @@ class Runner:
         wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
         if wait > 0:
             await self._clock.sleep(wait)
+
+    def _now(self) -> Instant:
+        """Return the instant of this cycle: it never goes back, and stands still while the clock cannot be trusted.
+
+        A decision from the future would take the partition there: leads expire, and request ids are forgotten.
+        """
+        decided_at = self._position.decided_at
+        if decided_at > 0 and not self._clock.agrees(self._appended_at):
+            return decided_at
+        return max(self._clock.now(), decided_at)
 
     def _patience(self) -> float:
         """Return for how long to wait for input: until the next timer, at most a bounded while."""

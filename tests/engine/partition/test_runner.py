@@ -69,6 +69,7 @@ class HandClock:
 
     def __init__(self) -> None:
         self.time = 1_000_000
+        self.is_trusted = True
 
     def now(self) -> Instant:
         return self.time
@@ -80,7 +81,7 @@ class HandClock:
         return (instant - self.time) / 1000
 
     def agrees(self, appended_at: Instant | None) -> bool:
-        return True
+        return self.is_trusted
 
     async def sleep(self, seconds: float) -> None:
         self.time += int(seconds * 1000) + 1
@@ -354,3 +355,25 @@ async def test_the_chain_of_decisions_has_no_gap(house: House) -> None:
     assert decisions[0].prev == ""
     assert len({one.prev for one in decisions}) == len(decisions)
     await asyncio.sleep(0)
+
+
+async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_spins(house: House) -> None:
+    runner = house.runner()
+    await runner.open()
+    await house.ask(ACT)
+    await runner.cycle()
+    decided_at = runner.position.decided_at
+    house.clock.is_trusted = False
+    house.clock.time += 86_400_000
+    await house.ask(ACT)
+    await runner.cycle()
+    await house.ask(ACT)  # the third one has a timer that is due
+    await runner.cycle()
+
+    assert runner.position.decided_at == decided_at
+    assert runner._patience() > 0
+
+    house.clock.is_trusted = True
+    await runner.cycle()
+    await runner.cycle()
+    assert runner.position.decided_at >= decided_at + 86_400_000
