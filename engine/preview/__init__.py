@@ -1,0 +1,6 @@
+"""What would a schedule do? The engine's own rules on a virtual clock, with nobody at the other end."""
+
+from engine.preview.forecast import Action, Forecast, preview, shown
+from engine.preview.trial import Past, Trial, read_trial
+
+__all__ = ["Action", "Forecast", "Past", "Trial", "preview", "read_trial", "shown"]

@@ -1,0 +1,218 @@
+"""What will be done, when, and why then? A lead is submitted and every timer fired, until it ends or nothing follows."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from engine.calendar import local_datetime
+from engine.contact.cadence import cadence_of
+from engine.contact.orders import CALLBACK
+from engine.partition.decider import Sealed
+from engine.partition.draft import RefusedError
+from engine.preview import setting
+from engine.preview.partition import VirtualPartition, commands_of
+from engine.preview.reasons import Plans, Why
+from engine.preview.trial import CALLBACK as CALLBACK_KIND
+from engine.preview.trial import GOOD, Trial
+from engine.rules import Rules
+from engine.submission.normalise import normalise
+from schemas.commands import COMMAND_KINDS, Command, PlaceCall
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import SECOND, Instant, to_rfc3339
+from schemas.requests import LeadSubmitted, OutcomeRecorded
+
+LIMIT = "limit"
+"""The `status_wait` of a preview that was cut: there is more to come than was asked for."""
+
+DECISIONS_MIN = 1_000
+DECISIONS_PER_ACTION = 20
+"""Decisions of one preview: an e-mail takes six, a retry or a change of plan a few more. A schedule that decides on and on
+and does nothing is cut as well."""
+
+NO_LEAD = 0
+"""Whose the contacts of the history were is not known, and makes no difference to the number."""
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    """Something that is carried out; `attempt` counts calls and texts of this run, None for other kinds."""
+
+    step_id: str | None
+    kind: str
+    at: Instant
+    time_zone: str
+    attempt: int | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    """Everything that is carried out, and how it ends; without an end, `status_wait` says what it stopped at."""
+
+    actions: tuple[Action, ...]
+    end_status: str | None = None
+    ended_at: Instant | None = None
+    status_wait: str | None = None
+
+
+def preview(trial: Trial, *, country: str = "US") -> Forecast:
+    """Return what the schedule does to the lead; national numbers are those of `country`.
+
+    Raises `RefusedError`: what a submission of this lead is refused for, its fields as `lead.caller_id`; or what the
+    engine itself refuses.
+    """
+    rules = setting.rules_for(trial.schedule, trial.lead, country=country)
+    request = _submission(trial, rules)
+    course = _Course(trial, VirtualPartition(rules, trial.at))
+    course.remember(request)
+    course.run(request)
+    return course.forecast()
+
+
+def shown(forecast: Forecast) -> dict[str, Any]:
+    """Return a forecast as the interface shows it: moments as RFC 3339, in UTC and with the offset of the action's zone."""
+    ended_at = forecast.ended_at
+    return {
+        "actions": [_shown(action) for action in forecast.actions],
+        "end_status": forecast.end_status,
+        "ended_at": None if ended_at is None else to_rfc3339(ended_at),
+        "status_wait": forecast.status_wait,
+    }
+
+
+def _shown(action: Action) -> dict[str, Any]:
+    local = local_datetime(action.at, action.time_zone)
+    return {
+        "step_id": action.step_id,
+        "kind": action.kind,
+        "at": to_rfc3339(action.at),
+        "local_at": local.isoformat(timespec="milliseconds" if action.at % SECOND else "seconds"),
+        "time_zone": action.time_zone,
+        "attempt": action.attempt,
+        "reasons": list(action.reasons),
+    }
+
+
+def _submission(trial: Trial, rules: Rules) -> LeadSubmitted:
+    """Return the lead as intake would pass it on to this schedule, whatever token it carries."""
+    raw = {**trial.lead, "lead_token": setting.LEAD_TOKEN}
+    try:
+        found = normalise(raw, rules, received_at=trial.at, api_company_id=setting.COMPANY_ID, may_update=True)
+    except RefusedError as refusal:
+        errors = {f"lead.{field}": sentences for field, sentences in refusal.errors.items()}
+        raise RefusedError(refusal.code, refusal.detail, errors) from refusal
+    return found.request
+
+
+def _good_outcome(command: Command) -> str:
+    """Return the outcome that everybody hopes for: who is to be connected to a buyer is."""
+    if isinstance(command, PlaceCall) and command.buyer_id is not None:
+        return "connected_buyer"
+    return GOOD[COMMAND_KINDS[type(command)]]
+
+
+class _Course:
+    """One lead on its way through the schedule."""
+
+    def __init__(self, trial: Trial, partition: VirtualPartition) -> None:
+        self._trial = trial
+        self._partition = partition
+        self._plans = Plans(cadence_of(trial.schedule))
+        self._lead_id = 0
+        self._lead: Lead | None = None
+        self._whys: dict[str, Why] = {}
+        self._actions: list[Action] = []
+        self._is_cut = False
+
+    def remember(self, request: LeadSubmitted) -> None:
+        """Let the contacts of the history happen."""
+        partition = self._partition
+        for number, past in enumerate(self._trial.history):
+            partition.now = past.at
+            partition.reserve(request.contact_key, past.kind, f"history/{number}")
+            partition.ask(
+                OutcomeRecorded(
+                    company_id=request.company_id,
+                    contact_key=request.contact_key,
+                    lead_id=NO_LEAD,
+                    command_id=f"history/{number}",
+                    kind=past.kind,  # type: ignore[arg-type]  # call or sms: trial.read_trial
+                    outcome=past.outcome,
+                    occurred_at=past.at,
+                )
+            )
+            while partition.decide() is not None:
+                pass
+        partition.now = self._trial.at
+
+    def run(self, request: LeadSubmitted) -> None:
+        """Submit the lead and go on until it ends, is held, or has done enough."""
+        partition = self._partition
+        partition.ask(request)
+        most = partition.decisions + DECISIONS_MIN + DECISIONS_PER_ACTION * self._trial.limit
+        while not self._is_cut:
+            sealed = partition.decide() or (None if self._rests() else partition.fire())
+            if sealed is None:
+                return
+            self._take(sealed)
+            self._is_cut |= partition.decisions >= most
+
+    def forecast(self) -> Forecast:
+        """Return what came of it."""
+        lead = self._lead
+        actions = tuple(self._actions)
+        if self._is_cut or lead is None:
+            return Forecast(actions=actions, status_wait=LIMIT)
+        if lead.status in LIVE_STATUSES:
+            return Forecast(actions=actions, status_wait=lead.status_wait or lead.status)
+        return Forecast(actions=actions, end_status=lead.status, ended_at=lead.schedule_ended_at)
+
+    def _rests(self) -> bool:
+        """Tell whether nothing that time alone brings moves the lead any more."""
+        lead = self._lead
+        return lead is not None and (lead.status not in LIVE_STATUSES or lead.held_at is not None)
+
+    def _take(self, sealed: Sealed) -> None:
+        answer = sealed.decision.answer
+        self._lead_id = self._lead_id or (answer.record_id or 0 if answer is not None else 0)
+        before, lead = self._lead, self._partition.lead(self._lead_id)
+        if lead is not None:
+            self._note(before or lead, lead)
+        self._lead = lead
+        for command in commands_of(sealed):
+            self._act(command)
+
+    def _note(self, before: Lead, lead: Lead) -> None:
+        """Keep why the lead acts, where it does so since this decision: the order may come out of a later one."""
+        flight = lead.flight
+        if flight is not None and flight.command_id not in self._whys:
+            attempt = lead.attempts if flight.counted else None
+            self._whys[flight.command_id] = self._plans.why(
+                before, is_callback=flight.callback, step_id=flight.step_id, attempt=attempt
+            )
+        self._plans.see(lead)
+
+    def _act(self, command: Command) -> None:
+        """Take down an action, and let its outcome arrive at once."""
+        if len(self._actions) >= self._trial.limit:
+            self._is_cut = True
+            return
+        now = self._partition.now
+        is_callback = command.step_id == CALLBACK
+        channel = COMMAND_KINDS[type(command)]
+        step_id, kind = (None, CALLBACK_KIND) if is_callback else (command.step_id, channel)
+        assert self._lead is not None  # noqa: S101 - nobody else orders anything
+        why = self._whys.get(command.command_id) or self._plans.unplanned(self._lead)
+        self._actions.append(
+            Action(step_id=step_id, kind=kind, at=now, time_zone=why.zone, attempt=why.attempt, reasons=why.reasons)
+        )
+        self._partition.ask(
+            OutcomeRecorded(
+                company_id=command.company_id,
+                contact_key=command.contact_key,
+                lead_id=command.lead_id,
+                command_id=command.command_id,
+                kind=channel,  # type: ignore[arg-type]  # the kinds of commands
+                outcome=self._trial.outcome_of(step_id, kind) or _good_outcome(command),
+                occurred_at=now,
+                buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
+            )
+        )

@@ -1,0 +1,117 @@
+"""How does a partition run without a log and a clock? As the runner drives it, with every message delivered at once.
+
+Requests and timers go through the same `Decider`, `State` and `TimerQueue` as in production; a decision is committed as
+soon as it is made. Whoever drives it says what the gateways report.
+"""
+
+from collections import deque
+
+import msgspec
+
+from engine.contact import ledger
+from engine.contact.aggregate import ContactAggregate
+from engine.contact.person import Person
+from engine.partition.aggregate import Timer
+from engine.partition.decider import Decider, Sealed
+from engine.partition.draft import Draft, RefusedError
+from engine.partition.ports import Record
+from engine.partition.state import State, unpack_any
+from engine.partition.timers import TimerQueue
+from engine.rules import Rules
+from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.contact import Lead
+from schemas.decisions import Position
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
+from schemas.requests import REQUEST_TYPES, ContactRequest
+from schemas.state import lead_key
+from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
+from schemas.wire import to_json, to_pack
+
+_COMMAND_TOPICS = frozenset(topic.name for topic in COMMAND_TOPICS.values())
+_COMMANDS: dict[str, type[Command]] = {
+    str(kind.__struct_config__.tag): kind for kind in (PlaceCall, SendSms, SendEmail, PostWebhook)
+}
+
+
+class VirtualPartition:
+    """One partition of contacts that holds every contact there is; `now` is moved by whoever drives it."""
+
+    def __init__(self, rules: Rules, now: Instant) -> None:
+        self.now = now
+        self.decisions = 0
+        self._state = State()
+        self._aggregate = ContactAggregate()
+        self._decider = Decider(self._aggregate, 0, self._state, rules, Position())
+        self._timers = TimerQueue(self._timer_of)
+        self._requests: deque[tuple[str, str, bytes]] = deque()
+        self._offset = 0
+
+    def lead(self, lead_id: int) -> Lead | None:
+        """Return a lead as it is now."""
+        return self._state.get(lead_key(lead_id), Lead)
+
+    def reserve(self, contact_key: str, kind: str, command_id: str) -> None:
+        """Enter a contact that was made before into the ledger of a number, as if it was ordered now."""
+        draft = Draft(self._state, now=self.now, rules=self._decider.rules, partition=0, ids=0)
+        person = Person(draft, int(contact_key.partition("|")[0]), contact_key)
+        ledger.reserve(person, kind, command_id)
+        person.put()
+        for key, entity in draft.changed.items():
+            self._state.set(key, None if entity is None else to_pack(entity))
+        self._state.commit()
+
+    def ask(self, request: ContactRequest) -> None:
+        """Put a request behind those that are not decided yet."""
+        self._requests.append((request.contact_key, REQUEST_TYPES[type(request)], to_json(request)))
+
+    def decide(self) -> Sealed | None:
+        """Decide the request that is next, or None. Raises `RefusedError` where it is refused or could not be decided."""
+        if not self._requests:
+            return None
+        key, kind, body = self._requests.popleft()
+        headers = to_headers(Envelope(id=f"preview/{self._offset}", type=kind, source="/preview"))
+        record = Record(CONTACTS_REQUESTS.name, 0, self._offset, key.encode(), body, headers, self.now)
+        self._offset += 1
+        return self._settle(self._decider.request(record, self.now))
+
+    def fire(self) -> Sealed | None:
+        """Go to the next instant at which something is due and decide the most urgent of it; None where nothing ever is."""
+        while (due_at := self._timers.next_due_at()) is not None:
+            moment = max(self.now, due_at)
+            for timer in self._timers.pop_due(moment, 1):
+                self.now = moment
+                return self._settle(self._decider.tick(timer.key, timer.due_at, moment))
+        return None
+
+    def _settle(self, sealed: Sealed) -> Sealed:
+        """Make a decision true, and pass its messages on; the account has nothing to say to a preview."""
+        self._state.commit()
+        self.decisions += 1
+        decision = sealed.decision
+        if decision.verdict in {"refused", "failed"} and decision.answer is not None:
+            answer = decision.answer
+            raise RefusedError(answer.code or "decision_failed", answer.detail or "", answer.errors)
+        for key, entity in sealed.changes:
+            timer = None if entity is None else self._aggregate.timer(key, entity)
+            if timer is not None:
+                self._timers.push(timer)
+        for entry in sealed.entries:
+            if entry.topic == CONTACTS_REQUESTS.name:
+                self._requests.append((entry.key, entry.type, entry.body))
+        return sealed
+
+    def _timer_of(self, key: str) -> Timer | None:
+        packed = self._state.packed(key)
+        return None if packed is None else self._aggregate.timer(key, unpack_any(key, packed))
+
+
+def commands_of(sealed: Sealed) -> list[Command]:
+    """Return what a decision ordered; fences stop what nobody here is carrying out."""
+    found = []
+    for outgoing in sealed.records:
+        if outgoing.topic in _COMMAND_TOPICS and outgoing.value is not None:
+            kind = _COMMANDS.get(dict(outgoing.headers)["ce_type"].decode())
+            if kind is not None:
+                found.append(msgspec.json.decode(outgoing.value, type=kind))
+    return found

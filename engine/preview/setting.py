@@ -1,0 +1,62 @@
+"""On which records does a preview run? On the schedule alone: whatever it refers to is there, and has room for everybody."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import structs
+
+from engine.account.references import references_of
+from engine.rules import Rules
+from engine.submission.fields import FieldError, parse_id
+from schemas.records import Body, Buyer, BuyerGroup, Company, Offer, OutgoingWebhook, Record, Schedule, TrafficSource, plain
+
+COMPANY_ID = 1
+SCHEDULE_ID = 1
+LEAD_TOKEN = "preview-preview-"  # noqa: S105 - opens nothing: these records exist in a preview alone
+
+_BUYER_NUMBER = "+13055550100"
+"""Nobody is dialled: a number that is kept for stories."""
+
+
+def rules_for(schedule: Schedule, lead: Mapping[str, Any], *, country: str) -> Rules:
+    """Return rules that hold the schedule and everything that it and the lead refer to."""
+    rules = Rules()
+    offer_id = schedule.offer_id or 1
+    _adopt(rules, "company", COMPANY_ID, Company(name="preview", time_zone=schedule.time_zone, country=country))
+    _adopt(rules, "offer", offer_id, Offer(name="preview", lead_token=f"{LEAD_TOKEN}offer", country=country))
+    for record_type, record_id, made in _referred(schedule, lead):
+        _adopt(rules, record_type, record_id, made)
+    _adopt(rules, "schedule", SCHEDULE_ID, structs.replace(schedule, lead_token=LEAD_TOKEN))
+    return rules
+
+
+def _referred(schedule: Schedule, lead: Mapping[str, Any]) -> Iterator[tuple[str, int, Body]]:
+    references = sorted(references_of(schedule))
+    buyer_ids = [record_id for record_type, record_id in references if record_type == "buyer"] or [1]
+    for buyer_id in buyer_ids:
+        yield "buyer", buyer_id, Buyer(name="preview", number=_BUYER_NUMBER)
+    for record_type, record_id in references:
+        if record_type == "buyer_group":
+            yield record_type, record_id, BuyerGroup(name="preview", buyer_ids=tuple(buyer_ids))
+        elif record_type == "outgoing_webhook":
+            yield record_type, record_id, OutgoingWebhook(name="preview", url="https://preview.invalid")
+    data = lead.get("data")
+    for fields in (lead, data if isinstance(data, Mapping) else {}):
+        try:
+            yield "traffic_source", parse_id(fields.get("traffic_source_id")), TrafficSource(name="preview")
+        except FieldError:
+            continue  # what is wrong with it is told where the lead is read
+
+
+def _adopt(rules: Rules, record_type: str, record_id: int, body: Body) -> None:
+    record = Record(
+        type=record_type,
+        id=record_id,
+        uuid=f"preview-{record_type}-{record_id}",
+        company_id=COMPANY_ID,
+        version=1,
+        created_at=0,
+        updated_at=0,
+        body=plain(body),
+    )
+    rules.apply(0, record)

@@ -1,0 +1,245 @@
+"""Does a preview say what the running engine does, and why then?"""
+
+from typing import Any
+
+import pytest
+
+from engine.preview import preview, read_trial, shown
+from engine.submission.normalise import normalise
+from schemas.commands import COMMAND_KINDS
+from schemas.contact import LIVE_STATUSES
+from schemas.instant import DAY, to_rfc3339
+from schemas.records import Buyer, BuyerGroup, OutgoingWebhook
+from tests.engine.contact.world import NEW_YORK, World, at
+
+NUMBER = "+13055550123"
+WEEKDAYS = ["mon", "tue", "wed", "thu", "fri"]
+OFFICE = {"call": [{"days": WEEKDAYS, "open": "09:00", "close": "20:00"}]}
+
+CALL: dict[str, Any] = {"id": "call-1", "kind": "call"}
+TEXT: dict[str, Any] = {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"}
+MAIL: dict[str, Any] = {"id": "mail-1", "kind": "email", "subject": "Still there?", "template": "Hello"}
+HOOK: dict[str, Any] = {"id": "tell-crm", "kind": "webhook", "outgoing_webhook_id": 3}
+BUSY: dict[str, Any] = {"busy": {"delay": "15m", "max": 3}, "no_answer": {"delay": "2h", "max": 2}}
+
+SATURDAY_NIGHT = "2026-03-07 21:30:00 -0500"
+"""The night in which New York goes over to summer time."""
+
+
+def seen(*steps: dict[str, Any], **asked: Any) -> dict[str, Any]:
+    """The preview of a schedule of these steps, as it is shown."""
+    fields = asked.pop("fields", {})
+    lead = asked.pop("lead", {"caller_id": NUMBER})
+    schedule = {"time_zone": NEW_YORK, "steps": list(steps), **fields}
+    raw = {"schedule": schedule, "lead": lead, "at": SATURDAY_NIGHT, **asked}
+    return shown(preview(read_trial(raw, now=0)))
+
+
+def moments(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Which step is carried out when, on the wall clock."""
+    return [(action["step_id"], action["local_at"]) for action in found["actions"]]
+
+
+def wait(duration: str, name: str = "pause") -> dict[str, Any]:
+    return {"id": name, "kind": "wait", "duration": duration}
+
+
+# -- the same as the running engine ------------------------------------------------------------------------------------
+
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "one call": {"steps": [CALL]},
+    "all kinds": {"steps": [CALL, TEXT, MAIL, HOOK], "end_steps": [{**HOOK, "id": "end"}]},
+    "office hours and retries": {
+        "steps": [{**CALL, "retry": BUSY}, wait("1d"), {**CALL, "id": "call-2"}],
+        "windows": OFFICE,
+    },
+    "a buyer group": {"steps": [{**CALL, "connect": {"buyer_group_id": 7}}, TEXT]},
+    "an attempt limit": {"steps": [CALL, TEXT, wait("2d"), {**CALL, "id": "call-2"}], "max_contact_attempts": 2},
+    "an early expiry": {"steps": [CALL, wait("3d"), TEXT], "hours_to_expire": 30, "end_steps": [HOOK]},
+    "an exit": {"steps": [TEXT, {"id": "out", "kind": "exit", "result": "success"}], "end_steps": [MAIL]},
+    "Monday mornings": {
+        "steps": [{"id": "m", "kind": "wait", "until": {"time": "10:00", "days": ["mon"]}}, TEXT, wait("1w"), CALL],
+    },
+}
+LEADS: dict[str, dict[str, Any]] = {
+    "number": {"caller_id": NUMBER},
+    "both": {"caller_id": NUMBER, "email": "ada@example.com", "time_zone": "America/Denver"},
+    "address": {"email": "ada@example.com"},
+    "callback": {"caller_id": NUMBER, "email": "ada@example.com", "schedule_callback_at": "2026-03-09 15:00:00 -0400"},
+}
+OUTCOMES: dict[str, dict[str, str]] = {
+    "good": {},
+    "nobody": {"call": "no_answer", "sms": "undelivered", "email": "bounced_soft", "webhook": "failed"},
+    "busy": {"call": "busy"},
+    "wrong number": {"call": "invalid_number", "sms": "invalid_number"},
+    "stop": {"sms": "opted_out", "email": "unsubscribed"},
+    "no line": {"call": "congestion"},
+}
+
+
+def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]) -> tuple[Any, ...]:
+    """What an ordinary world does with the schedule where every outcome comes at once: orders, end, end time."""
+    world = World(now=at("2026-03-07 21:30"))
+    world.add("outgoing_webhook", 3, OutgoingWebhook(name="CRM", url="https://example.com"))
+    world.add("buyer", 9, Buyer(name="Ann", number="+13055550199"))
+    world.add("buyer_group", 7, BuyerGroup(name="East", buyer_ids=(9,)))
+    fields = {name: value for name, value in schedule.items() if name != "steps"}
+    world.schedule(*schedule["steps"], **fields)
+    token = {"lead_token": "schedule-1"}
+    world.ask(normalise({**lead, **token}, world.rules, received_at=world.now).request)
+    good = {"call": "connected_human", "sms": "delivered", "email": "delivered", "webhook": "accepted"}
+    done: list[tuple[str, str, str]] = []
+    while True:
+        while len(done) < len(world.commands):
+            command = world.commands[len(done)]
+            kind = COMMAND_KINDS[type(command)]
+            done.append((command.step_id, kind, to_rfc3339(world.now)))
+            world.outcome({**good, **outcomes}[kind], command)
+        found = world.lead()
+        if found.status not in LIVE_STATUSES:
+            assert found.schedule_ended_at is not None
+            return done, found.status, to_rfc3339(found.schedule_ended_at)
+        assert found.wake_at is not None, "a lead that nothing wakes"
+        world.wait_until(found.wake_at)
+
+
+@pytest.mark.parametrize("outcomes", OUTCOMES)
+@pytest.mark.parametrize("lead", LEADS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_preview_is_what_the_running_engine_does(schedule: str, lead: str, outcomes: str) -> None:
+    expected = run(SCHEDULES[schedule], LEADS[lead], OUTCOMES[outcomes])
+
+    steps = SCHEDULES[schedule]["steps"]
+    found = seen(*steps, lead=LEADS[lead], outcomes=OUTCOMES[outcomes], fields=SCHEDULES[schedule], limit=100)
+
+    names = {"callback": ("(callback)", "call")}
+    orders = [(*names.get(one["kind"], (one["step_id"], one["kind"])), one["at"]) for one in found["actions"]]
+    assert (orders, found["end_status"], found["ended_at"]) == expected
+    assert found["status_wait"] is None
+
+
+# -- when, where and why -----------------------------------------------------------------------------------------------
+
+
+def test_the_night_of_a_clock_change_is_waited_for_by_the_clock_that_rules_then() -> None:
+    [call] = seen(CALL)["actions"]
+
+    assert call == {
+        "step_id": "call-1",
+        "kind": "call",
+        "at": "2026-03-08T12:00:00Z",
+        "local_at": "2026-03-08T08:00:00-04:00",
+        "time_zone": NEW_YORK,
+        "attempt": 1,
+        "reasons": ["quiet_hours_federal"],
+    }
+
+
+def test_the_hours_of_the_schedule_are_named_behind_those_of_the_law_that_moved_it_first() -> None:
+    found = seen(CALL, fields={"windows": OFFICE})
+
+    assert moments(found) == [("call-1", "2026-03-09T09:00:00-04:00")]
+    assert found["actions"][0]["reasons"] == ["quiet_hours_federal", "preferred_window"]
+
+
+def test_the_zone_whose_edge_decided_is_shown_where_a_lead_may_be_in_two() -> None:
+    found = seen(CALL, lead={"caller_id": NUMBER, "zip_postal_code": "80202"})
+
+    assert found["actions"][0]["time_zone"] == "America/Denver"
+    assert moments(found) == [("call-1", "2026-03-08T08:00:00-06:00")]
+
+
+def test_calls_and_texts_are_counted_and_nothing_else() -> None:
+    lead = {"caller_id": NUMBER, "email": "ada@example.com"}
+
+    found = seen({**CALL, "retry": BUSY}, TEXT, MAIL, HOOK, lead=lead, outcomes={"call": "busy"})
+
+    counted = [(action["kind"], action["attempt"]) for action in found["actions"]]
+    assert counted == [*(("call", number) for number in range(1, 5)), ("sms", 5), ("email", None), ("webhook", None)]
+
+
+def test_a_promised_call_is_shown_and_holds_the_steps_until_it_is_made() -> None:
+    found = seen(CALL, lead={"caller_id": NUMBER, "schedule_callback_at": "2026-03-09 15:00:00 -0400"})
+
+    callback, call = found["actions"]
+    assert (callback["kind"], callback["step_id"], callback["local_at"]) == ("callback", None, "2026-03-09T15:00:00-04:00")
+    assert call["local_at"] == "2026-03-09T15:00:30-04:00"
+    assert call["reasons"] == ["callback_pending", "min_spacing"]
+
+
+def test_the_outcome_of_a_step_goes_before_that_of_its_kind() -> None:
+    again = {**CALL, "id": "call-2", "retry": BUSY}
+
+    found = seen({**CALL, "retry": BUSY}, again, outcomes={"call": "no_answer", "call-2": "connected_human"})
+
+    assert [action["step_id"] for action in found["actions"]] == ["call-1", "call-1", "call-1", "call-2"]
+    assert found["end_status"] == "completed_connected"
+
+
+def test_a_call_that_was_made_a_moment_ago_keeps_the_next_one_waiting() -> None:
+    noon = "2026-03-09 12:00:00 -0400"
+
+    found = seen(CALL, at=noon, history=[{"kind": "call", "at": "2026-03-09 11:59:50 -0400", "outcome": "no_answer"}])
+
+    assert moments(found) == [("call-1", "2026-03-09T12:00:20-04:00")]
+    assert found["actions"][0]["reasons"] == ["min_spacing"]
+    assert found["actions"][0]["attempt"] == 1, "the history is of the number, not of this run"
+
+
+def test_a_number_that_was_said_to_be_wrong_is_not_called() -> None:
+    history = [{"kind": "call", "at": "2026-03-06 12:00:00 -0500", "outcome": "invalid_number"}]
+
+    assert [action["kind"] for action in seen(CALL, TEXT, history=history)["actions"]] == ["sms"]
+
+
+def test_who_opted_out_before_is_not_contacted() -> None:
+    found = seen(CALL, history=[{"kind": "sms", "at": "2026-03-06 12:00:00 -0500", "outcome": "opted_out"}])
+
+    assert (found["actions"], found["end_status"]) == ([], "opt_out")
+
+
+# -- where it stops ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "end", "wait_code"), [(1, 1, None, "limit"), (2, 2, "completed_connected", None)]
+)
+def test_a_preview_ends_at_its_limit(limit: int, count: int, end: str | None, wait_code: str | None) -> None:
+    found = seen(CALL, TEXT, limit=limit)
+
+    assert len(found["actions"]) == count
+    assert (found["end_status"], found["status_wait"]) == (end, wait_code)
+    assert (found["ended_at"] is None) == (end is None)
+
+
+def test_a_paused_schedule_holds_its_leads() -> None:
+    found = seen(CALL, fields={"paused": True})
+
+    assert found == {"actions": [], "end_status": None, "ended_at": None, "status_wait": "schedule_paused"}
+
+
+def test_hours_that_never_open_in_both_places_of_a_lead_are_named() -> None:
+    mornings = {"call": [{"days": WEEKDAYS, "open": "09:00", "close": "10:00"}]}
+
+    found = seen(CALL, lead={"caller_id": NUMBER, "zip_postal_code": "96813"}, fields={"windows": mornings})
+
+    assert (found["end_status"], found["status_wait"]) == (None, "window_never_open")
+
+
+def test_what_a_schedule_refers_to_need_not_be_there() -> None:
+    group, buyer = {**CALL, "connect": {"buyer_group_id": 41}}, {**CALL, "id": "call-2", "connect": {"buyer_ids": [42]}}
+
+    found = seen(group, buyer, {**HOOK, "outgoing_webhook_id": 43}, lead={"caller_id": NUMBER, "traffic_source_id": 44})
+
+    assert [action["kind"] for action in found["actions"]] == ["call", "call", "webhook"]
+
+
+def test_a_year_of_fifty_steps_is_told_to_its_end() -> None:
+    steps = [part for week in range(25) for part in ({**CALL, "id": f"call-{week}"}, wait("2w", f"wait-{week}"))]
+
+    found = seen(*steps, limit=100)
+
+    assert len(found["actions"]) == 25
+    assert found["end_status"] == "completed_connected"
+    last = read_trial({"schedule": {"steps": [CALL]}, "lead": {}, "at": found["ended_at"]}, now=0).at
+    assert 349 * DAY < last - at("2026-03-07 21:30") < 352 * DAY
