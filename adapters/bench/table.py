@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import decisions, latency, projection, reads, timers
+from adapters.bench import decisions, latency, pending, projection, reads, replay, timers
 from adapters.bench.row import BenchError, Row
 from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
@@ -21,8 +21,12 @@ MEASURES: dict[str, Measure] = {
     "projector": projection.measure,
     "submit_to_command": latency.measure,
     "get_lead": reads.measure,
+    "growth": pending.measure,
+    "restore": pending.measure,
+    "memory": pending.measure_memory,
+    "replay": replay.measure,
 }
-"""Name -> what measures it. One may give several rows, which are called after it."""
+"""Name -> what measures it. One may give several rows: `submit_to_command` two, `growth` and `restore` come together."""
 
 
 class Failure(Struct, frozen=True):
@@ -36,14 +40,23 @@ async def run(
     stage: Stage, names: Sequence[str], say: Callable[[str], None], measures: Mapping[str, Measure] | None = None
 ) -> tuple[list[Row], list[Failure]]:
     """Measure the named rows in order; one that fails does not keep the others from being measured."""
+    known = MEASURES if measures is None else measures
     rows: list[Row] = []
     failures: list[Failure] = []
-    for name in names:
+    for measure, name in _once({name: known[name] for name in names}):
         try:
-            rows += await (measures or MEASURES)[name](stage, say)
+            rows += await measure(stage, say)
         except (BenchError, LogError, LocalServerError, OSError, TimeoutError) as error:
             failures.append(Failure(name, str(error) or type(error).__name__))
     return rows, failures
+
+
+def _once(measures: Mapping[str, Measure]) -> list[tuple[Measure, str]]:
+    """Return each measure once, with the first name that asks for it."""
+    first: dict[Measure, str] = {}
+    for name, measure in measures.items():
+        first.setdefault(measure, name)
+    return list(first.items())
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:

@@ -53,16 +53,16 @@ def _figure(value: float) -> str:
 
 
 async def _bench(names: tuple[str, ...], data_dir: Path) -> tuple[list[Row], list[Failure]]:
-    console = Console(stderr=True)
-    peers = data_dir.resolve() / "peers"
-    with _folder() as folder, (folder / "bench.log").open("w") as log, console.status("Starting the servers …") as status:
-        configure_logs("info", form="json", stream=log)  # as a role that is deployed: logging is part of the work
-        async with open_stage(folder, peers) as stage:
+    with _folder() as folder, Console(stderr=True).status("Starting the servers …") as status:
+        async with open_stage(folder, data_dir.absolute() / "peers") as stage:
             return await run(stage, names, status.update)
 
 
 @contextmanager
 def _folder() -> Iterator[Path]:
+    """Yield a folder for the servers and the log, deleted at the end."""
     with tempfile.TemporaryDirectory(prefix="leadclock-bench-") as folder:
         Path(folder).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
-        yield Path(folder)
+        with (Path(folder) / "bench.log").open("w") as log:
+            configure_logs("info", form="json", stream=log)  # as a role that is deployed: logging is part of the work
+            yield Path(folder)
