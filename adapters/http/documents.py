@@ -101,7 +101,7 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
     }
     if method == "HEAD":
         described["responses"] = {"204": {"description": "Nothing was changed"}}
-    if method in {"POST", "PUT", "PATCH"} and not operation.safe:
+    if method in {"POST", "PUT", "PATCH"} and (operation.body is not None or not operation.safe):
         named = {key: {"description": text} for key, text in operation.parameters.items()}
         body = operation.body or {"type": "object"}
         schema = {**body, "properties": {**body.get("properties", {}), **named}}

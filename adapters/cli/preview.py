@@ -1,0 +1,135 @@
+"""What would a schedule do to a lead? Tried on paper: no deployment is asked and nobody is contacted.
+
+Imports are few and late: the answer is there before a person has looked up.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from schemas.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from engine.partition.draft import RefusedError
+
+INPUT_BYTES_MAX = 256 * 1024
+"""As much as the HTTP interface takes in one body."""
+
+COUNTRY = "US"
+"""Of telephone numbers without a country, where the lead names none."""
+
+WIDTH_MIN = 100
+"""Columns that the table needs; a narrower window breaks its lines rather than the words."""
+
+KINDS = {"call": "call", "sms": "text", "email": "e-mail", "webhook": "webhook", "callback": "promised call"}
+
+
+class RefusedPreview(click.ClickException):
+    """What was asked cannot be tried out; told on standard error, exit status 2."""
+
+    exit_code = 2
+
+    def __init__(self, refusal: "RefusedError", *, as_json: bool) -> None:
+        super().__init__(refusal.detail)
+        self._refusal = refusal
+        self._as_json = as_json
+
+    def show(self, file: Any = None) -> None:
+        """Write the problem: one JSON object with `--json`, else a line for every fault."""
+        refusal, title = self._refusal, PROBLEMS[self._refusal.code].title
+        if self._as_json:
+            told = {"code": refusal.code, "title": title, "detail": refusal.detail, "errors": refusal.errors}
+            click.echo(msgspec.json.encode(told), file=file, err=True)
+            return
+        click.echo(f"Error: {title}. {refusal.detail}", file=file, err=True)
+        for field, sentences in refusal.errors.items():
+            for sentence in sentences:
+                click.echo(f"  {field} {sentence}", file=file, err=True)
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def preview(file: Any, as_json: bool) -> None:
+    """Show what a schedule does to a lead: every action, when, and why then.
+
+    FILE (- is standard input) holds one JSON object: schedule and lead, and if wanted at, outcomes, history and limit.
+    """
+    from engine.partition.draft import RefusedError  # noqa: PLC0415 - `--help` needs none of it
+    from engine.preview import preview as foresee  # noqa: PLC0415
+    from engine.preview import read_trial, shown  # noqa: PLC0415
+
+    try:
+        found = shown(foresee(read_trial(_read(file), now=time.time_ns() // 1_000_000), country=COUNTRY))
+    except RefusedError as refusal:
+        raise RefusedPreview(refusal, as_json=as_json) from refusal
+    if as_json:
+        click.echo(msgspec.json.encode({"preview": found}))
+    else:
+        _show(found)
+
+
+def _read(file: Any) -> Any:
+    """Return the JSON of a file. Raises `click.BadParameter`."""
+    text = file.read(INPUT_BYTES_MAX + 1)
+    if len(text) > INPUT_BYTES_MAX:
+        raise click.BadParameter(f"has more than {INPUT_BYTES_MAX} bytes", param_hint="FILE")
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise click.BadParameter(f"holds no JSON: {error}", param_hint="FILE") from error
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only people see a table
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(file=sys.stdout, markup=False, highlight=False)  # step ids are anybody's text
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH_MIN)
+    table = Table("when", "zone", "what", "step", "attempt", "why not sooner", box=None, pad_edge=False)
+    for action in found["actions"]:
+        attempt = "" if action["attempt"] is None else str(action["attempt"])
+        what = KINDS.get(action["kind"], action["kind"])
+        table.add_row(_when(action["local_at"]), action["time_zone"], what, action["step_id"] or "", attempt, _why(action))
+    if found["actions"]:
+        console.print(table)
+        console.print()
+    console.print(_end(found))
+
+
+def _when(local_at: str) -> str:
+    moment = datetime.fromisoformat(local_at)
+    seconds = f":{moment:%S}" if moment.second else ""
+    return f"{moment:%a} {moment.day} {moment:%b %Y %H:%M}{seconds}"
+
+
+def _why(action: Mapping[str, Any]) -> str:
+    from engine.views.lead import REASONS  # noqa: PLC0415
+
+    return "; ".join(REASONS.get(code, code) for code in action["reasons"])
+
+
+def _end(found: Mapping[str, Any]) -> str:
+    from engine.views.lead import REASONS, SENTENCES  # noqa: PLC0415
+
+    if found["end_status"] is not None:
+        return f"{SENTENCES.get(found['end_status'], found['end_status'])} ({_ended(found)})"
+    if found["status_wait"] == "limit":
+        return f"More follows: these are the first {len(found['actions'])} actions; raise limit to see more"
+    return f"Held: {REASONS.get(found['status_wait'], found['status_wait'])}"
+
+
+def _ended(found: Mapping[str, Any]) -> str:
+    """Return when it ended on the clock of the last action, else in UTC."""
+    from engine.calendar.zones import local_datetime  # noqa: PLC0415
+    from schemas.instant import from_datetime  # noqa: PLC0415
+
+    zone = found["actions"][-1]["time_zone"] if found["actions"] else "UTC"
+    ended_at = from_datetime(datetime.fromisoformat(found["ended_at"]))
+    return f"{_when(local_datetime(ended_at, zone).isoformat())} {zone}"

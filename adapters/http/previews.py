@@ -1,0 +1,107 @@
+"""What would a schedule do to a lead? Asked over HTTP: the engine's own code on a virtual clock; nothing is stored."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from adapters.http.answers import one
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.parameters import read_id
+from adapters.http.people import country_of
+from adapters.http.problems import ProblemError, not_found
+from engine.preview import preview, read_trial, shown
+from engine.preview.trial import FIELDS
+from schemas.records import Schedule
+from schemas.wire import from_builtins
+
+_OURS = frozenset({"auth_token", "root"})
+_SCHEDULE_ID = "schedule_id"
+_STRUCTURES = frozenset({"schedule", "lead", "outcomes", "history"})
+"""In a form, as JSON."""
+
+
+async def preview_schedule(exchange: Exchange) -> Reply:
+    """Answer with everything that the schedule would do."""
+    fields = {
+        name: _decoded(value) if name in _STRUCTURES else value
+        for name, value in exchange.fields.items()
+        # Unknown names in a query are nobody's business, in a body they are a mistake.
+        if name in FIELDS or (name not in exchange.query and name not in _OURS)
+    }
+    schedule_id = exchange.fields.get(_SCHEDULE_ID)
+    fields.pop(_SCHEDULE_ID, None)
+    schedule = None if schedule_id is None else await _published(exchange, schedule_id)
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    trial = read_trial(fields, now=exchange.now, schedule=schedule)
+    # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
+    forecast = await asyncio.to_thread(preview, trial, country=country)
+    return one(exchange, "preview", shown(forecast))
+
+
+async def _published(exchange: Exchange, schedule_id: Any) -> Schedule:
+    """Return a schedule of the company as it is now. Raises `ProblemError`."""
+    found = read_id(str(schedule_id))
+    if found is None:
+        sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
+        raise ProblemError("validation_failed", "Mend schedule_id and ask again.", {_SCHEDULE_ID: [sentence]})
+    row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
+    if row is None:
+        raise not_found("schedule")
+    if row["deleted_at"] is not None:
+        raise ProblemError("deleted", "This schedule was deleted.")
+    return from_builtins(row["body"], Schedule)
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+_BODY = {
+    "type": "object",
+    "required": ["lead"],
+    "properties": {
+        "schedule": {"$ref": "#/components/schemas/Schedule"},
+        "schedule_id": {"description": "instead of schedule: the id or uuid of one that is published"},
+        "lead": {"type": "object", "description": "as it is submitted; its lead_token is not needed"},
+        "at": {"type": "string", "description": "when the lead is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now"},
+        "outcomes": {
+            "type": "object",
+            "description": "what comes of a step, by its id or else its kind; the good outcome",
+            "additionalProperties": {"type": "string"},
+        },
+        "history": {
+            "type": "array",
+            "description": "earlier calls and texts to this number",
+            "items": {
+                "type": "object",
+                "required": ["kind", "at"],
+                "properties": {
+                    "kind": {"enum": ["call", "sms"]},
+                    "at": {"type": "string"},
+                    "outcome": {"type": "string"},
+                },
+            },
+        },
+        "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "actions to show; 20"},
+    },
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="preview_schedule",
+        methods=("POST",),
+        path="/api/v1/schedules/preview",
+        summary="Try a schedule on paper: what it does to a lead, when, and why then",
+        handler=preview_schedule,
+        scope="schedule:read",
+        rate="report",
+        safe=True,
+        body=_BODY,
+    ),
+)
