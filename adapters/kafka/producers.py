@@ -73,13 +73,17 @@ def packed(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgo
 async def send(
     producer: AIOKafkaProducer, topic: str, partition: int, records: Sequence[Outgoing]
 ) -> asyncio.Future[RecordMetadata]:
-    """Queue one packed batch; the future resolves when the broker has it. Every future must be looked at."""
+    """Queue one packed batch; the future resolves when the broker has it. Every future must be looked at.
+
+    One whose successors could not be queued is nobody's any more: it is marked as seen.
+    """
     batch = producer.create_batch()
     for record in records:
         added = batch.append(key=record.key, value=record.value, timestamp=None, headers=list(record.headers))
         if added is None:
             raise AssertionError("a packed batch fits its builder")
     sent: asyncio.Future[RecordMetadata] = await producer.send_batch(batch, topic, partition=partition)
+    sent.add_done_callback(_look_at)
     return sent
 
 

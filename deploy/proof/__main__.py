@@ -19,7 +19,6 @@ import asyncpg
 import click
 from aiokafka.admin import AIOKafkaAdminClient
 
-from adapters.clock import wall_now
 from adapters.local.process import LocalServerError
 from adapters.local.resolution import broker, database
 from adapters.roles.asking import NotMadeError
@@ -30,9 +29,6 @@ from deploy.proof.rest import NoRestError
 from deploy.proof.run import Plan, Proof, prove
 from deploy.proof.verdict import live_count, table
 from engine.partition.ports import LogError
-
-SPEED = 10.0
-"""The sandbox carrier takes 2 s for a text, and a gateway has 100 under way: real seconds would make the proof an hour."""
 
 PARTITIONS = 8
 SESSION_SECONDS = 6.0
@@ -46,9 +42,9 @@ CONNECT_SECONDS = 10.0
 @click.option("--schedulers", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--kills", type=click.IntRange(0, 50), default=3, show_default=True)
 @click.option(
-    "--kill", "killed", multiple=True, help="A process to kill, in turn: scheduler-1, gateway, …  [all schedulers]"
+    "--kill", "killed", multiple=True, help="A process to kill, in turn: scheduler-1, gateway-2, intake, …  [all schedulers]"
 )
-@click.option("--speed", type=float, default=SPEED, show_default=True, help="Of domain time.")
+@click.option("--gateways", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--partitions", type=click.IntRange(1, 64), default=PARTITIONS, show_default=True)
 @click.option("--seconds", type=float, default=1_800.0, show_default=True, help="Bound of the way to rest.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the moments of the kills.")
@@ -58,23 +54,31 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
     schedulers: int,
     kills: int,
     killed: tuple[str, ...],
-    speed: float,
+    gateways: int,
     partitions: int,
     seconds: float,
     seed: int,
     keep: Path | None,
 ) -> None:
     """Kill schedulers under load and count what is left."""
-    plan = Plan(submissions=submissions, schedulers=schedulers, kills=kills, killed=killed, seconds=seconds, seed=seed)
+    plan = Plan(
+        submissions=submissions,
+        schedulers=schedulers,
+        gateways=gateways,
+        kills=kills,
+        killed=killed,
+        seconds=seconds,
+        seed=seed,
+    )
     try:
-        proof = asyncio.run(_run(plan, keep, speed=speed, partitions=partitions))
+        proof = asyncio.run(_run(plan, keep, partitions=partitions))
     except (DeploymentError, NoRestError, LogError, LocalServerError, NotMadeError) as error:
         raise click.ClickException(str(error)) from error
     _tell(proof)
     sys.exit(0 if proof.holds else 1)
 
 
-async def _run(plan: Plan, keep: Path | None, *, speed: float, partitions: int) -> Proof:
+async def _run(plan: Plan, keep: Path | None, *, partitions: int) -> Proof:
     begun = time.monotonic()
 
     def say(words: str) -> None:
@@ -88,7 +92,6 @@ async def _run(plan: Plan, keep: Path | None, *, speed: float, partitions: int) 
         say(opened.sentence)
         stored = await stack.enter_async_context(database(folder))
         dsn = await stack.enter_async_context(_own_database(stored.dsn))
-        now = wall_now()
         name = f"proof-{uuid.uuid4().hex[:8]}"
         settings = Settings(
             kafka_bootstrap=opened.bootstrap,
@@ -99,9 +102,6 @@ async def _run(plan: Plan, keep: Path | None, *, speed: float, partitions: int) 
             postgres_dsn=dsn,
             secret_key=uuid.uuid4().hex * 2,
             state_dir=str(folder / "state"),
-            clock_wall_at=now,
-            clock_domain_at=now,
-            clock_speed=speed,
         )
         stack.push_async_callback(_delete_topics, settings)
         return await prove(plan, settings, folder, say)

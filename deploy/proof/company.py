@@ -18,8 +18,9 @@ SCHEDULES = {
     "text": {"id": "first", "kind": "sms", "template": "Hello {{first_name}}"},
     "mail": {"id": "first", "kind": "email", "subject": "Hello", "template": "Hello {{first_name}}"},
     "call": {"id": "first", "kind": "call"},
+    "rest": {"id": "first", "kind": "wait", "duration": "2d"},
 }
-"""Token -> first step. A wait of a day and a text follow: every lead is live when the counting begins."""
+"""Token -> first step. A wait of a day and a text follow: nearly every lead is live when the counting begins."""
 
 REST = [
     {"id": "rest", "kind": "wait", "duration": "1d"},

@@ -36,6 +36,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     submissions: int
     kills: int
     schedulers: int = 2
+    gateways: int = 2
     killed: tuple[str, ...] = ()
     seconds: float = 1_800.0
     seed: int = 1
@@ -76,7 +77,9 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
         started = time.monotonic()
         await deployment.prepare()
         schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
-        for role in ("accounts", "intake", "projector", "gateway"):
+        for number in range(1, plan.gateways + 1):
+            deployment.add("gateway", f"gateway-{number}")
+        for role in ("accounts", "intake", "projector"):
             deployment.add(role)
         await deployment.until_ready()
         company = await make_company(settings)
