@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
+from adapters.partitions.outbox import OutboxSender
 from adapters.projector.store import StoreError
 from engine.partition.ports import LogError
 from engine.partition.runner import Runner
+from engine.partition.state import unpack
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE, Instant
@@ -276,6 +278,9 @@ class World:
                 f"lead {lead.id} is {lead.status} ({lead.status_wait}), before step {lead.step}, wakes at {lead.wake_at}"
                 for lead in _unfinished(runner)
             ]
+        for runner in (*contacts.values(), *accounts.values()):
+            if isinstance(runner._outbox, OutboxSender) and runner._outbox._waiting:
+                waits.append(f"messages of {runner.aggregate.state_topic.name}[{runner.partition}] are on their way")
         waits += [f"a commit of {name}" for name in self._committing()]
         if not waits:
             waits += [f"the projection is behind in {name}" for name in self._behind()]
@@ -304,11 +309,10 @@ class World:
 
 def _unfinished(runner: Runner) -> list[Lead]:
     """Return the leads that are still on their way; one that was only captured may stay so."""
-    leads = [runner.state.get(key, Lead) for key, _ in runner.state.items() if key.startswith("lead/")]
+    leads = [unpack(packed, Lead) for key, packed in runner.state.items() if key.startswith("lead/")]
     return [
         lead
         for lead in leads
-        if lead is not None
         if lead.flight is not None or (lead.status in LIVE_STATUSES and (lead.status != "captured" or lead.wake_at))
     ]
 
