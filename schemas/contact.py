@@ -99,7 +99,8 @@ class Lead(Entity, kw_only=True):
     lateness is measured from; `wake_at` is the one timer of the lead: the earliest of next action, expiry, outcome
     timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
-    `slot_id` is asked for, an answer is awaited until `slot_due_at`.
+    `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
+    somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day.
     """
 
     id: int
@@ -169,6 +170,9 @@ class Lead(Entity, kw_only=True):
     schedule_ended_at: Instant | None = None
     schedule_trigger_type: str | None = None
     failed_channels: tuple[str, ...] = ()
+    last_outcome: str | None = None
+    restarts: int = 0
+    moves: tuple[Instant, ...] = ()
 
 
 class Call(Entity, kw_only=True):

@@ -2,12 +2,13 @@
 
 The JSON is that of the contracts page (section 2); unknown fields are refused, so that a misspelt one is not silently
 without effect. Durations are text (`90s 15m 2h 1d 1w`): s, m, h elapse; d and w keep the wall clock in the lead's zone.
-Kinds still to come stand in research/domain.md 3.1; a schedule that names one is refused with the list of known kinds.
+Filters are texts `key:value`, `key:!=x`, `key:>=10`; all of a list must hold, `|` inside a value means either.
+`action_group` is still to come (research/domain.md 3.1); a schedule that names it is refused with the list of known kinds.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Channel = Literal["call", "sms", "email"]
@@ -115,12 +116,124 @@ class ExitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="exit"):
     result: Literal["success", "failure", "completed"] = "completed"
 
 
-Step = CallStep | SmsStep | EmailStep | WebhookStep | WaitStep | ExitStep
+class Rule(Part, frozen=True, kw_only=True):
+    """Where to go on if all of the filters hold."""
+
+    when: tuple[str, ...] = field(name="if")
+    goto: str
+
+
+class BranchStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="branch"):
+    """Go on by the first rule that holds, or where `else` says; without it, at the step that follows."""
+
+    id: str
+    rules: tuple[Rule, ...]
+    otherwise: str | None = field(name="else", default=None)
+
+
+class Path(Part, frozen=True, kw_only=True):
+    """One way out of a split, taken by `weight` of all leads."""
+
+    goto: str
+    weight: int = 1
+
+
+class SplitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="split"):
+    """Send shares of the leads different ways; one lead always goes the same way."""
+
+    id: str
+    paths: tuple[Path, ...]
+
+
+class WaitForStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait_for"):
+    """Wait until something is true of the lead, `timeout` at the longest; goes on at the next step where none is named.
+
+    `tokens_match`: all of `filters` hold. The others: the lead converted, for the buyer, the offer or either.
+    """
+
+    id: str
+    event: Literal["tokens_match", "converted", "buyer_converted", "offer_converted"]
+    timeout: str
+    filters: tuple[str, ...] = ()
+    on_match: str | None = None
+    on_timeout: str | None = None
+
+
+class UpdateLeadStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="update_lead"):
+    """Set and take away tokens of the lead, or set its priority."""
+
+    id: str
+    set: dict[str, Any] = {}
+    unset: tuple[str, ...] = ()
+    lead_priority: float | None = None
+
+
+class TagStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="tag"):
+    """Add words to, or take them out of, the token `tags`."""
+
+    id: str
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class MoveStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="move_to_schedule"):
+    """Begin another schedule, at its present version."""
+
+    id: str
+    schedule_id: int
+    keep_expiry: bool = True
+    keep_attempts: bool = False
+
+
+class RestartStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="restart"):
+    """Begin this schedule again, `max_restarts` times in all; then go on at the step that follows."""
+
+    id: str
+    max_restarts: int = 1
+
+
+class CallbackStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="schedule_callback"):
+    """Promise a call: after a duration (`in`) or at a local time (`at`); exactly one of both."""
+
+    id: str
+    after: str | None = field(name="in", default=None)
+    at: Until | None = None
+
+
+class OptOutStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="opt_out"):
+    """Never contact this person again."""
+
+    id: str
+
+
+class BlockStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="block"):
+    """Keep this person away from the company's numbers."""
+
+    id: str
+
+
+ActingStep = CallStep | SmsStep | EmailStep | WebhookStep
+"""Steps that order something of a gateway and await its outcome."""
+
+EffectStep = UpdateLeadStep | TagStep | MoveStep | RestartStep | CallbackStep | OptOutStep | BlockStep
+"""Steps that change the lead, at once."""
+
+Step = ActingStep | WaitStep | WaitForStep | BranchStep | SplitStep | EffectStep | ExitStep
 STEP_KINDS: dict[str, type[Struct]] = {
     "call": CallStep,
     "sms": SmsStep,
     "email": EmailStep,
     "webhook": WebhookStep,
     "wait": WaitStep,
+    "wait_for": WaitForStep,
+    "branch": BranchStep,
+    "split": SplitStep,
+    "update_lead": UpdateLeadStep,
+    "tag": TagStep,
+    "move_to_schedule": MoveStep,
+    "restart": RestartStep,
+    "schedule_callback": CallbackStep,
+    "opt_out": OptOutStep,
+    "block": BlockStep,
     "exit": ExitStep,
 }

@@ -10,8 +10,11 @@ import msgspec
 from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
+from engine.account.flow import flow_faults
 from engine.account.steps import step_faults
-from engine.calendar.windows import window_errors
+from engine.calendar.windows import window_errors, window_set
+from engine.contact.hours import TELEPHONE
+from engine.law.floor import TELEPHONE_FLOOR
 from schemas.schedule import STEP_KINDS, Channel, Step, Window
 
 STEPS_MAX = 200
@@ -65,7 +68,16 @@ def check_steps(steps: Steps, end_steps: Steps, errors: Errors, exists: Exists |
     for field, listed in (("steps", steps), ("end_steps", end_steps)):
         for place, step in _read_ones(listed):
             _collect(errors, f"{field}[{place}]", step, step_faults(step, ending=field == "end_steps", exists=exists))
-    _check_reach(steps, errors)
+        _check_flow(field, listed, errors)
+
+
+def _check_flow(field: str, listed: Steps, errors: Errors) -> None:
+    """Follow the ways through a list, where nothing is wrong with its steps: one fault is not told as many."""
+    if any(place.startswith(f"{field}[") for place in errors):
+        return
+    steps = [step for _, step in _read_ones(listed)]
+    for place, name, fault in flow_faults(steps):
+        _collect(errors, f"{field}[{place}]", steps[place], [(name, fault)])
 
 
 def _read_step(raw: Any, place: str, errors: Errors) -> Step | None:
@@ -83,7 +95,7 @@ def _read_step(raw: Any, place: str, errors: Errors) -> Step | None:
     for name, field in known.items():
         if name in raw:
             try:
-                values[name] = msgspec.convert(raw[name], field.type)
+                values[field.name] = msgspec.convert(raw[name], field.type)
             except msgspec.ValidationError as error:
                 faults.append(sentence(name, error, field.type))
     for name, fault in faults:
@@ -115,9 +127,14 @@ def _read_rows(channel: str, raw: Any, errors: Errors) -> tuple[Window, ...] | N
     found = tuple(row for row in rows if row is not None)
     if len(found) < len(rows):
         return None
-    for spot, sentences in window_errors(found).items():
+    faults = window_errors(found)
+    for spot, sentences in faults.items():
         place, _, name = spot.partition(".")
         errors.setdefault(f"{field}[{place}].{name}" if name else field, []).extend(sentences)
+    if not faults and channel in TELEPHONE and not window_set(found).meets(TELEPHONE_FLOOR):
+        _add(
+            errors, field, "is never open between 08:00 and 21:00, when the law lets a telephone ring; open it within these"
+        )
     return found
 
 
@@ -145,13 +162,6 @@ def _check_ids(lists: Iterable[tuple[str, Steps]], errors: Errors) -> None:
                 _add(errors, f"{where}.id", f"{step.id!r} is the id of {seen[step.id]} too; give each step its own")
             else:
                 seen[step.id] = where
-
-
-def _check_reach(steps: Steps, errors: Errors) -> None:
-    exits = [place for place, step in _read_ones(steps) if step.__struct_config__.tag == "exit"]
-    if exits and exits[0] + 1 < len(steps):
-        after = f"steps[{exits[0] + 1}]"
-        _add(errors, after, f"is never reached: steps[{exits[0]}] leaves the schedule; move or remove it")
 
 
 def _collect(errors: Errors, place: str, step: Step, faults: Iterable[tuple[str, str]]) -> None:

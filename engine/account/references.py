@@ -14,7 +14,7 @@ from schemas.records import (
     Record,
     Schedule,
 )
-from schemas.schedule import CallStep, WebhookStep
+from schemas.schedule import CallStep, MoveStep, WebhookStep
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000
@@ -50,6 +50,8 @@ def _references(body: Body) -> Iterator[Reference]:
         for step in (*body.steps, *body.end_steps):
             if isinstance(step, WebhookStep):
                 yield "outgoing_webhook", step.outgoing_webhook_id
+            elif isinstance(step, MoveStep):
+                yield "schedule", step.schedule_id
             elif isinstance(step, CallStep):
                 yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
                 if step.connect.buyer_group_id is not None:
@@ -79,10 +81,12 @@ def refer(draft: Draft, record: Record, before: Body | None, after: Body | None)
 def refuse_in_use(draft: Draft, record: Record) -> None:
     """Raise `RefusedError` where live records refer to this one."""
     known = draft.get(referrers_key(record.type, record.id), Referrers)
-    if known is None:
+    # A schedule may move leads to itself.
+    by = [name for name in known.by if name != f"{record.type}/{record.id}"] if known is not None else []
+    if not by:
         return
-    named = ", ".join(name.replace("_", " ").replace("/", " ") for name in known.by[:SHOWN_MAX])
-    more = f" and {len(known.by) - SHOWN_MAX} more" if len(known.by) > SHOWN_MAX else ""
+    named = ", ".join(name.replace("_", " ").replace("/", " ") for name in by[:SHOWN_MAX])
+    more = f" and {len(by) - SHOWN_MAX} more" if len(by) > SHOWN_MAX else ""
     raise RefusedError("record_in_use", f"It is used by {named}{more}; take it out of them, then delete it.")
 
 

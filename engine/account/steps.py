@@ -1,16 +1,40 @@
 """What can be wrong with a step that is well formed? Its durations, templates, outcomes, numbers and references."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 
-from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, number, optional
+from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, WEIGHT_MAX, number, optional
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
+from engine.contact.filters import FilterError, parse_filter
 from engine.contact.text import TOKEN
-from engine.submission.fields import FieldError, parse_email, sound_text
+from engine.submission.columns import RESERVED
+from engine.submission.fields import FieldError, check_token, parse_email, sound_text
+from engine.submission.reading import TOKEN_NAME_LENGTH_MAX
 from schemas.outcomes import OUTCOMES
-from schemas.schedule import CallStep, Connect, EmailStep, ExitStep, Retry, SmsStep, Step, Until, WaitStep, WebhookStep
+from schemas.schedule import (
+    BlockStep,
+    BranchStep,
+    CallbackStep,
+    CallStep,
+    Connect,
+    EmailStep,
+    ExitStep,
+    MoveStep,
+    OptOutStep,
+    RestartStep,
+    Retry,
+    SmsStep,
+    SplitStep,
+    Step,
+    TagStep,
+    Until,
+    UpdateLeadStep,
+    WaitForStep,
+    WaitStep,
+    WebhookStep,
+)
 
 SMS_LENGTH_MAX = 1_600
 """Ten segments: the most that carriers join."""
@@ -23,6 +47,16 @@ RING_TIMEOUT_SECONDS = (5, 120)
 RETRIES_MAX = 20
 """Of one outcome at one step: more is harassment or a loop."""
 
+RULES_MAX = 50
+"""Of one branch, and filters of one rule: a screen of them; more is a table that belongs into a token."""
+
+PATHS = (2, 20)
+"""One path is no split; of more than twenty nobody compares the shares."""
+
+TOKENS_MAX = 50
+WORDS_MAX = 20
+PRIORITY_MAX = 1_000_000
+
 Fault = tuple[str, str]
 Exists = Callable[[str, int], bool] | None
 
@@ -30,7 +64,7 @@ Exists = Callable[[str, int], bool] | None
 def step_faults(step: Step, *, ending: bool, exists: Exists) -> Iterator[Fault]:
     """Yield `(field, sentence)` for everything wrong with a step; references are looked up where `exists` is given."""
     yield from _faults(step, exists)
-    if ending and isinstance(step, ExitStep):
+    if ending and isinstance(step, ExitStep | RestartStep | CallbackStep):
         yield "kind", "has no place among end_steps: the schedule has been left already"
 
 
@@ -94,6 +128,105 @@ def _(step: ExitStep, exists: Exists) -> Iterator[Fault]:
     yield from ()
 
 
+@_faults.register
+def _(step: BranchStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if not 1 <= len(step.rules) <= RULES_MAX:
+        yield "rules", f"must have 1 to {RULES_MAX} rules"
+    for place, rule in enumerate(step.rules):
+        if not rule.when:
+            yield f"rules[{place}].if", "must have a filter; where to go on in any case is said by else"
+        yield from _filter_faults(f"rules[{place}].if", rule.when)
+
+
+@_faults.register
+def _(step: SplitStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if not PATHS[0] <= len(step.paths) <= PATHS[1]:
+        yield "paths", f"must have {PATHS[0]} to {PATHS[1]} paths"
+    for place, path in enumerate(step.paths):
+        if not 1 <= path.weight <= WEIGHT_MAX:
+            yield f"paths[{place}].weight", f"must be from 1 to {WEIGHT_MAX}"
+
+
+@_faults.register
+def _(step: WaitForStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    yield from _duration("timeout", step.timeout)
+    if step.event == "tokens_match" and not step.filters:
+        yield "filters", "must have a filter, such as plan:gold: what is waited for"
+    if step.event != "tokens_match" and step.filters:
+        yield "filters", "go with tokens_match only; leave them out"
+    yield from _filter_faults("filters", step.filters)
+
+
+@_faults.register
+def _(step: UpdateLeadStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if not step.set and not step.unset and step.lead_priority is None:
+        yield "", "must change something: set, unset or lead_priority"
+    if len(step.set) + len(step.unset) > TOKENS_MAX:
+        yield "set", f"must name at most {TOKENS_MAX} tokens together with unset"
+    for name, value in step.set.items():
+        yield from _parsed(f"set.{name}"[:64], check_token, value)
+    for name in (*step.set, *step.unset):
+        if not name.strip() or len(name) > TOKEN_NAME_LENGTH_MAX or not name.isprintable():
+            yield "set", f"must have names of 1 to {TOKEN_NAME_LENGTH_MAX} printable characters"
+        if name in RESERVED:
+            yield "set", f"cannot change {name[:64]}: it is no token but a field of the lead"
+    if step.lead_priority is not None and not abs(step.lead_priority) <= PRIORITY_MAX:
+        yield "lead_priority", f"must be from -{PRIORITY_MAX} to {PRIORITY_MAX}"
+
+
+@_faults.register
+def _(step: TagStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    words = (*step.add, *step.remove)
+    if not 1 <= len(words) <= WORDS_MAX:
+        yield "", f"must add or remove 1 to {WORDS_MAX} words"
+    if any(not word.strip() or len(word) > TOKEN_NAME_LENGTH_MAX or not word.isprintable() or "," in word for word in words):
+        yield "add", f"must have words of 1 to {TOKEN_NAME_LENGTH_MAX} printable characters, without commas"
+
+
+@_faults.register
+def _(step: MoveStep, exists: Exists) -> Iterator[Fault]:
+    yield from _reference("schedule_id", "schedule", step.schedule_id, exists)
+
+
+@_faults.register
+def _(step: RestartStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if not 1 <= step.max_restarts <= RETRIES_MAX:
+        yield "max_restarts", f"must be from 1 to {RETRIES_MAX}"
+
+
+@_faults.register
+def _(step: CallbackStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if (step.after is None) == (step.at is None):
+        yield "", "must have either in or at"
+    yield from _duration("in", step.after)
+    if step.at is not None:
+        yield from _until_faults(step.at, "at")
+
+
+@_faults.register(OptOutStep)
+@_faults.register(BlockStep)
+def _(step: OptOutStep | BlockStep, exists: Exists) -> Iterator[Fault]:
+    del step, exists
+    yield from ()
+
+
+def _filter_faults(field: str, filters: Sequence[str]) -> Iterator[Fault]:
+    if len(filters) > RULES_MAX:
+        yield field, f"must have at most {RULES_MAX} filters"
+    for text in filters:
+        try:
+            parse_filter(text)
+        except FilterError as error:
+            yield field, str(error)
+
+
 def _contact_faults(step: CallStep | SmsStep | EmailStep, kind: str) -> Iterator[Fault]:
     yield from _retry_faults(step.retry, kind)
     yield from _duration("outcome_timeout", step.outcome_timeout)
@@ -122,12 +255,12 @@ def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
         yield from _reference("connect.buyer_ids", "buyer", buyer_id, exists)
 
 
-def _until_faults(until: Until) -> Iterator[Fault]:
-    yield from _calendar("until.time", parse_wall_time, until.time)
+def _until_faults(until: Until, field: str = "until") -> Iterator[Fault]:
+    yield from _calendar(f"{field}.time", parse_wall_time, until.time)
     if until.date is not None:
-        yield from _calendar("until.date", parse_date, until.date)
+        yield from _calendar(f"{field}.date", parse_date, until.date)
     if until.zone not in {"lead", "schedule"} and not is_zone(until.zone):
-        yield "until.zone", "must be lead, schedule, or a time zone such as America/New_York"
+        yield f"{field}.zone", "must be lead, schedule, or a time zone such as America/New_York"
 
 
 def _reference(field: str, record_type: str, record_id: int, exists: Exists) -> Iterator[Fault]:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from engine.calendar import Duration, WindowSet, parse_duration, window_set
+from engine.contact.ways import reachable
 from schemas.records import Schedule
 from schemas.schedule import CallStep, EmailStep, SmsStep, Step
 
@@ -48,16 +49,16 @@ class Cadence:
         return steps[index + 1] if index + 1 < len(steps) else None
 
     def contacts_from(self, step_id: str | None) -> list[Step]:
-        """Return the contact steps still to come, this one included."""
+        """Return the contact steps that may still come, this one first."""
         if step_id is None:
             return []
         _, index = self._places[step_id]
-        return [step for step in self.steps[index:] if isinstance(step, CONTACTS)]
+        return [step for step in reachable(self.steps, index) if isinstance(step, CONTACTS)]
 
     def is_counted_to_come(self, step_id: str) -> bool:
-        """Tell whether this step or a later one counts as a contact attempt."""
+        """Tell whether this step or one that may come after it counts as a contact attempt."""
         _, index = self._places[step_id]
-        return any(isinstance(step, COUNTED) for step in self.steps[index:])
+        return any(isinstance(step, COUNTED) for step in reachable(self.steps, index))
 
 
 _CADENCES: dict[int, tuple[Schedule, Cadence]] = {}

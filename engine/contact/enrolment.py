@@ -2,7 +2,6 @@
 
 from engine.contact import slots
 from engine.contact.person import Person
-from engine.contact.walk import go_on
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import HOUR, Instant
 from schemas.records import Offer, Record, Schedule
@@ -46,13 +45,8 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.opt_out = lead.blocked = False
     lead.base_at, lead.planned_at = person.now, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
-    lead.reasons, lead.zone_deciding = (), None
+    lead.reasons, lead.zone_deciding, lead.last_outcome = (), None, None
+    lead.restarts = 0
     lead.first_queued_at = lead.first_queued_at or person.now
     person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
     person.keep(lead)
-
-
-def restart(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
-    """Begin a schedule and go as far as it gets now."""
-    begin(person, lead, record, hours=hours)
-    go_on(person, lead)

@@ -2,12 +2,23 @@
 
 from functools import lru_cache
 
-from engine.calendar import Constraint, Duration, Opening, WindowSet, after_duration, closes_at, constraint, first_open
+from engine.calendar import (
+    Constraint,
+    Duration,
+    Opening,
+    WindowSet,
+    after_duration,
+    closes_at,
+    constraint,
+    first_open,
+    next_local_time,
+)
 from engine.calendar.waits import Mode
 from engine.contact.cadence import Cadence
 from engine.law.floor import TELEPHONE_FLOOR, TELEPHONE_FLOOR_CODE, UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from schemas.contact import Lead
 from schemas.instant import Instant
+from schemas.schedule import Until
 
 TELEPHONE = frozenset({"call", "sms"})
 """Channels with legal hours; e-mail has none by default (contracts.md section 2)."""
@@ -44,6 +55,12 @@ def closing(lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferr
 def after(base: Instant, wait: Duration, lead: Lead, cadence: Cadence, mode: Mode | None = None) -> Instant:
     """Return the end of a delay that keeps to the lead's wall clock where it is given in days."""
     return after_duration(base, wait, home_zone(lead, cadence), mode)
+
+
+def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Instant:
+    """Return the first instant >= base at which the clock that is meant shows the time, on a day that is meant."""
+    zone = {"lead": home_zone(lead, cadence), "schedule": cadence.schedule.time_zone}.get(until.zone, until.zone)
+    return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
 
 
 def _rules(lead: Lead, cadence: Cadence, channel: str, *, preferred: bool = True) -> tuple[Constraint, ...]:

@@ -20,7 +20,7 @@ from schemas.contact import LIVE_STATUSES, Call, Flight, Lead
 from schemas.instant import DAY, HOUR, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
-from schemas.schedule import EmailStep, ExitStep, WaitStep
+from schemas.schedule import ActingStep, EmailStep
 
 CHANNEL_CLOSED_FOR = 15 * DAY
 """A number that was invalid may have been assigned again after two weeks (Convoso's default, research/domain.md 2.2)."""
@@ -137,6 +137,7 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
         lead.retries[DROPPED] = drops + 1
         lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
     elif is_own_step:
+        lead.last_outcome = outcome
         _retry_or_leave(person, lead, outcome, row, occurred_at)
     go_on(person, lead)
 
@@ -147,7 +148,7 @@ def _retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occu
     if row.disables_channel and not lead.ending and _is_out_of_reach(person, lead):
         begin_end(person, lead, "failure")
         return
-    retry = None if isinstance(step, WaitStep | ExitStep) else step.retry.get(outcome)
+    retry = step.retry.get(outcome) if isinstance(step, ActingStep) else None
     made = lead.retries.get(outcome, 0)
     if retry is None or made >= (row.retry_max if retry.max is None else retry.max):
         leave_step(person, lead, cadence, occurred_at)

@@ -62,10 +62,10 @@ def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     return is_due
 
 
-def stand(person: Person, lead: Lead) -> bool:
-    """Let the lead stand before a step without hours; True where it is due."""
+def stand(person: Person, lead: Lead, reason: str | None = None) -> bool:
+    """Let the lead stand before a step without hours, and say what for; True where it is due."""
     lead.urgency_class = CLASS_OTHER
-    return _schedule(person, lead, Earliest(_base(person, lead)))
+    return _schedule(person, lead, Earliest(_base(person, lead), decider=reason))
 
 
 def look_again(person: Person, lead: Lead, after: Instant) -> None:

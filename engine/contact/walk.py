@@ -2,11 +2,12 @@
 
 from typing import assert_never
 
-from engine.calendar import next_local_time
-from engine.contact import buyers, ledger, orders, slots
+from engine.contact import buyers, effects, ledger, orders, slots
+from engine.contact.branching import branch_goto, has_happened, split_goto
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
 from engine.contact.ending import begin_end, end
-from engine.contact.hours import after, home_zone
+from engine.contact.filters import lookup_for
+from engine.contact.hours import after, local_time
 from engine.contact.person import RECHECK_AFTER, Person
 from engine.contact.plan import SCHEDULE_PAUSED, channel_of, hold, look_again, paused, plan, plan_callback, stand
 from engine.contact.result import COMPLETED
@@ -14,12 +15,30 @@ from engine.contact.stop import stop, stop_reason
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Offer, Schedule
-from schemas.schedule import CallStep, EmailStep, ExitStep, SmsStep, Step, WaitStep, WebhookStep
+from schemas.schedule import (
+    BlockStep,
+    BranchStep,
+    CallbackStep,
+    CallStep,
+    EmailStep,
+    ExitStep,
+    MoveStep,
+    OptOutStep,
+    RestartStep,
+    SmsStep,
+    SplitStep,
+    Step,
+    TagStep,
+    UpdateLeadStep,
+    WaitForStep,
+    WaitStep,
+    WebhookStep,
+)
 
 STEPS_AT_ONCE_MAX = 100
 """Steps that take no time, in one decision: more is a loop (research/domain.md 3.1)."""
 
-LOOP_GUARD = "move_loop_guard"
+EVENT_AWAITED = "awaiting_event"
 
 
 def go_on(person: Person, lead: Lead) -> None:
@@ -29,7 +48,7 @@ def go_on(person: Person, lead: Lead) -> None:
     for _ in range(STEPS_AT_ONCE_MAX):
         if not _moves_on(person, lead):
             return
-    hold(person, lead, LOOP_GUARD)
+    hold(person, lead, effects.LOOP_GUARD)
 
 
 def basis(lead: Lead) -> tuple[object, ...]:
@@ -120,7 +139,7 @@ def _is_captured(lead: Lead) -> bool:
     return False
 
 
-def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
+def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  # noqa: PLR0911 - one line per kind of step
     match step:
         case WaitStep():
             return _waits(person, lead, cadence, step)
@@ -128,6 +147,14 @@ def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
             return _waits_for_callback(person, lead, cadence)
         case ExitStep():
             return _exits(person, lead, step)
+        case WaitForStep():
+            return _waits_for(person, lead, cadence, step)
+        case BranchStep() | SplitStep():
+            return _chooses(person, lead, cadence, step)
+        case MoveStep() | RestartStep():
+            return _begins_again(person, lead, cadence, step)
+        case UpdateLeadStep() | TagStep() | CallbackStep() | OptOutStep() | BlockStep():
+            return _has_effect(person, lead, cadence, step)
         case CallStep() | SmsStep() | EmailStep() | WebhookStep():
             return _acts(person, lead, cadence, step)
         case _:
@@ -154,9 +181,7 @@ def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool
 def wait_end(lead: Lead, cadence: Cadence, step: WaitStep, base: Instant) -> Instant:
     """Return when a wait that began at base is over."""
     if step.until is not None:
-        until = step.until
-        zone = {"lead": home_zone(lead, cadence), "schedule": cadence.schedule.time_zone}.get(until.zone, until.zone)
-        return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
+        return local_time(lead, cadence, step.until, base)
     wait = duration(step.duration or "0s")
     return after(base, wait, lead, cadence, step.mode)
 
@@ -168,6 +193,81 @@ def _exits(person: Person, lead: Lead, step: ExitStep) -> bool:
         end(person, lead, lead.end_status or COMPLETED)
         return False
     begin_end(person, lead, step.result)
+    return True
+
+
+def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) -> bool:
+    """Wait until something is true of the lead, or the time is up; every change of the lead comes by here."""
+    if lead.step_attempts == 0:  # not begun: the wait before it comes first
+        if not _is_due(person, lead, step):
+            return False
+        lead.step_attempts = 1
+        lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
+        lead.planned_at = None
+    if has_happened(step, lead, lookup_for(lead, cadence, person.now)):
+        return _goes_to(person, lead, cadence, step.on_match)
+    if not stand(person, lead, EVENT_AWAITED):
+        return False
+    lead.requested_next_action_at = None
+    return _goes_to(person, lead, cadence, step.on_timeout)
+
+
+def _chooses(person: Person, lead: Lead, cadence: Cadence, step: BranchStep | SplitStep) -> bool:
+    if not _is_due(person, lead, step):
+        return False
+    if isinstance(step, SplitStep):
+        goto: str | None = split_goto(step, lead)
+    else:
+        goto = branch_goto(step, lookup_for(lead, cadence, person.now))
+    person.draft.fact("step.chose", lead_id=lead.id, step_id=step.id, goto=goto)
+    return _goes_to(person, lead, cadence, goto)
+
+
+def _begins_again(person: Person, lead: Lead, cadence: Cadence, step: MoveStep | RestartStep) -> bool:
+    """Begin this schedule again or another one; go on where that cannot be, wait where it was too often today."""
+    if not _is_due(person, lead, step):
+        return False
+    reason = effects.reason_to_stay(person, lead, step)
+    if reason is not None:
+        lead.base_at = person.now
+        return _passes_over(person, lead, cadence, step, reason)
+    if effects.moves_too_often(person, lead):
+        hold(person, lead, effects.LOOP_GUARD)
+        return False
+    effects.begin_again(person, lead, step)
+    return True
+
+
+def _has_effect(
+    person: Person,
+    lead: Lead,
+    cadence: Cadence,
+    step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep,
+) -> bool:
+    if not _is_due(person, lead, step):
+        return False
+    if isinstance(step, CallbackStep) and (not lead.caller_id or is_closed(person, lead, "call")):
+        lead.base_at = person.now
+        return _passes_over(person, lead, cadence, step, "not_callable")
+    effects.apply(person, lead, cadence, step)
+    if lead.status in LIVE_STATUSES:
+        leave_step(person, lead, cadence, person.now)
+    return True
+
+
+def _is_due(person: Person, lead: Lead, step: Step) -> bool:
+    """Tell whether a step that takes no time happens now: what stands behind a wait is decided when the wait is over."""
+    if not stand(person, lead) or _is_held(person, lead, step):
+        return False
+    lead.requested_next_action_at = None
+    return True
+
+
+def _goes_to(person: Person, lead: Lead, cadence: Cadence, goto: str | None) -> bool:
+    if goto is None:
+        leave_step(person, lead, cadence, person.now)
+    else:
+        enter(lead, cadence.step(goto), person.now)
     return True
 
 

@@ -70,6 +70,7 @@ REASONS: dict[str, str] = {
     "company_paused": "the company is paused",
     "awaiting_outcome": "the outcome of the last action is not known yet",
     "awaiting_disposition": "nobody has said yet how the call ended",
+    "awaiting_event": "the schedule waits for something to happen",
     "callback_pending": "a callback was promised",
     "callback_owner_unavailable": "the owner of the callback is not available",
     "reply_pause": "the person answered by text",

@@ -61,7 +61,7 @@ def test_a_whole_schedule_is_read() -> None:
 @pytest.mark.parametrize(
     ("step", "place", "cure"),
     [
-        ({"id": "a", "kind": "branch"}, "steps[0].kind", "the kinds are call, sms, email, webhook, wait, exit"),
+        ({"id": "a", "kind": "nap"}, "steps[0].kind", "the kinds are call, sms, email, webhook, wait, wait_for, branch"),
         ({"id": "a"}, "steps[0].kind", "the kinds are"),
         ({"id": "a", "kind": ["call"]}, "steps[0].kind", "the kinds are"),
         ("call", "steps[0]", "an object with an id and a kind"),
@@ -172,3 +172,95 @@ def test_steps_are_a_list(steps: Any) -> None:
     with pytest.raises(RefusedError) as caught:
         read_schedule({"steps": steps})
     assert list(caught.value.errors) == ["steps"]
+
+
+def branch(goto: str, **fields: Any) -> dict[str, Any]:
+    return {"id": "where", "kind": "branch", "rules": [{"if": ["state:CA"], "goto": goto}]} | fields
+
+
+@pytest.mark.parametrize(
+    ("step", "place", "cure"),
+    [
+        ({"id": "a", "kind": "branch", "rules": []}, "rules", "1 to 50 rules"),
+        ({"id": "a", "kind": "branch", "rules": [{"if": [], "goto": "b"}]}, "rules[0].if", "said by else"),
+        ({"id": "a", "kind": "branch", "rules": [{"if": ["CA"], "goto": "b"}]}, "rules[0].if", "state:CA|NY"),
+        ({"id": "a", "kind": "branch", "rules": [{"if": ["n:>1|<0"], "goto": "b"}]}, "rules[0].if", "two rules"),
+        ({"id": "a", "kind": "branch", "rules": [{"goto": "b"}]}, "rules[0].if", "must be given"),
+        ({"id": "a", "kind": "split", "paths": [{"goto": "b"}]}, "paths", "2 to 20"),
+        ({"id": "a", "kind": "split", "paths": [{"goto": "b", "weight": 0}, {"goto": "b"}]}, "paths[0].weight", "from 1"),
+        ({"id": "a", "kind": "wait_for", "event": "replied", "timeout": "1d"}, "event", "tokens_match, converted"),
+        ({"id": "a", "kind": "wait_for", "event": "tokens_match", "timeout": "1d"}, "filters", "plan:gold"),
+        ({"id": "a", "kind": "wait_for", "event": "converted"}, "timeout", "must be given"),
+        ({"id": "a", "kind": "wait_for", "event": "converted", "timeout": "1d", "filters": ["a:b"]}, "filters", "only"),
+        ({"id": "a", "kind": "update_lead"}, "", "must change something"),
+        ({"id": "a", "kind": "update_lead", "set": {"status": "x"}}, "set", "a field of the lead"),
+        ({"id": "a", "kind": "update_lead", "set": {"a": "x" * 5000}}, "set.a", "4096"),
+        ({"id": "a", "kind": "update_lead", "lead_priority": 1e9}, "lead_priority", "to 1000000"),
+        ({"id": "a", "kind": "tag"}, "", "add or remove"),
+        ({"id": "a", "kind": "tag", "add": ["a,b"]}, "add", "without commas"),
+        ({"id": "a", "kind": "restart", "max_restarts": 0}, "max_restarts", "from 1"),
+        ({"id": "a", "kind": "schedule_callback"}, "", "either in or at"),
+        ({"id": "a", "kind": "schedule_callback", "in": "soon"}, "in", "15m"),
+        ({"id": "a", "kind": "schedule_callback", "at": {"time": "9"}}, "at.time", "HH:MM"),
+    ],
+)
+def test_a_fault_of_a_step_that_decides_or_changes_has_its_place_and_its_cure(step: Any, place: str, cure: str) -> None:
+    errors = faults(step, wait(id="b", duration="1h"))
+    assert list(errors) == [f"steps[0].{place}" if place else "steps[0]"]
+    assert cure in errors[next(iter(errors))][0]
+
+
+@pytest.mark.parametrize(
+    ("steps", "place", "cure"),
+    [
+        ([branch("nowhere"), call()], "steps[0].rules[0].goto", "names no step of this list; those are where, a"),
+        ([branch("a", **{"else": "end"}), call()], "steps[0].else", "names no step"),
+        (
+            [branch("a", **{"else": "a"}), wait(id="b", duration="1h"), sms(id="c"), call()],
+            "steps[1]",
+            "'where' goes elsewhere",
+        ),
+        ([branch("where")], "steps[0]", "where -> where; put a wait of at least 60s into it"),
+        ([call(), branch("a")], "steps[0]", "a -> where -> a"),
+        ([wait(duration="59s"), branch("a")], "steps[0]", "at least 60s"),
+        ([wait(until={"time": "10:00"}), branch("a")], "steps[0]", "at least 60s"),
+        (
+            [{"id": "a", "kind": "wait_for", "event": "converted", "timeout": "1d", "on_match": "a"}],
+            "steps[0]",
+            "a -> a; put a wait",
+        ),
+        ([{"id": "x", "kind": "move_to_schedule", "schedule_id": 2}, call()], "steps[1]", "never reached"),
+        ([{"id": "x", "kind": "opt_out"}, call()], "steps[1]", "never reached"),
+    ],
+)
+def test_ways_that_lead_nowhere_or_round_without_a_wait_are_refused(steps: list[Any], place: str, cure: str) -> None:
+    errors = faults(*steps)
+    assert list(errors) == [place]
+    assert cure in errors[place][0]
+    assert errors[place][0].startswith("(step ")
+
+
+def test_ways_round_that_take_time_and_steps_that_are_met_by_one_way_alone_are_taken() -> None:
+    waits = {"id": "w", "kind": "wait_for", "event": "converted", "timeout": "1d", "on_timeout": "w", "on_match": "a"}
+    read_schedule({"steps": [call(), wait(id="b", duration="60s"), branch("a", **{"else": "c"}), sms(id="c")]})
+    read_schedule({"steps": [waits, call()]})
+    read_schedule(
+        {
+            "steps": [branch("c"), {"id": "x", "kind": "exit"}, sms(id="c")],
+            "end_steps": [branch("e", id="to"), email(id="e")],
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["restart", "schedule_callback"])
+def test_end_steps_neither_begin_again_nor_promise(kind: str) -> None:
+    fields = {"in": "1h"} if kind == "schedule_callback" else {}
+    assert list(faults(end_steps=[{"id": "x", "kind": kind, **fields}])) == ["end_steps[0].kind"]
+
+
+def test_hours_that_never_meet_those_of_the_law_are_refused() -> None:
+    night = [{"days": ["mon"], "open": "21:00", "close": "08:00"}]
+    errors = faults(windows={"call": night, "sms": night})
+    assert list(errors) == ["windows.call", "windows.sms"]
+    assert "between 08:00 and 21:00" in errors["windows.call"][0]
+    read_schedule({"windows": {"email": night, "call": [{"days": ["mon"], "open": "20:59", "close": "23:00"}]}})

@@ -24,6 +24,9 @@ EMAIL = "ann@example.com"
 DAYTIME = {"days": ["mon", "tue", "wed", "thu", "fri", "sat"], "open": "09:00", "close": "17:30"}
 HELD_FOR_GOOD = {"window_never_open", "expires_first"}
 
+LAST, NEXT = "(last)", "(next)"
+"""Stand for the ids that they become in a list, where the last step is a wait."""
+
 steps = st.lists(
     st.sampled_from(
         [
@@ -39,6 +42,18 @@ steps = st.lists(
             {"kind": "wait", "duration": "1d"},
             {"kind": "wait", "until": {"time": "09:30", "days": ["mon", "thu"]}},
             {"kind": "exit", "result": "success"},
+            {"kind": "branch", "rules": [{"if": ["outcome:no_answer|unknown"], "goto": LAST}]},
+            {"kind": "branch", "rules": [{"if": ["attempts:>=2", "plan:!=gold"], "goto": LAST}]},
+            {"kind": "split", "paths": [{"goto": LAST}, {"goto": NEXT}]},
+            {"kind": "wait_for", "event": "tokens_match", "filters": ["plan:gold"], "timeout": "3h", "on_match": LAST},
+            {"kind": "wait_for", "event": "converted", "timeout": "2d"},
+            {"kind": "update_lead", "set": {"plan": "gold"}, "lead_priority": 7},
+            {"kind": "tag", "add": ["warm"]},
+            {"kind": "schedule_callback", "in": "90m"},
+            {"kind": "move_to_schedule", "schedule_id": 2},
+            {"kind": "restart"},
+            {"kind": "opt_out"},
+            {"kind": "block"},
         ]
     ),
     max_size=7,
@@ -82,6 +97,7 @@ updates = st.sampled_from(
         {"lead_priority": -3.0},
         {"zones": ("America/Los_Angeles", "America/New_York")},
         {"buyer_converted": True},
+        {"data": {"plan": "gold"}},
         {"caller_id": OTHER},
         {"email": "eve@example.com"},
         {"schedule_callback_at": NOON + 9 * HOUR},
@@ -184,7 +200,12 @@ def _world(schedule: dict[str, Any], other: dict[str, Any]) -> Watched:
 
 
 def _named(kind: str, unnamed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"id": f"{kind}-{index}", **step} for index, step in enumerate(unnamed)]
+    named = []
+    for index, step in enumerate(unnamed):
+        text = msgspec.json.encode({"id": f"{kind}-{index}", **step}).decode()
+        text = text.replace(LAST, f"{kind}-{len(unnamed)}").replace(NEXT, f"{kind}-{index + 1}")
+        named.append(msgspec.json.decode(text))
+    return [*named, {"id": f"{kind}-{len(unnamed)}", "kind": "wait", "duration": "1m"}]
 
 
 def _submit(world: Watched, fields: dict[str, Any]) -> None:
@@ -296,7 +317,10 @@ def _run(schedule: dict[str, Any], happenings: list[tuple[str, Any]]) -> tuple[l
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schedule=schedules, choice=st.integers(0, 20))
 def test_every_lead_comes_to_an_end_once_its_outcomes_come(schedule: dict[str, Any], choice: int) -> None:
-    world = _world({**schedule, "paused": False, "hours_to_expire": schedule["hours_to_expire"] or 24 * 60}, schedule)
+    # A schedule that moves its leads to itself keeps them, ten times a day.
+    last = {name: [step for step in schedule[name] if step["kind"] != "move_to_schedule"] for name in ("steps", "end_steps")}
+    lasts = {"paused": False, "hours_to_expire": schedule["hours_to_expire"] or 24 * 60}
+    world = _world({**schedule, **lasts}, {**schedule, **lasts, **last})
     _submit(world, {})
     for _ in range(400):
         lead = world.lead()

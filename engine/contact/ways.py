@@ -1,0 +1,78 @@
+"""Which ways lead out of a step, and which steps can be met from it?"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from engine.calendar import CalendarError, parse_duration
+from schemas.instant import MINUTE, Instant
+from schemas.schedule import (
+    BlockStep,
+    BranchStep,
+    ExitStep,
+    MoveStep,
+    OptOutStep,
+    SplitStep,
+    Step,
+    WaitForStep,
+    WaitStep,
+)
+
+CYCLE_WAIT_MIN: Instant = MINUTE
+"""A way round that takes less is a loop (research/domain.md 3.1)."""
+
+
+class Way(Struct, frozen=True):
+    """A way out of a step: to a step by id (None: to the one that follows), and the field that names it.
+
+    `waits` says that it takes at least a minute, always.
+    """
+
+    goto: str | None
+    field: str = ""
+    waits: bool = False
+
+
+def ways_of(step: Step) -> Iterator[Way]:
+    """Yield every way out of a step; none leads out of one that leaves the schedule for good."""
+    match step:
+        case ExitStep() | MoveStep() | OptOutStep() | BlockStep():
+            return
+        case BranchStep():
+            for place, rule in enumerate(step.rules):
+                yield Way(rule.goto, f"rules[{place}].goto")
+            yield Way(step.otherwise, "else")
+        case SplitStep():
+            for place, path in enumerate(step.paths):
+                yield Way(path.goto, f"paths[{place}].goto")
+        case WaitForStep():
+            yield Way(step.on_match, "on_match")
+            yield Way(step.on_timeout, "on_timeout", waits=_is_long(step.timeout))
+        case WaitStep(duration=str(duration)):
+            yield Way(None, waits=_is_long(duration))
+        case _:
+            # A wait until a time is none here: met at that very time, it is over at once.
+            yield Way(None)
+
+
+def reachable(steps: Sequence[Step], place: int) -> list[Step]:
+    """Return the steps that can be met from the one at a place, itself first, each once."""
+    places = {step.id: number for number, step in reversed(list(enumerate(steps)))}
+    met = {place: steps[place]}
+    left = [place]
+    while left:
+        here = left.pop(0)
+        for way in ways_of(steps[here]):
+            there = here + 1 if way.goto is None else places.get(way.goto, len(steps))
+            if there < len(steps) and there not in met:
+                met[there] = steps[there]
+                left.append(there)
+    return list(met.values())
+
+
+def _is_long(text: str) -> bool:
+    """Tell whether a duration is a minute or more; one that cannot be read is found elsewhere."""
+    try:
+        return parse_duration(text).elapsed >= CYCLE_WAIT_MIN
+    except CalendarError:
+        return True
