@@ -122,6 +122,8 @@ def _end(found: Mapping[str, Any]) -> str:
         return f"{SENTENCES.get(found['end_status'], found['end_status'])} ({_ended(found)})"
     if found["status_wait"] == "limit":
         return f"More follows: these are the first {len(found['actions'])} actions; raise limit to see more"
+    if found["status_wait"] == "moved_to_schedule":
+        return "From here the lead goes on on another schedule, which is not tried here"
     return f"Held: {REASONS.get(found['status_wait'], found['status_wait'])}"
 
 

@@ -31,16 +31,16 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     }
     schedule_id = exchange.fields.get(_SCHEDULE_ID)
     fields.pop(_SCHEDULE_ID, None)
-    schedule = None if schedule_id is None else await _published(exchange, schedule_id)
+    published = None if schedule_id is None else await _published(exchange, schedule_id)
     country = country_of(exchange.services.source.rules, exchange.company_id)
-    trial = read_trial(fields, now=exchange.now, schedule=schedule)
+    trial = read_trial(fields, now=exchange.now, published=published)
     # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
     forecast = await asyncio.to_thread(preview, trial, country=country)
     return one(exchange, "preview", shown(forecast))
 
 
-async def _published(exchange: Exchange, schedule_id: Any) -> Schedule:
-    """Return a schedule of the company as it is now. Raises `ProblemError`."""
+async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedule]:
+    """Return the id of a schedule of the company, and what it says now. Raises `ProblemError`."""
     found = read_id(str(schedule_id))
     if found is None:
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
@@ -50,7 +50,7 @@ async def _published(exchange: Exchange, schedule_id: Any) -> Schedule:
         raise not_found("schedule")
     if row["deleted_at"] is not None:
         raise ProblemError("deleted", "This schedule was deleted.")
-    return from_builtins(row["body"], Schedule)
+    return row["id"], from_builtins(row["body"], Schedule)
 
 
 def _decoded(value: Any) -> Any:

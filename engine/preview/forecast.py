@@ -24,6 +24,9 @@ from schemas.requests import LeadSubmitted, OutcomeRecorded
 LIMIT = "limit"
 """The `status_wait` of a preview that was cut: there is more to come than was asked for."""
 
+MOVED = "moved_to_schedule"
+"""The `status_wait` of a preview whose lead was moved to another schedule, of which nothing is known here."""
+
 DECISIONS_MIN = 1_000
 DECISIONS_PER_ACTION = 20
 """Decisions of one preview: an e-mail takes six, a retry or a change of plan a few more. A schedule that decides on and on
@@ -59,7 +62,7 @@ def preview(trial: Trial, *, country: str = "US") -> Forecast:
     Raises `RefusedError`: what a submission of this lead is refused for, its fields as `lead.caller_id`; or what the
     engine itself refuses.
     """
-    rules = setting.rules_for(trial.schedule, trial.lead, country=country)
+    rules = setting.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country)
     request = _submission(trial, rules)
     course = _Course(trial, VirtualPartition(rules, trial.at))
     course.remember(request)
@@ -120,7 +123,7 @@ class _Course:
         self._lead: Lead | None = None
         self._whys: dict[str, Why] = {}
         self._actions: list[Action] = []
-        self._is_cut = False
+        self._stopped_at: str | None = None
 
     def remember(self, request: LeadSubmitted) -> None:
         """Let the contacts of the history happen."""
@@ -148,19 +151,20 @@ class _Course:
         partition = self._partition
         partition.ask(request)
         most = partition.decisions + DECISIONS_MIN + DECISIONS_PER_ACTION * self._trial.limit
-        while not self._is_cut:
+        while self._stopped_at is None:
             sealed = partition.decide() or (None if self._rests() else partition.fire())
             if sealed is None:
                 return
             self._take(sealed)
-            self._is_cut |= partition.decisions >= most
+            if partition.decisions >= most:
+                self._stopped_at = LIMIT
 
     def forecast(self) -> Forecast:
         """Return what came of it."""
         lead = self._lead
         actions = tuple(self._actions)
-        if self._is_cut or lead is None:
-            return Forecast(actions=actions, status_wait=LIMIT)
+        if self._stopped_at is not None or lead is None:
+            return Forecast(actions=actions, status_wait=self._stopped_at)
         if lead.status in LIVE_STATUSES:
             return Forecast(actions=actions, status_wait=lead.status_wait or lead.status)
         return Forecast(actions=actions, end_status=lead.status, ended_at=lead.schedule_ended_at)
@@ -177,8 +181,14 @@ class _Course:
         if lead is not None:
             self._note(before or lead, lead)
         self._lead = lead
-        for command in commands_of(sealed):
-            self._act(command)
+        orders = {command.command_id: command for command in commands_of(sealed)}
+        for fact in sealed.decision.facts:
+            if fact.type == "step.applied":
+                self._add(fact.data["step_id"], fact.data["kind"], None)
+            elif fact.type == "command.emitted":
+                self._act(orders[fact.data["command_id"]])
+        if lead is not None and lead.schedule_id != self._trial.schedule_id:
+            self._stopped_at = self._stopped_at or MOVED
 
     def _note(self, before: Lead, lead: Lead) -> None:
         """Keep why the lead acts, where it does so since this decision: the order may come out of a later one."""
@@ -190,20 +200,26 @@ class _Course:
             )
         self._plans.see(lead)
 
-    def _act(self, command: Command) -> None:
-        """Take down an action, and let its outcome arrive at once."""
+    def _add(self, step_id: str | None, kind: str, why: Why | None) -> bool:
+        """Take down an action; False where there are enough."""
         if len(self._actions) >= self._trial.limit:
-            self._is_cut = True
-            return
+            self._stopped_at = LIMIT
+        if self._stopped_at is not None or self._lead is None:
+            return False
+        why = why or self._plans.unplanned(self._lead)
         now = self._partition.now
-        is_callback = command.step_id == CALLBACK
-        channel = COMMAND_KINDS[type(command)]
-        step_id, kind = (None, CALLBACK_KIND) if is_callback else (command.step_id, channel)
-        assert self._lead is not None  # noqa: S101 - nobody else orders anything
-        why = self._whys.get(command.command_id) or self._plans.unplanned(self._lead)
         self._actions.append(
             Action(step_id=step_id, kind=kind, at=now, time_zone=why.zone, attempt=why.attempt, reasons=why.reasons)
         )
+        return True
+
+    def _act(self, command: Command) -> None:
+        """Take down what was ordered, and let its outcome arrive at once."""
+        is_callback = command.step_id == CALLBACK
+        channel = COMMAND_KINDS[type(command)]
+        step_id, kind = (None, CALLBACK_KIND) if is_callback else (command.step_id, channel)
+        if not self._add(step_id, kind, self._whys.get(command.command_id)):
+            return
         self._partition.ask(
             OutcomeRecorded(
                 company_id=command.company_id,
@@ -212,7 +228,7 @@ class _Course:
                 command_id=command.command_id,
                 kind=channel,  # type: ignore[arg-type]  # the kinds of commands
                 outcome=self._trial.outcome_of(step_id, kind) or _good_outcome(command),
-                occurred_at=now,
+                occurred_at=self._partition.now,
                 buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
             )
         )

@@ -7,18 +7,25 @@ from msgspec import structs
 
 from engine.account.references import references_of
 from engine.rules import Rules
-from engine.submission.fields import FieldError, parse_id
+from engine.submission.fields import INTEGER_MAX, FieldError, parse_id
 from schemas.records import Body, Buyer, BuyerGroup, Company, Offer, OutgoingWebhook, Record, Schedule, TrafficSource, plain
+from schemas.schedule import WaitStep
 
 COMPANY_ID = 1
-SCHEDULE_ID = 1
+UNPUBLISHED_ID = INTEGER_MAX
+"""Of a schedule that has no id yet: one that no other has."""
+
 LEAD_TOKEN = "preview-preview-"  # noqa: S105 - opens nothing: these records exist in a preview alone
 
 _BUYER_NUMBER = "+13055550100"
 """Nobody is dialled: a number that is kept for stories."""
 
 
-def rules_for(schedule: Schedule, lead: Mapping[str, Any], *, country: str) -> Rules:
+ELSEWHERE = WaitStep(id="elsewhere", duration="52w")
+"""All that is known of another schedule to which a lead is moved: it is there."""
+
+
+def rules_for(schedule: Schedule, schedule_id: int, lead: Mapping[str, Any], *, country: str) -> Rules:
     """Return rules that hold the schedule and everything that it and the lead refer to."""
     rules = Rules()
     offer_id = schedule.offer_id or 1
@@ -26,7 +33,9 @@ def rules_for(schedule: Schedule, lead: Mapping[str, Any], *, country: str) -> R
     _adopt(rules, "offer", offer_id, Offer(name="preview", lead_token=f"{LEAD_TOKEN}offer", country=country))
     for record_type, record_id, made in _referred(schedule, lead):
         _adopt(rules, record_type, record_id, made)
-    _adopt(rules, "schedule", SCHEDULE_ID, structs.replace(schedule, lead_token=LEAD_TOKEN))
+    _adopt(
+        rules, "schedule", schedule_id, structs.replace(schedule, lead_token=LEAD_TOKEN), version=2
+    )  # may refer to itself
     return rules
 
 
@@ -40,6 +49,9 @@ def _referred(schedule: Schedule, lead: Mapping[str, Any]) -> Iterator[tuple[str
             yield record_type, record_id, BuyerGroup(name="preview", buyer_ids=tuple(buyer_ids))
         elif record_type == "outgoing_webhook":
             yield record_type, record_id, OutgoingWebhook(name="preview", url="https://preview.invalid")
+        elif record_type == "schedule":
+            other = Schedule(name="preview", lead_token=f"{LEAD_TOKEN}{record_id}", steps=(ELSEWHERE,))
+            yield record_type, record_id, other
     data = lead.get("data")
     for fields in (lead, data if isinstance(data, Mapping) else {}):
         try:
@@ -48,13 +60,13 @@ def _referred(schedule: Schedule, lead: Mapping[str, Any]) -> Iterator[tuple[str
             continue  # what is wrong with it is told where the lead is read
 
 
-def _adopt(rules: Rules, record_type: str, record_id: int, body: Body) -> None:
+def _adopt(rules: Rules, record_type: str, record_id: int, body: Body, *, version: int = 1) -> None:
     record = Record(
         type=record_type,
         id=record_id,
         uuid=f"preview-{record_type}-{record_id}",
         company_id=COMPANY_ID,
-        version=1,
+        version=version,
         created_at=0,
         updated_at=0,
         body=plain(body),

@@ -12,7 +12,8 @@ from engine.account.bodies import read_schedule
 from engine.contact.ledger import row_of
 from engine.contact.plan import channel_of
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank, parse_integer, parse_moment
+from engine.preview.setting import UNPUBLISHED_ID
+from engine.submission.fields import FieldError, is_blank, parse_id, parse_integer, parse_moment
 from engine.views.record import record_columns
 from schemas.instant import DAY, Instant
 from schemas.outcomes import OUTCOMES
@@ -59,6 +60,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     """What is tried out. `outcomes` are by step id or by kind; the id goes first."""
 
     schedule: Schedule
+    schedule_id: int = UNPUBLISHED_ID
     lead: Mapping[str, Any]
     at: Instant
     outcomes: Mapping[str, str] = {}
@@ -71,10 +73,10 @@ class Trial(Struct, frozen=True, kw_only=True):
         return next((self.outcomes[name] for name in names if name in self.outcomes), None)
 
 
-def read_trial(raw: Any, *, now: Instant, schedule: Schedule | None = None) -> Trial:
+def read_trial(raw: Any, *, now: Instant, published: tuple[int, Schedule] | None = None) -> Trial:
     """Read a request for a preview; `now` is used where it says no `at`.
 
-    `schedule` is one that is published already; it takes the place of the field. Raises `RefusedError`:
+    `published` is a schedule that has an id already; it takes the place of the field. Raises `RefusedError`:
     `malformed_body`, the problem of publishing where the schedule is at fault, else `validation_failed`.
     """
     if not isinstance(raw, Mapping):
@@ -87,14 +89,21 @@ def read_trial(raw: Any, *, now: Instant, schedule: Schedule | None = None) -> T
     at = _parsed("at", raw.get("at"), _parse_at, errors, now)
     history = _read_history(raw.get("history"), at, errors)
     limit = _parsed("limit", raw.get("limit"), _parse_limit, errors, LIMIT_DEFAULT)
-    if schedule is None:
-        schedule = _read_schedule(raw.get("schedule"), errors)
-    elif not is_blank(raw.get("schedule")):
+    schedule_id, schedule = published or _read_schedule(raw.get("schedule"), errors)
+    if published is not None and not is_blank(raw.get("schedule")):
         _add(errors, "schedule", "must be left out where schedule_id is given")
     outcomes = {} if schedule is None else _read_outcomes(raw.get("outcomes"), schedule, errors)
     if errors or schedule is None:
         raise _refusal(errors)
-    return Trial(schedule=schedule, lead=lead, at=at, outcomes=outcomes, history=history, limit=limit)
+    return Trial(
+        schedule=schedule,
+        schedule_id=schedule_id,
+        lead=lead,
+        at=at,
+        outcomes=outcomes,
+        history=history,
+        limit=limit,
+    )
 
 
 def _refusal(errors: Errors) -> RefusedError:
@@ -102,20 +111,27 @@ def _refusal(errors: Errors) -> RefusedError:
     return RefusedError("validation_failed", f"Mend {named} and ask again.", errors)
 
 
-def _read_schedule(value: Any, errors: Errors) -> Schedule | None:
-    """Return the schedule, or None and an error where none is given. Raises `RefusedError` as publishing does."""
+def _read_schedule(value: Any, errors: Errors) -> tuple[int, Schedule | None]:
+    """Return the schedule and its id, or None and an error where none is given. Raises `RefusedError` as publishing does."""
     if not isinstance(value, Mapping):
         _add(errors, "schedule", "must be given: the object that would be published")
-        return None
+        return UNPUBLISHED_ID, None
     # A schedule that was read back can be tried as it is; what is only shown says nothing.
     given = {name: part for name, part in value.items() if name not in _SHOWN_ONLY}
     try:
-        return read_schedule(given)
+        return _id_of(value), read_schedule(given)
     except RefusedError as refusal:
         if not errors:
             raise
         errors.update(refusal.errors)
-        return None
+        return UNPUBLISHED_ID, None
+
+
+def _id_of(value: Mapping[str, Any]) -> int:
+    try:
+        return parse_id(value.get("id"))
+    except FieldError:
+        return UNPUBLISHED_ID
 
 
 def _read_lead(value: Any, errors: Errors) -> Mapping[str, Any]:
