@@ -60,7 +60,27 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "Monday mornings": {
         "steps": [{"id": "m", "kind": "wait", "until": {"time": "10:00", "days": ["mon"]}}, TEXT, wait("1w"), CALL],
     },
+    "a branch, a tag and a restart": {
+        "steps": [
+            {**CALL, "retry": BUSY},
+            {"id": "again", "kind": "restart", "max_restarts": 2},
+            {"id": "where", "kind": "branch", "rules": [{"if": ["state:FL"], "goto": "text-1"}], "else": "mail-1"},
+            TEXT,
+            {"id": "mark", "kind": "tag", "add": ["tried"]},
+            wait("3h"),
+            MAIL,
+        ],
+        "windows": OFFICE,
+    },
+    "a promise made by the schedule": {
+        "steps": [TEXT, {"id": "promise", "kind": "schedule_callback", "in": "5h"}, wait("1h"), {**TEXT, "id": "text-2"}],
+    },
+    "something that does not happen": {
+        "steps": [{"id": "hope", "kind": "wait_for", "event": "converted", "timeout": "2d"}, CALL],
+    },
+    "a last word": {"steps": [TEXT, wait("1d"), {"id": "stop", "kind": "opt_out"}], "end_steps": [HOOK]},
 }
+EFFECTS = {"update_lead", "tag", "move_to_schedule", "restart", "schedule_callback", "opt_out", "block"}
 LEADS: dict[str, dict[str, Any]] = {
     "number": {"caller_id": NUMBER},
     "both": {"caller_id": NUMBER, "email": "ada@example.com", "time_zone": "America/Denver"},
@@ -113,7 +133,11 @@ def test_a_preview_is_what_the_running_engine_does(schedule: str, lead: str, out
     found = seen(*steps, lead=LEADS[lead], outcomes=OUTCOMES[outcomes], fields=SCHEDULES[schedule], limit=100)
 
     names = {"callback": ("(callback)", "call")}
-    orders = [(*names.get(one["kind"], (one["step_id"], one["kind"])), one["at"]) for one in found["actions"]]
+    orders = [
+        (*names.get(one["kind"], (one["step_id"], one["kind"])), one["at"])
+        for one in found["actions"]
+        if one["kind"] not in EFFECTS
+    ]
     assert (orders, found["end_status"], found["ended_at"]) == expected
     assert found["status_wait"] is None
 
@@ -165,6 +189,40 @@ def test_a_promised_call_is_shown_and_holds_the_steps_until_it_is_made() -> None
     assert (callback["kind"], callback["step_id"], callback["local_at"]) == ("callback", None, "2026-03-09T15:00:00-04:00")
     assert call["local_at"] == "2026-03-09T15:00:30-04:00"
     assert call["reasons"] == ["callback_pending", "min_spacing"]
+
+
+def test_what_a_step_changes_about_the_lead_is_shown_in_its_place() -> None:
+    found = seen(
+        TEXT,
+        wait("1h"),
+        {"id": "promise", "kind": "schedule_callback", "in": "2h"},
+        {"id": "mark", "kind": "tag", "add": ["tried"]},
+        {**TEXT, "id": "text-2"},
+        {"id": "stop", "kind": "opt_out"},
+        fields={"end_steps": [HOOK]},
+    )
+
+    assert [(action["kind"], action["at"][11:16], action["attempt"]) for action in found["actions"]] == [
+        ("sms", "12:00", 1),
+        ("schedule_callback", "13:00", None),
+        ("tag", "13:00", None),
+        ("callback", "15:00", 2),
+        ("sms", "15:00", 3),
+        ("opt_out", "15:00", None),
+        ("webhook", "15:00", None),
+    ]
+    assert found["actions"][4]["reasons"] == ["callback_pending"]
+    assert found["end_status"] == "opt_out"
+
+
+def test_a_schedule_that_begins_again_counts_its_attempts_anew() -> None:
+    found = seen(CALL, {"id": "again", "kind": "restart"})
+
+    assert [(action["kind"], action["attempt"]) for action in found["actions"]] == [
+        ("call", 1),
+        ("restart", None),
+        ("call", 1),
+    ]
 
 
 def test_the_outcome_of_a_step_goes_before_that_of_its_kind() -> None:
@@ -224,6 +282,20 @@ def test_hours_that_never_open_in_both_places_of_a_lead_are_named() -> None:
     found = seen(CALL, lead={"caller_id": NUMBER, "zip_postal_code": "96813"}, fields={"windows": mornings})
 
     assert (found["end_status"], found["status_wait"]) == (None, "window_never_open")
+
+
+def test_a_preview_stops_where_another_schedule_takes_over() -> None:
+    found = seen(TEXT, {"id": "on", "kind": "move_to_schedule", "schedule_id": 7})
+
+    assert [action["kind"] for action in found["actions"]] == ["sms", "move_to_schedule"]
+    assert (found["end_status"], found["status_wait"]) == (None, "moved_to_schedule")
+
+
+def test_a_schedule_that_moves_its_leads_to_itself_goes_round_until_somebody_is_asked() -> None:
+    found = seen(TEXT, wait("2m"), {"id": "on", "kind": "move_to_schedule", "schedule_id": 7}, fields={"id": 7}, limit=100)
+
+    assert sum(action["kind"] == "move_to_schedule" for action in found["actions"]) == 10
+    assert (found["end_status"], found["status_wait"]) == (None, "move_loop_guard")
 
 
 def test_what_a_schedule_refers_to_need_not_be_there() -> None:
