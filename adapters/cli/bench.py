@@ -26,7 +26,7 @@ from adapters.up.folder import DEFAULT
 @told
 def bench(only: tuple[str, ...], data_dir: Path, as_json: bool) -> None:
     """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
-    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir))
+    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir.absolute() / "peers"))
     write(data_dir / "bench.json", rows)
     if as_json:
         click.echo(msgspec.json.encode(rows))
@@ -52,9 +52,9 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits say enough
 
 
-async def _bench(names: tuple[str, ...], data_dir: Path) -> tuple[list[Row], list[Failure]]:
+async def _bench(names: tuple[str, ...], peers: Path) -> tuple[list[Row], list[Failure]]:
     with _folder() as folder, Console(stderr=True).status("Starting the servers …") as status:
-        async with open_stage(folder, data_dir.absolute() / "peers") as stage:
+        async with open_stage(folder, peers) as stage:
             return await run(stage, names, status.update)
 
 
