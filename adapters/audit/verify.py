@@ -17,7 +17,8 @@ from engine.partition.ports import Log, LogError, Reader, Record
 from engine.partition.runner import Names
 from engine.partition.state import State
 from engine.rules import Rules
-from schemas.decisions import Decision, Position
+from schemas.decisions import Cause, Position
+from schemas.instant import Instant
 from schemas.records import Record as RuleRecord
 
 BATCH = 1_000
@@ -96,6 +97,18 @@ class Mismatch(Struct, frozen=True):
     decided: Any = None
 
 
+class _Recorded(Struct, frozen=True):
+    """What must be known of a recorded decision to decide it again; every byte of the rest is compared, not decoded."""
+
+    sequence: int
+    decided_at: Instant
+    prev: str
+    cause: Cause
+
+
+_RECORDED = msgspec.json.Decoder(_Recorded)
+
+
 class Replay:
     """The fold of one partition's decisions, each checked before it is taken over."""
 
@@ -113,7 +126,7 @@ class Replay:
         """Decide the input of a recorded decision again; None where every byte is the same."""
         value = record.value or b""
         try:
-            recorded = msgspec.json.decode(value, type=Decision)
+            recorded = _RECORDED.decode(value)
         except msgspec.DecodeError as error:
             return Mismatch(f"the record is not a decision: {error}")
         position = self._decider.position
@@ -131,7 +144,7 @@ class Replay:
         self._decider.position = position  # what was verified ends before this decision
         return decided if isinstance(decided, Mismatch) else _first_difference(value, decided)
 
-    async def _decide_again(self, recorded: Decision, requests: "_Inputs") -> bytes | Mismatch:
+    async def _decide_again(self, recorded: _Recorded, requests: "_Inputs") -> bytes | Mismatch:
         cause, now = recorded.cause, recorded.decided_at
         if cause.kind == "adoption":
             return self._decider.adoption(self._adopted(cause.rules), cause.versions, now).value
