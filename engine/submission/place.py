@@ -4,7 +4,9 @@ A stated zone is trusted alone; otherwise zip code, state and number each add th
 always united: a Florida area code brings Florida's rules wherever the person says to be.
 """
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import zipcodes
 from msgspec import Struct
@@ -99,17 +101,26 @@ def warm() -> None:
 
 def _zip(text: str) -> tuple[str | None, str | None]:
     # Sent as a number, 02108 has lost its zero.
-    return _zip_table().get(text[:_ZIP_DIGITS].zfill(_ZIP_DIGITS), (None, None))
+    code = text[:_ZIP_DIGITS].zfill(_ZIP_DIGITS)
+    if _zip_table.cache_info().currsize:
+        return _zip_table().get(code, (None, None))
+    # Whoever reads one lead and is gone (a preview) is not kept waiting for the table.
+    rows = zipcodes.filter_by(country="US", zip_code=code)  # type: ignore[no-untyped-call]
+    return _zone_and_state(rows[-1]) if rows else (None, None)
 
 
-# Built once; the package would search its 42,000 rows for every question.
+# Built once; the package searches its 42,000 rows for every question.
 @cache
 def _zip_table() -> dict[str, tuple[str | None, str | None]]:
     rows = zipcodes.filter_by(country="US")  # type: ignore[no-untyped-call]
     pairs: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}
     table: dict[str, tuple[str | None, str | None]] = {}
     for row in rows:
-        # A few rows name a town or nothing where the zone should stand.
-        pair = (row["timezone"] if is_zone(row["timezone"]) else None, row["state"] if row["state"] in STATES else None)
+        pair = _zone_and_state(row)
         table[row["zip_code"]] = pairs.setdefault(pair, pair)
     return table
+
+
+def _zone_and_state(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    # A few rows name a town or nothing where the zone should stand.
+    return row["timezone"] if is_zone(row["timezone"]) else None, row["state"] if row["state"] in STATES else None

@@ -8,7 +8,7 @@ import zipcodes
 
 from engine.calendar.zones import is_zone
 from engine.submission.numbers import read_number
-from engine.submission.place import STATE_ZONES, STATES, Place, locate, state_code
+from engine.submission.place import STATE_ZONES, STATES, Place, _zip_table, locate, state_code, warm
 
 MIAMI, NEW_YORK = read_number("+13055550123", "US"), read_number("+12125550123", "US")
 
@@ -37,6 +37,17 @@ def test_zip_state_and_number_are_united() -> None:
 )
 def test_a_zip_code_has_the_zone_of_its_place(zip_code: str, zones: tuple[str, ...]) -> None:
     assert locate(country="US", stated_zone=None, zip_code=zip_code, state=None, number=None).zones == zones
+
+
+def test_one_zip_code_is_found_without_the_table_as_in_it() -> None:
+    warm()
+    codes = [*list(_zip_table())[::1_000], "00000", "99999", "2108", "33101-1234", "ABCDE", "", "3310"]
+    listed = [locate(country="US", stated_zone=None, zip_code=code, state=None, number=None) for code in codes]
+    _zip_table.cache_clear()
+
+    assert [locate(country="US", stated_zone=None, zip_code=code, state=None, number=None) for code in codes] == listed
+    assert sum(place.source == "zip" for place in listed) > 40
+    warm()
 
 
 def test_a_foreign_postal_code_is_no_zip_code() -> None:
