@@ -175,13 +175,18 @@ class Gateway:
             await self._go_back(lane, reader)
 
     async def _sample_ends(self, reader: Reader) -> None:
-        for lane in self._lanes.values():
-            if askers := lane.askers():
-                try:
-                    lane.wait(await reader.end(lane.partition), askers)
-                except LogError:
-                    lane.ask_again(askers)
-                    raise
+        """Ask for all ends at once: each question may have to wait behind a fetch that the broker holds."""
+        asked = [(lane, askers) for lane in self._lanes.values() if (askers := lane.askers())]
+        ends = await asyncio.gather(*(reader.end(lane.partition) for lane, _ in asked), return_exceptions=True)
+        failed: BaseException | None = None
+        for (lane, askers), end in zip(asked, ends, strict=True):
+            if isinstance(end, BaseException):
+                lane.ask_again(askers)
+                failed = end
+            else:
+                lane.wait(end, askers)
+        if failed is not None:
+            raise failed
 
     async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
