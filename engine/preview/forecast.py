@@ -18,7 +18,7 @@ from engine.rules import Rules
 from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS, Command, PlaceCall
 from schemas.contact import LIVE_STATUSES, Lead
-from schemas.instant import SECOND, Instant, to_rfc3339
+from schemas.instant import DAY, SECOND, Instant, to_rfc3339
 from schemas.requests import LeadSubmitted, OutcomeRecorded
 
 LIMIT = "limit"
@@ -28,9 +28,12 @@ MOVED = "moved_to_schedule"
 """The `status_wait` of a preview whose lead was moved to another schedule, of which nothing is known here."""
 
 DECISIONS_MIN = 1_000
-DECISIONS_PER_ACTION = 20
-"""Decisions of one preview: an e-mail takes six, a retry or a change of plan a few more. A schedule that decides on and on
-and does nothing is cut as well."""
+DECISIONS_PER_ACTION = 8
+"""Decisions of one preview: an e-mail takes four, and its lead may be looked at a few times before. A schedule that goes
+round and round without doing anything is cut as well."""
+
+HORIZON = 100 * 365 * DAY
+"""How far a preview looks: nobody lives to see more, and calendars end somewhere."""
 
 NO_LEAD = 0
 """Whose the contacts of the history were is not known, and makes no difference to the number."""
@@ -156,7 +159,7 @@ class _Course:
             if sealed is None:
                 return
             self._take(sealed)
-            if partition.decisions >= most:
+            if partition.decisions >= most or partition.now > self._trial.at + HORIZON:
                 self._stopped_at = LIMIT
 
     def forecast(self) -> Forecast:

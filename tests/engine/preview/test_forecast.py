@@ -291,6 +291,16 @@ def test_a_preview_stops_where_another_schedule_takes_over() -> None:
     assert (found["end_status"], found["status_wait"]) == (None, "moved_to_schedule")
 
 
+def test_a_schedule_that_goes_round_for_ever_is_cut() -> None:
+    back = {"id": "back", "kind": "branch", "rules": [{"if": ["state:FL"], "goto": "pause"}]}
+
+    idle = seen(wait("1m"), back, CALL, limit=1)
+    mailing = seen(wait("52w"), MAIL, back, CALL, limit=1000, lead={"caller_id": NUMBER, "email": "ada@example.com"})
+
+    assert (idle["actions"], idle["status_wait"]) == ([], "limit")
+    assert (len(mailing["actions"]), mailing["status_wait"]) == (100, "limit")
+
+
 def test_a_schedule_that_moves_its_leads_to_itself_goes_round_until_somebody_is_asked() -> None:
     found = seen(TEXT, wait("2m"), {"id": "on", "kind": "move_to_schedule", "schedule_id": 7}, fields={"id": 7}, limit=100)
 
