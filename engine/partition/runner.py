@@ -317,12 +317,16 @@ class Runner:
 
     def _set_timers(self, sealed: Sealed) -> None:
         cause = sealed.decision.cause
+        due_at = cause.due_at or 0
+        has_moved_on = False
         for key, entity in sealed.changes:
             timer = None if entity is None else self.aggregate.timer(key, entity)
             if timer is not None:
                 self._timers.push(timer)
-        if cause.kind == "tick" and cause.key is not None:
-            self._rest_if_stuck(cause.key, cause.due_at or 0)
+            if key == cause.key:
+                has_moved_on = timer is None or timer.due_at > due_at
+        if cause.kind == "tick" and cause.key is not None and not has_moved_on:
+            self._rest_if_stuck(cause.key, due_at)
 
     def _rest_if_stuck(self, key: str, due_at: Instant) -> None:
         """Park a timer whose decision failed or left it as it was: it must not keep the partition busy."""
