@@ -100,7 +100,8 @@ class Lead(Entity, kw_only=True):
     timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
     `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
-    somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day.
+    somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
+    places of the triggers that were taken in this run.
     """
 
     id: int
@@ -173,6 +174,7 @@ class Lead(Entity, kw_only=True):
     last_outcome: str | None = None
     restarts: int = 0
     moves: tuple[Instant, ...] = ()
+    fired: tuple[int, ...] = ()
 
 
 class Call(Entity, kw_only=True):

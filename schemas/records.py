@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from schemas.instant import Instant
-from schemas.schedule import Step, Window
+from schemas.schedule import Step, Trigger, Window
 from schemas.wire import Entity, from_builtins
 
 RecordType = Literal[
@@ -72,6 +72,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     windows: dict[str, tuple[Window, ...]] = {}
     steps: tuple[Step, ...] = ()
     end_steps: tuple[Step, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
 
 
 class Buyer(Body, frozen=True, kw_only=True):

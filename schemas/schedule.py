@@ -212,6 +212,29 @@ class BlockStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="block"):
     id: str
 
 
+class Trigger(Part, frozen=True, kw_only=True):
+    """What happens to a lead that enters the schedule (`enter`), or of which something becomes true on the way (`exit`).
+
+    The first row that fits is taken: its tokens are set, its `expire_minutes` run from then on, and the lead goes on at
+    `goto`, or leaves with `end_result`. Without either, `exit` leaves as completed and `enter` begins at the first step.
+    Types of `enter`: none (always), tokens_match. Of `exit`: tokens_match (once in a run), expired, buyer_connected,
+    buyer_converted, dial (a call was placed).
+    """
+
+    on: Literal["enter", "exit"]
+    type: Literal["none", "tokens_match", "expired", "buyer_connected", "buyer_converted", "dial"]
+    filters: tuple[str, ...] = ()
+    add_tokens: dict[str, Any] = {}
+    expire_minutes: int | None = None
+    goto: str | None = None
+    end_result: Literal["success", "failure", "completed"] | None = None
+
+
+TRIGGER_TYPES: dict[str, tuple[str, ...]] = {
+    "enter": ("none", "tokens_match"),
+    "exit": ("tokens_match", "expired", "buyer_connected", "buyer_converted", "dial"),
+}
+
 ActingStep = CallStep | SmsStep | EmailStep | WebhookStep
 """Steps that order something of a gateway and await its outcome."""
 

@@ -40,7 +40,7 @@ _LISTS = frozenset(
 )  # fmt: skip
 """In a form or query, with commas."""
 
-_STRUCTURES = frozenset({"steps", "end_steps", "windows", "headers"})
+_STRUCTURES = frozenset({"steps", "end_steps", "triggers", "windows", "headers"})
 """In a form, as JSON."""
 
 _OURS = frozenset({"auth_token", "root", "columns"})

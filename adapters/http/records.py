@@ -27,7 +27,10 @@ from schemas.records import RECORD_BODIES
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset(
-    {"steps", "end_steps", "windows", "headers", "body_template", "scopes", "ip_allow_list", "buyer_ids", "buyer_group_ids"}
+    {
+        *("steps", "end_steps", "triggers", "windows", "headers", "body_template", "scopes", "ip_allow_list"),
+        *("buyer_ids", "buyer_group_ids"),
+    }
 )
 """Fields that have no order."""
 

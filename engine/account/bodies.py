@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
-from engine.account.plans import Errors, Exists, check_steps, read_steps, read_windows
+from engine.account.plans import Errors, Exists, check_steps, read_steps, read_triggers, read_windows
 from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
@@ -22,7 +22,7 @@ from schemas.records import RECORD_BODIES, Body, BuyerGroup, Schedule
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer."""
 
-_PLAN_FIELDS = frozenset({"steps", "end_steps", "windows"})
+_PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
 
 # Written by the account itself, or only ever read one way.
 _NOT_GIVEN: dict[str, frozenset[str]] = {
@@ -127,9 +127,10 @@ def _read_plan(given: Mapping[str, Any], values: dict[str, Any], errors: Errors,
         field: read_steps(given[field], field, errors) if field in given else values.get(field, ())
         for field in ("steps", "end_steps")
     }
-    if lists.keys() & given.keys():
-        check_steps(lists["steps"], lists["end_steps"], errors, exists)
-    values |= lists
+    triggers = read_triggers(given["triggers"], errors) if "triggers" in given else values.get("triggers", ())
+    if {"triggers", *lists} & given.keys():
+        check_steps(lists["steps"], lists["end_steps"], errors, exists, triggers)
+    values |= lists | {"triggers": triggers}
     if "windows" in given:
         values["windows"] = read_windows(given["windows"], errors)
 

@@ -3,18 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from engine.contact.ways import Way, reachable, ways_of
-from schemas.schedule import Step
+from schemas.schedule import CallStep, Step, Trigger
 
 IDS_SHOWN_MAX = 10
+
+AFTER_CALLS = frozenset({"dial", "buyer_connected"})
+"""Types of triggers that fire with the outcome of a call, however soon."""
 
 Fault = tuple[int, str, str]
 """The place of a step, the field of it that is at fault, and a sentence."""
 
 
-def flow_faults(steps: Sequence[Step]) -> list[Fault]:
-    """Return what is wrong with the ways through a list: goals that are not there first, and only then all else."""
+def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list[Fault]:
+    """Return what is wrong with the ways through a list: goals that are not there first, and only then all else.
+
+    The goals of the triggers must be there.
+    """
     lost = list(_lost_goals(steps))
-    return lost or [*_never_reached(steps), *_loops(steps)]
+    return lost or [*_never_reached(steps, triggers), *_loops(steps, triggers)]
 
 
 def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
@@ -26,24 +32,39 @@ def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
                 yield place, way.field, f"names no step of this list; those are {shown}"
 
 
-def _never_reached(steps: Sequence[Step]) -> Iterator[Fault]:
+def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
     """Yield the first of each run of steps that no way leads to: those behind it follow from it."""
-    met = {step.id for step in reachable(steps, 0)} if steps else set()
+    places = {step.id: place for place, step in enumerate(steps)}
+    begun = [0] if steps and not _begins_elsewhere(triggers) else []
+    begun += [places[trigger.goto] for trigger in triggers if trigger.goto is not None]
+    met = {step.id for place in begun for step in reachable(steps, place)}
+    if steps and steps[0].id not in met:
+        yield 0, "", "is never reached: a trigger sends every lead elsewhere; name this step in a goto, or remove it"
     for place, step in enumerate(steps):
-        if step.id not in met and steps[place - 1].id in met:
+        if place and step.id not in met and steps[place - 1].id in met:
             before = steps[place - 1].id
             yield place, "", f"is never reached: {before!r} goes elsewhere; name this step in a goto, or remove it"
 
 
-def _loops(steps: Sequence[Step]) -> Iterator[Fault]:
+def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
     """Yield the first way round that takes less than a minute, where there is one."""
     places = {step.id: place for place, step in enumerate(steps)}
     quick = [[_target(way, place, places) for way in ways_of(step) if not way.waits] for place, step in enumerate(steps)]
+    for place, step in enumerate(steps):
+        if isinstance(step, CallStep):
+            quick[place] += [places[row.goto] for row in triggers if row.goto is not None and row.type in AFTER_CALLS]
     found = _circle([[there for there in ways if there < len(steps)] for ways in quick])
     if found:
         path = " -> ".join(steps[place].id for place in (*found, found[0]))
         fault = f"is on a way round without a wait: {path}; put a wait of at least 60s into it"
         yield found[0], "", fault
+
+
+def _begins_elsewhere(triggers: Sequence[Trigger]) -> bool:
+    """Tell whether no lead that enters begins at the first step."""
+    sent = (row for row in triggers if row.on == "enter" and row.type == "none" and not row.filters)
+    first = next(sent, None)
+    return first is not None and (first.goto is not None or first.end_result is not None)
 
 
 def _target(way: Way, place: int, places: dict[str, int]) -> int:

@@ -11,16 +11,19 @@ from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
 from engine.account.flow import flow_faults
-from engine.account.steps import step_faults
+from engine.account.steps import step_faults, trigger_faults
 from engine.calendar.windows import window_errors, window_set
 from engine.contact.hours import TELEPHONE
 from engine.law.floor import TELEPHONE_FLOOR
-from schemas.schedule import STEP_KINDS, Channel, Step, Window
+from schemas.schedule import STEP_KINDS, TRIGGER_TYPES, Channel, Step, Trigger, Window
 
 STEPS_MAX = 200
 """Steps and end steps of one schedule: it is copied into every decision that changes it."""
 
 STEP_ID_LENGTH_MAX = 64
+
+TRIGGERS_MAX = 20
+"""Of one schedule: they are gone through at every look at a lead."""
 
 Errors = dict[str, list[str]]
 Steps = Sequence[Step | None]
@@ -60,7 +63,45 @@ def read_windows(value: Any, errors: Errors) -> dict[str, tuple[Window, ...]]:
     return found
 
 
-def check_steps(steps: Steps, end_steps: Steps, errors: Errors, exists: Exists | None = None) -> None:
+def read_triggers(value: Any, errors: Errors) -> tuple[Trigger, ...]:
+    """Return the triggers that could be read."""
+    if value is None:
+        return ()
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) > TRIGGERS_MAX:
+        _add(errors, "triggers", f"must be a list of at most {TRIGGERS_MAX} triggers")
+        return ()
+    read = [_read_trigger(raw, f"triggers[{place}]", errors) for place, raw in enumerate(value)]
+    return tuple(trigger for trigger in read if trigger is not None)
+
+
+def _read_trigger(raw: Any, place: str, errors: Errors) -> Trigger | None:
+    if isinstance(raw, Mapping):
+        on, kind = raw.get("on"), raw.get("type")
+        known = TRIGGER_TYPES.get(on) if isinstance(on, str) else None
+        if known is None:
+            _add(errors, f"{place}.on", f"must be one of {', '.join(TRIGGER_TYPES)}")
+            return None
+        if kind not in known:
+            _add(errors, f"{place}.type", f"is nothing that happens on {on}; the types are {', '.join(known)}")
+            return None
+    try:
+        trigger = msgspec.convert(raw, Trigger)
+    except msgspec.ValidationError as error:
+        path, fault = sentence("", error, Trigger)
+        _add(errors, f"{place}{path}", fault)
+        return None
+    for name, fault in trigger_faults(trigger):
+        _add(errors, f"{place}.{name}", fault)
+    return trigger
+
+
+def check_steps(
+    steps: Steps,
+    end_steps: Steps,
+    errors: Errors,
+    exists: Exists | None = None,
+    triggers: Sequence[Trigger] = (),
+) -> None:
     """Add what is wrong with the steps that could be read; with `exists` also what they refer to and is not there."""
     if len(steps) + len(end_steps) > STEPS_MAX:
         _add(errors, "end_steps", f"must have at most {STEPS_MAX} steps together with steps")
@@ -68,15 +109,20 @@ def check_steps(steps: Steps, end_steps: Steps, errors: Errors, exists: Exists |
     for field, listed in (("steps", steps), ("end_steps", end_steps)):
         for place, step in _read_ones(listed):
             _collect(errors, f"{field}[{place}]", step, step_faults(step, ending=field == "end_steps", exists=exists))
-        _check_flow(field, listed, errors)
+        _check_flow(field, listed, errors, triggers if field == "steps" else ())
 
 
-def _check_flow(field: str, listed: Steps, errors: Errors) -> None:
+def _check_flow(field: str, listed: Steps, errors: Errors, triggers: Sequence[Trigger]) -> None:
     """Follow the ways through a list, where nothing is wrong with its steps: one fault is not told as many."""
     if any(place.startswith(f"{field}[") for place in errors):
         return
     steps = [step for _, step in _read_ones(listed)]
-    for place, name, fault in flow_faults(steps):
+    ids = {step.id for step in steps}
+    for place, trigger in enumerate(triggers):
+        if trigger.goto is not None and trigger.goto not in ids:
+            _add(errors, f"triggers[{place}].goto", "names none of the steps")
+            return
+    for place, name, fault in flow_faults(steps, triggers):
         _collect(errors, f"{field}[{place}]", steps[place], [(name, fault)])
 
 

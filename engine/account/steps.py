@@ -11,6 +11,7 @@ from engine.contact.filters import FilterError, parse_filter
 from engine.contact.text import TOKEN
 from engine.submission.columns import RESERVED
 from engine.submission.fields import FieldError, check_token, parse_email, sound_text
+from engine.submission.normalise import HOURS_TO_EXPIRE_MAX
 from engine.submission.reading import TOKEN_NAME_LENGTH_MAX
 from schemas.outcomes import OUTCOMES
 from schemas.schedule import (
@@ -29,6 +30,7 @@ from schemas.schedule import (
     SplitStep,
     Step,
     TagStep,
+    Trigger,
     Until,
     UpdateLeadStep,
     WaitForStep,
@@ -167,13 +169,7 @@ def _(step: UpdateLeadStep, exists: Exists) -> Iterator[Fault]:
         yield "", "must change something: set, unset or lead_priority"
     if len(step.set) + len(step.unset) > TOKENS_MAX:
         yield "set", f"must name at most {TOKENS_MAX} tokens together with unset"
-    for name, value in step.set.items():
-        yield from _parsed(f"set.{name}"[:64], check_token, value)
-    for name in (*step.set, *step.unset):
-        if not name.strip() or len(name) > TOKEN_NAME_LENGTH_MAX or not name.isprintable():
-            yield "set", f"must have names of 1 to {TOKEN_NAME_LENGTH_MAX} printable characters"
-        if name in RESERVED:
-            yield "set", f"cannot change {name[:64]}: it is no token but a field of the lead"
+    yield from _token_faults("set", step.set, step.unset)
     if step.lead_priority is not None and not abs(step.lead_priority) <= PRIORITY_MAX:
         yield "lead_priority", f"must be from -{PRIORITY_MAX} to {PRIORITY_MAX}"
 
@@ -215,6 +211,35 @@ def _(step: CallbackStep, exists: Exists) -> Iterator[Fault]:
 def _(step: OptOutStep | BlockStep, exists: Exists) -> Iterator[Fault]:
     del step, exists
     yield from ()
+
+
+def trigger_faults(trigger: Trigger) -> Iterator[Fault]:
+    """Yield `(field, sentence)` for everything wrong with a trigger that is well formed."""
+    if trigger.type == "tokens_match" and not trigger.filters:
+        yield "filters", "must have a filter, such as plan:gold"
+    yield from _filter_faults("filters", trigger.filters)
+    if len(trigger.add_tokens) > TOKENS_MAX:
+        yield "add_tokens", f"must name at most {TOKENS_MAX} tokens"
+    yield from _token_faults("add_tokens", trigger.add_tokens, ())
+    if trigger.goto is not None and trigger.end_result is not None:
+        yield "goto", "must not stand beside end_result: the lead either goes on or leaves"
+    if trigger.type == "expired" and (trigger.goto is not None or trigger.end_result is not None):
+        fault = "has no effect: who has expired goes to the end steps and reads expired; a step there can move the lead on"
+        yield "goto" if trigger.goto is not None else "end_result", fault
+    if trigger.expire_minutes is not None and not 1 <= trigger.expire_minutes <= HOURS_TO_EXPIRE_MAX * 60:
+        yield "expire_minutes", f"must be from 1 to {HOURS_TO_EXPIRE_MAX * 60}"
+    if trigger.expire_minutes is not None and trigger.on == "exit" and trigger.goto is None:
+        yield "expire_minutes", "goes with goto: a lead that leaves does not expire"
+
+
+def _token_faults(field: str, values: Mapping[str, object], others: Sequence[str]) -> Iterator[Fault]:
+    for name, value in values.items():
+        yield from _parsed(f"{field}.{name}"[:64], check_token, value)
+    for name in (*values, *others):
+        if not name.strip() or len(name) > TOKEN_NAME_LENGTH_MAX or not name.isprintable():
+            yield field, f"must have names of 1 to {TOKEN_NAME_LENGTH_MAX} printable characters"
+        if name in RESERVED:
+            yield field, f"cannot change {name[:64]}: it is no token but a field of the lead"
 
 
 def _filter_faults(field: str, filters: Sequence[str]) -> Iterator[Fault]:

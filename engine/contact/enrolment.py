@@ -46,7 +46,7 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.base_at, lead.planned_at = person.now, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
     lead.reasons, lead.zone_deciding, lead.last_outcome = (), None, None
-    lead.restarts = 0
+    lead.restarts, lead.fired, lead.schedule_trigger_type = 0, (), None
     lead.first_queued_at = lead.first_queued_at or person.now
     person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
     person.keep(lead)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from engine.contact import ledger, slots
+from engine.contact import ledger, slots, triggers
 from engine.contact.cadence import duration
 from engine.contact.ending import begin_end
 from engine.contact.hours import after
@@ -130,6 +130,11 @@ def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: 
 def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
     lead.status, lead.status_wait = "queue", None
     is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
+    if flight.enrolment == lead.enrolment and triggers.happens(
+        person, lead, cadence_for(person, lead), _types_of(flight, outcome)
+    ):
+        go_on(person, lead)
+        return
     if flight.callback:
         lead.base_at = max(lead.base_at or 0, occurred_at)
     elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
@@ -140,6 +145,13 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
         lead.last_outcome = outcome
         _retry_or_leave(person, lead, outcome, row, occurred_at)
     go_on(person, lead)
+
+
+def _types_of(flight: Flight, outcome: str) -> tuple[str, ...]:
+    """Return the types of triggers that the outcome of a command is for."""
+    if flight.kind != "call" or outcome in NOBODY_TRIED:
+        return ()
+    return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
 
 
 def _retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:

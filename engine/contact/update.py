@@ -2,6 +2,7 @@
 
 from msgspec import UNSET
 
+from engine.contact import triggers
 from engine.contact.ending import begin_end
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.moving import forward, send_away
@@ -155,5 +156,7 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         lead.callback_at = request.schedule_callback_at
         person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
     converted = request.buyer_converted is True or request.offer_converted is True
+    if request.buyer_converted is True and triggers.happens(person, lead, cadence_for(person, lead), ("buyer_converted",)):
+        return
     if converted and not lead.ending and cadence_for(person, lead).schedule.on_conversion == "exit":
         begin_end(person, lead, COMPLETED)

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact import buyers, effects, ledger, orders, slots
+from engine.contact import buyers, effects, ledger, orders, slots, triggers
 from engine.contact.branching import branch_goto, has_happened, split_goto
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
 from engine.contact.ending import begin_end, end
@@ -11,6 +11,7 @@ from engine.contact.hours import after, local_time
 from engine.contact.person import RECHECK_AFTER, Person
 from engine.contact.plan import SCHEDULE_PAUSED, channel_of, hold, look_again, paused, plan, plan_callback, stand
 from engine.contact.result import COMPLETED
+from engine.contact.steps import enter
 from engine.contact.stop import stop, stop_reason
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
@@ -64,16 +65,6 @@ def plan_again(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
     go_on(person, lead)
 
 
-def enter(lead: Lead, step: Step | None, base: Instant) -> None:
-    """Let the lead stand before a step, to be planned from a base; None: behind the last one."""
-    lead.step = None if step is None else step.id
-    lead.step_entered += 1
-    lead.step_attempts = 0
-    lead.retries = {}
-    lead.base_at = base
-    lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = None
-
-
 def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:
     """Go from the present step to the one that follows, or end the list that it was in."""
     assert lead.step is not None  # noqa: S101 - a step was stood before
@@ -97,7 +88,7 @@ def cadence_for(person: Person, lead: Lead) -> Cadence:
     return cadence_of(schedule)
 
 
-def _moves_on(person: Person, lead: Lead) -> bool:
+def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
     """Take one step; True where the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
@@ -105,14 +96,16 @@ def _moves_on(person: Person, lead: Lead) -> bool:
     if reason is not None:
         stop(person, lead, reason)
         return False
+    cadence = cadence_for(person, lead)
     if not lead.ending and lead.expires_at is not None and lead.expires_at <= person.now:
-        begin_end(person, lead, "expired")
+        triggers.expires(person, lead, cadence)
+    if triggers.happens(person, lead, cadence, ("tokens_match",)):
+        return True
     if lead.slot_id is not None:
         return False
     if lead.schedule_id is not None and person.rules.body(Schedule, "schedule", lead.schedule_id) is None:
         end(person, lead, "disabled", "schedule_deleted")
         return False
-    cadence = cadence_for(person, lead)
     if lead.step is None:
         return _begins(person, lead, cadence)
     return _takes(person, lead, cadence, cadence.step(lead.step))
@@ -124,6 +117,8 @@ def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
         return _waits_for_callback(person, lead, cadence)
     if lead.schedule_id is None and not lead.ending:
         return _is_captured(lead)
+    if not lead.ending and triggers.enters(person, lead, cadence):
+        return True
     first = cadence.first(ending=lead.ending)
     if first is not None:
         enter(lead, first, lead.base_at or person.now)

@@ -264,3 +264,39 @@ def test_hours_that_never_meet_those_of_the_law_are_refused() -> None:
     assert list(errors) == ["windows.call", "windows.sms"]
     assert "between 08:00 and 21:00" in errors["windows.call"][0]
     read_schedule({"windows": {"email": night, "call": [{"days": ["mon"], "open": "20:59", "close": "23:00"}]}})
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "cure"),
+    [
+        ("exit", "", "object"),
+        ({"on": "leave", "type": "dial"}, ".on", "enter, exit"),
+        ({"on": "exit", "type": "replied"}, ".type", "tokens_match, expired, buyer_connected, buyer_converted, dial"),
+        ({"on": "enter", "type": "dial"}, ".type", "none, tokens_match"),
+        ({"on": "exit"}, ".type", "the types are"),
+        ({"on": "exit", "type": "dial", "then": "a"}, ".then", "not a field"),
+        ({"on": "exit", "type": "tokens_match"}, ".filters", "must have a filter"),
+        ({"on": "exit", "type": "dial", "filters": ["x"]}, ".filters", "key:value"),
+        ({"on": "exit", "type": "dial", "goto": "b"}, ".goto", "none of the steps"),
+        ({"on": "exit", "type": "dial", "goto": "c", "end_result": "success"}, ".goto", "either goes on or leaves"),
+        ({"on": "exit", "type": "expired", "goto": "c"}, ".goto", "end steps"),
+        ({"on": "exit", "type": "expired", "end_result": "success"}, ".end_result", "reads expired"),
+        ({"on": "exit", "type": "dial", "expire_minutes": 5}, ".expire_minutes", "goes with goto"),
+        ({"on": "enter", "type": "none", "expire_minutes": 0}, ".expire_minutes", "from 1"),
+        ({"on": "enter", "type": "none", "add_tokens": {"status": 1}}, ".add_tokens", "a field of the lead"),
+    ],
+)
+def test_a_fault_of_a_trigger_has_its_place_and_its_cure(row: Any, place: str, cure: str) -> None:
+    errors = faults(call(), sms(id="c"), triggers=[row])
+    assert list(errors) == [f"triggers[0]{place}"]
+    assert cure in errors[f"triggers[0]{place}"][0]
+
+
+def test_a_trigger_reaches_steps_and_may_not_lead_round_without_a_wait() -> None:
+    row = {"on": "exit", "type": "buyer_converted", "goto": "c"}
+    steps = [call(), {"id": "x", "kind": "exit"}, sms(id="c")]
+    assert list(faults(*steps)) == ["steps[2]"]
+    assert read_schedule({"steps": steps, "triggers": [row]}).triggers[0].goto == "c"
+    assert "a -> a" in faults(*steps[:1], triggers=[{"on": "exit", "type": "dial", "goto": "a"}])["steps[0]"][0]
+    elsewhere = faults(*steps, triggers=[{"on": "enter", "type": "none", "goto": "c"}])
+    assert "a trigger sends every lead elsewhere" in elsewhere["steps[0]"][0]

@@ -58,6 +58,17 @@ steps = st.lists(
     ),
     max_size=7,
 )
+triggers = st.sampled_from(
+    [
+        {"on": "enter", "type": "none", "add_tokens": {"way": 1}, "expire_minutes": 600},
+        {"on": "exit", "type": "tokens_match", "filters": ["plan:gold"]},
+        {"on": "exit", "type": "tokens_match", "filters": ["plan:gold"], "goto": "step-0"},
+        {"on": "exit", "type": "dial", "filters": ["attempts:>=2"], "end_result": "failure"},
+        {"on": "exit", "type": "buyer_connected"},
+        {"on": "exit", "type": "buyer_converted", "goto": "step-0"},
+        {"on": "exit", "type": "expired", "add_tokens": {"cold": True}},
+    ]
+)
 schedules = st.fixed_dictionaries(
     {
         "steps": steps,
@@ -67,6 +78,7 @@ schedules = st.fixed_dictionaries(
         "hours_to_expire": st.sampled_from([None, 5, 60]),
         "duplicate_policy": st.sampled_from(["update", "create", "restart"]),
         "paused": st.booleans(),
+        "triggers": st.lists(triggers, max_size=2),
     }
 )
 flags = st.sampled_from(
