@@ -233,6 +233,17 @@ class TestReferences:
             assert account.delete(record_type, kept[record_type]).status == 200, record_type
         assert account.delete("buyer", other_id).status == 200
 
+    def test_a_schedule_that_leads_are_moved_to_stays_and_one_that_moves_to_itself_can_go(self, account: Account) -> None:
+        goal_id = account.create("schedule", name="Later", lead_token=TOKEN)
+        steps = [{"id": "on", "kind": "move_to_schedule", "schedule_id": goal_id}]
+        schedule_id = account.create("schedule", name="Days", lead_token=TOKEN + "s", steps=steps)
+        assert account.delete("schedule", goal_id).code == "record_in_use"
+        account.update("schedule", schedule_id, steps=[steps[0] | {"schedule_id": schedule_id}])
+        assert account.delete("schedule", goal_id).status == 200
+        assert account.delete("schedule", schedule_id).status == 200
+        refused = account.change("create", "schedule", name="Days", lead_token=TOKEN, steps=steps)
+        assert list(refused.errors) == ["steps[0].schedule_id"]
+
     def test_what_a_schedule_names_must_be_there(self, account: Account) -> None:
         steps = [
             {"id": "call", "kind": "call", "connect": {"buyer_group_id": 98}},

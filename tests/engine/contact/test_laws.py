@@ -162,7 +162,14 @@ class Watched(World):
         assert len(identities) == len(set(identities)), "every command has an id of its own"
         for lead_id in self.lead_ids():
             _check_lead(self.lead(lead_id))
+            self._check_reach(self.lead(lead_id))
         self._check_slots()
+
+    def _check_reach(self, lead: Lead) -> None:
+        if lead.status not in {"opt_out", "blocked", "removed"} or lead.flight is None or lead.flight.reached_by is None:
+            return
+        fences = [fence for fence in self.fences if fence.contact_key == lead.flight.reached_by]
+        assert any(lead.id in fence.lead_ids for fence in fences), "what another contact emits is fenced there"
 
     def _check_slots(self) -> None:
         released = {
