@@ -27,6 +27,7 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
 from adapters.roles.asking import RecordAsker
+from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.role import Role
 from adapters.roles.table import ROLES
@@ -138,6 +139,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         log = await _embedded(stack, servers.broker, folder)
         context = await stack.enter_async_context(open_context(settings, log))
         await asyncio.gather(prepare(context), migrate(settings.postgres_dsn))
+        relax()
         say("Starting the roles …")
         roles = await stack.enter_async_context(_running(context))
         await _until_ready(roles, stop, servers)
