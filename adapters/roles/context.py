@@ -21,6 +21,8 @@ from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topi
 from adapters.partitions.feed import RulesTopic
 from adapters.settings import Settings, SettingsError
 from engine.calendar.zones import TZDATA_VERSION
+from engine.law.pack import default_pack
+from engine.law.public_holidays import HOLIDAYS_VERSION
 from engine.partition.ports import Log
 from engine.partition.runner import Names
 from schemas.instant import DAY
@@ -111,7 +113,13 @@ def _origin(settings: Settings) -> Origin:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that a decision may depend on; recorded where they change."""
-    return {"leadclock": version("leadclock"), "tzdata": TZDATA_VERSION, "phonenumbers": phonenumbers.__version__}
+    return {
+        "leadclock": version("leadclock"),
+        "tzdata": TZDATA_VERSION,
+        "phonenumbers": phonenumbers.__version__,
+        "law": default_pack().stamp,
+        "holidays": HOLIDAYS_VERSION,
+    }
 
 
 @asynccontextmanager

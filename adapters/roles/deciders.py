@@ -10,6 +10,7 @@ from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
+from engine.law.pack import default_pack
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Appender, Outbox
 from engine.partition.runner import Report, Runner
@@ -19,6 +20,7 @@ logger = structlog.get_logger(__name__)
 
 def scheduler(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that decides on contacts."""
+    default_pack().warm(context.clock.now())
     return _decider("scheduler", ContactAggregate(), context, metrics, adopts_rules=True)
 
 

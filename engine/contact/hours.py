@@ -15,10 +15,18 @@ from engine.calendar import (
 )
 from engine.calendar.waits import Mode
 from engine.contact.cadence import Cadence
-from engine.law.floor import TELEPHONE_FLOOR, TELEPHONE_FLOOR_CODE, UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
+from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
+from engine.law.opening import first_allowed
+from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, default_pack
+from engine.law.rows import CHANNELS, Purpose
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.schedule import Until
+
+SELLING: Purpose = "telemarketing"
+"""What a contact is for unless somebody says otherwise: the strictest purpose there is."""
+
+PROMISED: Purpose = "callback_requested"
 
 TELEPHONE = frozenset({"call", "sms"})
 """Channels with legal hours; e-mail has none by default (contracts.md section 2)."""
@@ -35,21 +43,37 @@ def home_zone(lead: Lead, cadence: Cadence) -> str:
     return lead.zones[0] if lead.zones else cadence.schedule.time_zone
 
 
+def limits(lead: Lead, channel: str, at: Instant, purpose: Purpose = SELLING) -> Limits:
+    """Return what the law demands of a contact with this lead at an instant, in every state where it may be."""
+    if channel not in CHANNELS:
+        return NO_LIMITS
+    return default_pack().limits(lead.states, _countries(lead), channel, purpose, at)
+
+
 def opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """Return the first instant >= base in all hours of the channel, or None where they never open."""
-    rules = _rules(lead, cadence, channel)
-    return _first_open(base, rules) if rules else Opening(base)
+    return _opening(lead, cadence, channel, base, SELLING)
 
 
 def legal_opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`, by the law alone: preferred hours do not hold for a promised callback."""
-    rules = _rules(lead, cadence, channel, preferred=False)
-    return _first_open(base, rules) if rules else Opening(base)
+    return _opening(lead, cadence, channel, base, PROMISED)
 
 
 def closing(lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True) -> Instant | None:
     """Return the edge at which the hours that are open now end, or None where nothing ends them."""
-    return closes_at(now, _rules(lead, cadence, channel, preferred=preferred))
+    rules, changes_at = _rules(lead, cadence, channel, now, SELLING if preferred else PROMISED)
+    closes = closes_at(now, rules)
+    if closes is None or changes_at is None:
+        return changes_at if closes is None else closes
+    return min(closes, changes_at)
+
+
+def _opening(lead: Lead, cadence: Cadence, channel: str, base: Instant, purpose: Purpose) -> Opening | None:
+    rules, changes_at = _rules(lead, cadence, channel, base, purpose)
+    if changes_at is None:
+        return _first_open(base, rules) if rules else Opening(base)
+    return first_allowed(base, lambda at: _rules(lead, cadence, channel, at, purpose))
 
 
 def after(base: Instant, wait: Duration, lead: Lead, cadence: Cadence, mode: Mode | None = None) -> Instant:
@@ -63,37 +87,35 @@ def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Ins
     return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
 
 
-def _rules(lead: Lead, cadence: Cadence, channel: str, *, preferred: bool = True) -> tuple[Constraint, ...]:
-    windows = cadence.windows.get(channel) if preferred else None
-    is_telephone = channel in TELEPHONE
-    if windows is None and not is_telephone:
-        return ()
+def _rules(
+    lead: Lead, cadence: Cadence, channel: str, at: Instant, purpose: Purpose
+) -> tuple[tuple[Constraint, ...], Instant | None]:
+    """Return the hours that hold at an instant, and when the law behind them changes (None: not foreseen)."""
+    law = limits(lead, channel, at, purpose)
+    windows = None if purpose == PROMISED else cadence.windows.get(channel)
+    if windows is None and not law.hours:
+        return (), law.changes_at
     zones = lead.zones
-    hours: WindowSet | None = TELEPHONE_FLOOR if is_telephone else None
+    is_anywhere = not zones and channel in TELEPHONE and _countries(lead) == ("US",)
     if not zones:
-        zones, hours = _nowhere(lead, cadence, hours)
-    return _constraints(hours, windows, zones, cadence.schedule.close_margin_seconds)
+        zones = UNKNOWN_US_ZONES if is_anywhere else (cadence.schedule.time_zone,)
+    return _constraints(law, windows, zones, is_anywhere, cadence.schedule.close_margin_seconds), law.changes_at
 
 
-def _nowhere(lead: Lead, cadence: Cadence, hours: WindowSet | None) -> tuple[tuple[str, ...], WindowSet | None]:
-    """Return the zones of a lead whose zone nothing tells: a US one may be in any of its zones."""
-    if hours is not None and _is_american(lead):
-        return UNKNOWN_US_ZONES, UNKNOWN_US_HOURS
-    return (cadence.schedule.time_zone,), hours
-
-
-def _is_american(lead: Lead) -> bool:
+def _countries(lead: Lead) -> tuple[str, ...]:
     country = lead.columns.get("country")
-    return country == "US" if country else (lead.caller_id or "").startswith("+1")
+    if country:
+        return (country,)
+    return ("US",) if (lead.caller_id or "").startswith("+1") else ()
 
 
 @lru_cache(maxsize=RULES_MAX)
 def _constraints(
-    legal: WindowSet | None, preferred: WindowSet | None, zones: tuple[str, ...], margin: int
+    law: Limits, preferred: WindowSet | None, zones: tuple[str, ...], is_anywhere: bool, margin: int
 ) -> tuple[Constraint, ...]:
-    rules = []
-    if legal is not None:
-        rules.append(constraint(TELEPHONE_FLOOR_CODE, legal, zones, close_margin_seconds=margin))
+    rules = [*law.constraints(zones, close_margin_seconds=margin)]
+    if is_anywhere:  # a US lead of no known zone may be in any of them: a narrower floor holds in all
+        rules.insert(0, constraint(QUIET_HOURS_FEDERAL, UNKNOWN_US_HOURS, zones, close_margin_seconds=margin))
     if preferred is not None:
         rules.append(constraint(PREFERRED_CODE, preferred, zones, close_margin_seconds=margin))
     return tuple(rules)

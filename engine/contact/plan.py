@@ -5,8 +5,10 @@ from msgspec import Struct
 from engine.calendar import Opening
 from engine.contact import ledger
 from engine.contact.cadence import Cadence
-from engine.contact.hours import legal_opening, opening
+from engine.contact.hours import PROMISED, SELLING, legal_opening, limits, opening
 from engine.contact.person import Person
+from engine.law.caps import FREQUENCY_CAP_CODE, last_release
+from engine.law.rows import Purpose
 from schemas.contact import Lead
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.records import Company, Offer, Schedule
@@ -49,14 +51,14 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
     lead.urgency_class = _class_of(lead, step)
     channel = channel_of(step)
-    start, codes = _past_guard(person, channel, _base(person, lead))
+    start, codes = _past_caps(person, lead, channel, _base(person, lead), SELLING)
     return _schedule(person, lead, _earliest(codes, opening(lead, cadence, channel, start)))
 
 
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
-    start, codes = _past_guard(person, "call", max(lead.callback_at or 0, person.now))
+    start, codes = _past_caps(person, lead, "call", max(lead.callback_at or 0, person.now), PROMISED)
     is_due = _schedule(person, lead, _earliest(codes, legal_opening(lead, cadence, "call", start)))
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
@@ -107,6 +109,13 @@ def _base(person: Person, lead: Lead) -> Instant:
 def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[str, ...]]:
     until = ledger.guarded_until(person.head, kind)
     return (until, (MIN_SPACING,)) if until is not None and until > base else (base, ())
+
+
+def _past_caps(person: Person, lead: Lead, kind: str, base: Instant, purpose: Purpose) -> tuple[Instant, tuple[str, ...]]:
+    """Return the first instant >= base at which neither the guard nor a legal cap on contacts to this number forbids one."""
+    start, codes = _past_guard(person, kind, base)
+    held = last_release(person.head.ledger, limits(lead, kind, start, purpose).caps, start)
+    return (start, codes) if held is None else (held.at, (*codes, FREQUENCY_CAP_CODE))
 
 
 def _earliest(codes: tuple[str, ...], found: Opening | None) -> Earliest:

@@ -16,6 +16,7 @@ from engine.account.choice import Candidate, choose_buyer
 from engine.contact import hours, ledger, orders, person, reach, submission, walk
 from engine.contact import slots as contact_slots
 from engine.contact.person import Person
+from engine.law.pack import NO_LIMITS
 from engine.partition import decider
 from engine.partition.decider import Decider
 from engine.partition.ports import LogError, Outgoing, Snapshot
@@ -183,7 +184,7 @@ def an_older_row_replaces_a_newer_one(patch: Patch) -> None:
 
 
 def the_night_is_not_looked_at(patch: Patch) -> None:
-    patch.setattr(hours, "TELEPHONE", frozenset())
+    patch.setattr(hours, "limits", lambda *_: NO_LIMITS)
 
 
 FAULTS = [

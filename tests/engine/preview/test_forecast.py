@@ -26,6 +26,10 @@ SATURDAY_NIGHT = "2026-03-07 21:30:00 -0500"
 """The night in which New York goes over to summer time."""
 
 
+NUMBER_UNDER_NO_CAP = "+12125550100"
+"""New York has no cap of its own in the rule pack; Florida stops a loop of texts at three a day."""
+
+
 def seen(*steps: dict[str, Any], **asked: Any) -> dict[str, Any]:
     """The preview of a schedule of these steps, as it is shown."""
     fields = asked.pop("fields", {})
@@ -302,7 +306,8 @@ def test_a_schedule_that_goes_round_for_ever_is_cut() -> None:
 
 
 def test_a_schedule_that_moves_its_leads_to_itself_goes_round_until_somebody_is_asked() -> None:
-    found = seen(TEXT, wait("2m"), {"id": "on", "kind": "move_to_schedule", "schedule_id": 7}, fields={"id": 7}, limit=100)
+    on = {"id": "on", "kind": "move_to_schedule", "schedule_id": 7}
+    found = seen(TEXT, wait("2m"), on, fields={"id": 7}, limit=100, lead={"caller_id": NUMBER_UNDER_NO_CAP})
 
     assert sum(action["kind"] == "move_to_schedule" for action in found["actions"]) == 10
     assert (found["end_status"], found["status_wait"]) == (None, "move_loop_guard")
