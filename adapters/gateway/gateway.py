@@ -38,6 +38,9 @@ POLL_SECONDS_AWAITED = 0.01
 """While an order has not passed its gate: the end of its partition may be a control record that no poll returns."""
 
 SAVE_SECONDS = 1.0
+SILENCE_SECONDS = 5.0
+"""The longest that a log which is away goes unnoticed while there is nothing to read."""
+
 HELD_LOOK_SECONDS = 5.0
 """How often an order is looked at again that another gateway has claimed."""
 
@@ -82,6 +85,7 @@ class Gateway:
         self._contacts: dict[str, deque[Taken]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._held = 0
+        self._heard_at = float("-inf")
         self._past_gate = 0
 
     def assign(self, partitions: Iterable[int]) -> None:
@@ -166,6 +170,7 @@ class Gateway:
 
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
+        await self._hear(reader)
         is_awaited = self._held > self._past_gate or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
         for record in await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds):
@@ -173,6 +178,12 @@ class Gateway:
         for lane in self._lanes.values():
             lane.reached(reader.position(lane.partition))
             await self._go_back(lane, reader)
+
+    async def _hear(self, reader: Reader) -> None:
+        """Ask the log something now and then: a poll of one that is away is as silent as a quiet one. Raises `LogError`."""
+        if self._lanes and self._clock.monotonic() - self._heard_at >= SILENCE_SECONDS:
+            await reader.end(min(self._lanes))
+            self._heard_at = self._clock.monotonic()
 
     async def _sample_ends(self, reader: Reader) -> None:
         """Ask for all ends at once: each question may have to wait behind a fetch that the broker holds."""
