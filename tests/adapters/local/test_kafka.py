@@ -3,11 +3,12 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from adapters.local.jars import find_jars, find_java
@@ -15,6 +16,7 @@ from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
 from adapters.local.process import FolderInUseError, LocalServerError, birth
 
 GREETING = TopicPartition("greetings", 0)
+SERVED_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -40,7 +42,10 @@ async def greetings(bootstrap: str) -> list[bytes]:
     await consumer.start()
     consumer.assign([GREETING])
     await consumer.seek_to_beginning()
-    batches = await consumer.getmany(timeout_ms=5_000)
+    batches: dict[TopicPartition, list[ConsumerRecord]] = {}
+    deadline = time.monotonic() + SERVED_SECONDS
+    while not batches and time.monotonic() < deadline:  # a broker that was killed answers before it serves its partitions
+        batches = await consumer.getmany(timeout_ms=1_000)
     await consumer.stop()
     return [record.value for record in batches.get(GREETING, [])]
 
