@@ -38,8 +38,14 @@ from schemas.topics import TOMBSTONE_RETENTION_MS
 from schemas.wire import to_pack
 
 RESTORE_BATCH = 5_000
-RESTORE_STALLS_MAX = 30
-"""Empty polls of a second each before a restore is given up and begun again."""
+RESTORE_POLL_SECONDS = 0.1
+RESTORE_STALLS_MAX = 150
+"""Empty polls, each twice as long with the pause after it: after 30 s a restore is given up and begun again."""
+
+MARK_KEY = f"{OUTBOX_PREFIX}0".encode()
+"""Outbox entries are numbered from 1, so whoever folds the changelog passes over it."""
+
+MARK_HEADER = "owner"
 
 GIVE_WAY_EVERY = 50
 """Decisions (about 4 ms) between two chances for the other partitions of this process: a commit takes several answers of
@@ -155,7 +161,7 @@ class Runner:
         input_topic = self._names.of(self.aggregate.requests_topic.name)
         self._ownership = await self._log.own(input_topic, self.partition)
         self.topic_id = await self._log.topic_id(self._names.of(self.aggregate.state_topic.name))
-        await self._restore()
+        await self._restore(self._ownership)
         if self._feed is not None:
             await self._restore_rules(self._feed)
         self._reader = await self._log.reader(input_topic, [self.partition])
@@ -410,25 +416,44 @@ class Runner:
 
     # -- restoring -----------------------------------------------------------------------------------------------------
 
-    async def _restore(self) -> None:
-        """Read the changelog from where this memory (or the snapshot) ends to its end."""
+    async def _restore(self, ownership: Ownership) -> None:
+        """Read the changelog from where this memory (or the snapshot) ends up to a mark that this owner sets itself.
+
+        What a broker calls the end may lie before what a former owner committed, if it has just come back. A mark that
+        can be read stands behind all of it.
+        """
         if self._changelog_offset == 0:
             self._load_snapshot()
         reader = await self._changelog(start=self._changelog_offset)
         try:
-            end = await reader.end(self.partition)
-            stalled = 0
-            while reader.position(self.partition) < end:
-                records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=1.0)
-                for record in records:
-                    self._take_over((record.key or b"").decode(), record.value)
-                stalled = 0 if records else stalled + 1
-                if stalled > RESTORE_STALLS_MAX:
-                    raise LogError(f"the changelog stalls at {reader.position(self.partition)} before its end {end}")
-            self._changelog_offset = end
+            mark = await self._set_mark(ownership, await reader.end(self.partition))
+            await self._read_up_to(reader, mark)
+            self._changelog_offset = reader.position(self.partition)
         finally:
             await reader.close()
         self._timers.rebuild(self._all_timers())
+
+    async def _set_mark(self, ownership: Ownership, end: int) -> bytes:
+        """Write the tombstone of an outbox entry that never was, under a header that no other owner's mark has."""
+        mark = f"{end}/{self._clock.now()}/{self._clock.monotonic()}".encode()
+        topic = self._names.of(self.aggregate.state_topic.name)
+        await ownership.commit([Outgoing(topic, MARK_KEY, None, ((MARK_HEADER, mark),))])
+        return mark
+
+    async def _read_up_to(self, reader: Reader, mark: bytes) -> None:
+        stalls = 0
+        while True:
+            records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=RESTORE_POLL_SECONDS)
+            for record in records:
+                self._take_over((record.key or b"").decode(), record.value)
+            if any(record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers for record in records):
+                return
+            stalls = 0 if records else stalls + 1
+            if stalls > RESTORE_STALLS_MAX:
+                raise LogError(f"the changelog stalls at {reader.position(self.partition)}, before the mark of this owner")
+            if not records:
+                await self._clock.sleep(RESTORE_POLL_SECONDS)
+                await reader.end(self.partition)
 
     async def _changelog(self, *, start: int) -> Reader:
         topic = self._names.of(self.aggregate.state_topic.name)

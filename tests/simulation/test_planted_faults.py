@@ -19,7 +19,7 @@ from engine.contact.person import Person
 from engine.law.pack import NO_LIMITS
 from engine.partition import decider
 from engine.partition.decider import Decider
-from engine.partition.ports import LogError, Outgoing, Snapshot
+from engine.partition.ports import LogError, Outgoing, Ownership, Snapshot
 from engine.partition.runner import Runner
 from engine.partition.state import State
 from engine.partition.timers import TimerQueue
@@ -50,9 +50,9 @@ def a_former_owner_may_commit(patch: Patch) -> None:
 def a_commit_in_doubt_is_taken_for_failed(patch: Patch) -> None:
     restore = Runner._restore
 
-    async def once(self: Runner) -> None:
+    async def once(self: Runner, ownership: Ownership) -> None:
         if self._changelog_offset == 0:
-            await restore(self)
+            await restore(self, ownership)
 
     patch.setattr(Runner, "_restore", once)
 

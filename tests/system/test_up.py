@@ -167,7 +167,8 @@ def test_the_embedded_log_carries_a_lead_to_its_end_over_a_restart(opened: Open)
     assert again["private_key"] == ready["private_key"]
     leads = Leads(again)
     house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
-    assert [lead["status"] for lead in leads.all()] == ["completed"]  # no order was taken: nobody was tried
+    # The stop comes before or after the first order was taken: whoever was not tried has only completed.
+    assert [lead["status"] in {"completed", "completed_attempted"} for lead in leads.all()] == [True]
     leads.close()
     stop(house)
 

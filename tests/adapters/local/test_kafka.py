@@ -38,7 +38,7 @@ async def greet(bootstrap: str, text: bytes) -> None:
 
 
 async def greetings(bootstrap: str) -> list[bytes]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest")
     await consumer.start()
     consumer.assign([GREETING])
     await consumer.seek_to_beginning()
