@@ -159,6 +159,29 @@ class ApiKey(Body, frozen=True, kw_only=True):
     revoked_at: Instant | None = None
 
 
+class CallDisposition(Body, frozen=True, kw_only=True):
+    """What an agent says of a call (research/domain.md 2.13); it moves the lead as its fields say.
+
+    `retry_delay_seconds` tries the same step again, `retry_max` times (once where left out); `is_final` ends the lead.
+    """
+
+    name: str
+    code: str | None = None
+    sortable_order: int | None = None
+    system: bool = False
+    category: Literal["contact", "no_contact", "final_positive", "final_negative", "dnc", "callback", "wrong_number"] = (
+        "contact"
+    )
+    is_final: bool = False
+    counts_as_contact: bool = True
+    retry_delay_seconds: int | None = None
+    retry_max: int | None = None
+    action_group_id: int | None = None
+    sets_opt_out: bool = False
+    sets_suppression: bool = False
+    requires_callback_time: bool = False
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -214,6 +237,7 @@ __all__ = [
     "Body",
     "Buyer",
     "BuyerGroup",
+    "CallDisposition",
     "Company",
     "Number",
     "Offer",
