@@ -18,9 +18,9 @@ from engine.contact.cadence import Cadence
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed
 from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, default_pack
-from engine.law.rows import CHANNELS, Purpose
 from schemas.contact import Lead
 from schemas.instant import Instant
+from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
 SELLING: Purpose = "telemarketing"

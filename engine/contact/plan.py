@@ -8,9 +8,9 @@ from engine.contact.cadence import Cadence
 from engine.contact.hours import PROMISED, SELLING, legal_opening, limits, opening
 from engine.contact.person import Person
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
-from engine.law.rows import Purpose
 from schemas.contact import Lead
 from schemas.instant import MINUTE, SECOND, Instant
+from schemas.law import Purpose
 from schemas.records import Company, Offer, Schedule
 from schemas.schedule import Step
 

@@ -12,9 +12,9 @@ import msgspec
 from engine.calendar import CalendarError, parse_duration, window_errors
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX
 from engine.law.public_holidays import has_holidays
-from engine.law.rows import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, RuleRow
 from engine.submission.place import STATES
 from schemas.instant import DAY, HOUR
+from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, RuleRow
 
 STATE_COUNTRIES = frozenset({"US", "CA"})
 """Countries whose states leads are known to be in (engine/submission/place.py); a rule for another would never hold."""

@@ -20,9 +20,9 @@ from engine.calendar import Constraint, WindowSet, constraint, day_start, parse_
 from engine.law.caps import Cap, strictest
 from engine.law.faults import RulePackError, pack_faults, refuse, shape_faults
 from engine.law.public_holidays import dates_of
-from engine.law.rows import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, Purpose, RuleRow
 from engine.submission.place import STATE_ZONES
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
+from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, Purpose, RuleRow
 
 QUIET_HOURS_FEDERAL = "quiet_hours_federal"
 QUIET_HOURS_STATE = "quiet_hours_state"

@@ -5,7 +5,7 @@ from datetime import date
 from functools import lru_cache
 from importlib.metadata import version
 
-from engine.law.rows import HolidaySet
+from schemas.law import HolidaySet
 
 HOLIDAYS_VERSION: str = version("holidays")
 """The release that closed dates rest on: part of the versions that decisions record."""

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from engine.calendar import is_open
 from engine.law.caps import last_release
 from engine.law.pack import default_pack
-from engine.law.rows import PURPOSES
 from engine.submission.place import STATES
 from schemas.contact import Attempt
 from schemas.instant import DAY, HOUR, MINUTE, Instant
+from schemas.law import PURPOSES
 
 FROM = 1_782_000_000_000  # in June 2026
 MOMENTS = st.integers(FROM // MINUTE, (FROM + 400 * DAY) // MINUTE).map(lambda minute: minute * MINUTE)

@@ -10,9 +10,9 @@ from engine.calendar import Opening, constraint, first_open, is_open
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed
 from engine.law.pack import LIMITS_MAX, Limits, default_pack
-from engine.law.rows import PURPOSES, Purpose
 from engine.submission.place import STATES
 from schemas.instant import DAY, Instant, from_datetime
+from schemas.law import PURPOSES, Purpose
 
 NEW_YORK, CHICAGO, TOKYO = "America/New_York", "America/Chicago", "Asia/Tokyo"
 

@@ -13,8 +13,8 @@ from engine.law.caps import CAP_PERIOD_MAX
 from engine.law.faults import RulePackError
 from engine.law.floor import TELEPHONE_FLOOR, TELEPHONE_FLOOR_CODE
 from engine.law.pack import QUIET_HOURS_FEDERAL, RulePack, default_pack, load_pack
-from engine.law.rows import PURPOSES, RuleRow
 from schemas.instant import HOUR
+from schemas.law import PURPOSES, RuleRow
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_bytes()
 

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from engine.law.public_holidays import HOLIDAY_YEARS_MAX, HOLIDAYS_VERSION, dates_of, has_holidays, public_holidays
-from engine.law.rows import HolidaySet
 from engine.submission.place import STATES
+from schemas.law import HolidaySet
 
 CANADA = {"AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT"}
 

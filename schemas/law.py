@@ -1,6 +1,7 @@
 """How is the law written down? As rows: what each limits, where, for whom, from when on, and who says so.
 
-A pack is a TOML document of this shape (`pack.toml` is the one that is shipped and explains its fields).
+A pack is a TOML document of this shape (`engine/law/pack.toml` is the one that is shipped and explains its fields); a
+company's own rows are a record of type `rule_pack` (`schemas.records.RulePack`).
 """
 
 from datetime import date
@@ -36,7 +37,10 @@ class CapRow(Row, frozen=True, kw_only=True):
 
 
 class RuleRow(Row, frozen=True, kw_only=True):
-    """One rule; `effective_from` and `effective_to` are its first and last date, None: always."""
+    """One rule; `effective_from` and `effective_to` are its first and last date, None: always.
+
+    `override` is for rows of a company: the row takes the place of the shipped one with its id, for the written `reason`.
+    """
 
     id: str
     country: str
@@ -54,6 +58,8 @@ class RuleRow(Row, frozen=True, kw_only=True):
     effective_to: date | None = None
     note: str = ""
     conflict: str = ""
+    override: bool = False
+    reason: str = ""
 
 
 class HolidaySet(Row, frozen=True, kw_only=True):
