@@ -23,6 +23,15 @@ def contact_key(company_id: int, caller_id: str | None, email: str | None) -> st
     return None if email is None else f"{company_id}|email:{email.lower()}"
 
 
+def contact_id(contact_key: str) -> int:
+    """Return the number by which a person at a company is known outside: positive, below 2**53, for ever the same.
+
+    A hash of the key, so that no partition has to give it out. Two of a million people of one company share a number with
+    a chance of 1 in 18,000; nothing is decided by it, it only narrows lists, which are of one company each.
+    """
+    return (int.from_bytes(blake2b(f"contact/{contact_key}".encode(), digest_size=8).digest()) >> 11) or 1
+
+
 def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, attempt: int) -> str:
     """Return the id of one order: the same lead, run, step and attempt always give the same id.
 

@@ -53,7 +53,8 @@ class Head(Entity, kw_only=True):
     `seen` remembers the ids of requests for 24 h (hash -> instant); `disabled_until` closes a channel
     (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete. `moved` tells where a lead
     went whose number changed (lead id -> contact key). `sweep_at` is the head's timer while more of its leads are to be
-    ended than one decision may end; `sweep_from` is how many of `lead_ids` are done.
+    ended than one decision may end; `sweep_from` is how many of `lead_ids` are done. `call_ids` are the calls of the person,
+    oldest first.
     """
 
     company_id: int
@@ -69,6 +70,7 @@ class Head(Entity, kw_only=True):
     moved: dict[str, str] = {}
     sweep_at: Instant | None = None
     sweep_from: int = 0
+    call_ids: tuple[int, ...] = ()
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -178,7 +180,13 @@ class Lead(Entity, kw_only=True):
 
 
 class Call(Entity, kw_only=True):
-    """One telephone call, placed or to be placed for a lead (research/domain.md 2.11 lists the columns)."""
+    """One telephone call, placed for a person or made by them (research/domain.md 2.11 lists the columns).
+
+    What follows from other fields (profit, durations, `in_progress`, ...) is worked out by the projection. `from_number` is
+    who rings, `number_called` whom: of an inbound call the person's number and ours. `token_values` are the lead's data as
+    they were when the call began, and what was written to the call since. `held_at` is set while the call is on hold;
+    `gateway_ref` is the gateway's own name of a call that nobody here ordered.
+    """
 
     id: int
     uuid: str
@@ -187,14 +195,18 @@ class Call(Entity, kw_only=True):
     version: int = 1
     created_at: Instant
     updated_at: Instant
-    lead_id: int
+    user_updated_at: Instant | None = None
+    lead_id: int | None = None
     offer_id: int | None = None
     schedule_id: int | None = None
     schedule_action_id: str | None = None
-    command_id: str
+    traffic_source_id: int | None = None
+    number_id: int | None = None
+    command_id: str | None = None
     direction: str = "outbound"
     origin: str = "schedule"
     status: str = "initiated"
+    sub_status: str | None = None
     outcome: str | None = None
     answered_by: str = "unknown"
     number_called: str
@@ -204,16 +216,38 @@ class Call(Entity, kw_only=True):
     attempt_number: int = 1
     provider: str | None = None
     provider_ref: str | None = None
+    gateway_ref: str | None = None
+    country: str | None = None
+    state: str | None = None
+    city: str | None = None
+    zip: str | None = None
+    time_zone: str | None = None
+    contact_field_type: str | None = None
+    token_values: dict[str, Any] = {}
     initiated_at: Instant | None = None
     ringing_at: Instant | None = None
     answered_at: Instant | None = None
+    buyer_answered_at: Instant | None = None
+    held_at: Instant | None = None
     ended_at: Instant | None = None
     talk_seconds: int = 0
+    hold_seconds: int = 0
+    placed_on_hold: bool = False
+    hangup_cause: str | None = None
+    hung_up_by: str | None = None
+    recording_url: str | None = None
     detail: str | None = None
     revenue: float = 0.0
     payout: float = 0.0
+    cost: float = 0.0
     buyer_converted: bool = False
     offer_converted: bool = False
+    buyer_conversion_duplicated_call: bool = False
+    offer_conversion_duplicated_call: bool = False
+    buyer_repeat_caller: bool = False
+    offer_repeat_caller: bool = False
+    call_disposition_id: int | None = None
+    agent_call_disposition_notes: str | None = None
 
 
 class Relay(Entity, kw_only=True):

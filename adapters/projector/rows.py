@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from engine.identity import contact_id
+from engine.views.call import caller_number, has_no_buyer, profit, ring_seconds, talk_seconds, total_seconds
 from schemas.contact import LIVE_STATUSES, Attempt, Call, Lead
 from schemas.instant import Instant
 from schemas.records import Record
@@ -58,10 +60,16 @@ CALLS = Table(
     "calls",
     (
         *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
-        *("lead_id", "offer_id", "schedule_id", "schedule_action_id", "command_id", "direction", "origin", "status"),
-        *("outcome", "answered_by", "number_called", "from_number", "buyer_id", "buyer_group_id", "attempt_number"),
-        *("provider", "provider_ref", "initiated_at", "ringing_at", "answered_at", "ended_at", "talk_seconds"),
-        *("detail", "revenue", "payout", "buyer_converted", "offer_converted"),
+        *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
+        *("traffic_source_id", "buyer_id", "buyer_group_id", "number_id", "command_id", "provider", "provider_sid"),
+        *("direction", "origin", "status", "sub_status", "outcome", "answered_by", "caller_number", "number_called"),
+        *("from_number", "country", "state", "city", "zip", "time_zone", "token_values", "revenue", "payout", "cost"),
+        *("profit", "buyer_converted", "offer_converted", "buyer_conversion_duplicated_call"),
+        *("offer_conversion_duplicated_call", "buyer_repeat_caller", "offer_repeat_caller", "no_buyer"),
+        *("placed_on_hold", "in_progress", "hold_duration", "ring_duration", "talk_duration", "total_duration"),
+        *("initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at", "hangup_cause", "hung_up_by"),
+        *("detail", "has_recording", "recording_url", "call_disposition_id", "agent_call_disposition_notes"),
+        *("attempt_number", "is_callback", "contact_field_type"),
     ),
     key=2,
     version_at=4,
@@ -70,11 +78,11 @@ CALLS = Table(
 CONTACTS = Table(
     "contacts",
     (
-        *("contact_key", "company_id", "version", "partition", "sequence", "lead_ids", "opted_out_at", "blocked_at"),
-        *("attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved"),
+        *("contact_key", "company_id", "contact_id", "version", "partition", "sequence", "lead_ids", "opted_out_at"),
+        *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved"),
     ),
     key=1,
-    version_at=2,
+    version_at=3,
 )
 RECORDS = Table(
     "records",
@@ -116,6 +124,12 @@ class RawLead(Lead, kw_only=True):
 
     data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
     flight: msgspec.Raw = msgspec.Raw(b"null")  # type: ignore[assignment]
+
+
+class RawCall(Call, kw_only=True):
+    """A call whose tokens stay JSON."""
+
+    token_values: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
 
 class RawRecord(Record, kw_only=True):
@@ -200,22 +214,32 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
     )
 
 
-def call_row(call: Call, partition: int, sequence: int) -> Row:
-    """Return the row of a call."""
+def call_row(call: RawCall, partition: int, sequence: int) -> Row:
+    """Return the row of a call, with what follows from its other fields (`engine.views.call` says which rule fills what)."""
+    is_callback = call.origin == "callback"
     return (
         *(call.company_id, call.id, call.uuid, call.contact_key, call.version, partition, sequence),
-        *(call.created_at, call.updated_at, call.lead_id, call.offer_id, call.schedule_id, call.schedule_action_id),
-        *(call.command_id, call.direction, call.origin, call.status, call.outcome, call.answered_by, call.number_called),
-        *(call.from_number, call.buyer_id, call.buyer_group_id, call.attempt_number, call.provider, call.provider_ref),
-        *(call.initiated_at, call.ringing_at, call.answered_at, call.ended_at, call.talk_seconds, call.detail),
-        *(call.revenue, call.payout, call.buyer_converted, call.offer_converted),
+        *(call.created_at, call.updated_at, call.user_updated_at, call.lead_id, contact_id(call.contact_key)),
+        *(call.offer_id, call.schedule_id, call.schedule_action_id, call.traffic_source_id, call.buyer_id),
+        *(call.buyer_group_id, call.number_id, call.command_id, call.provider, call.provider_ref, call.direction),
+        *(call.origin, call.status, call.sub_status, call.outcome, call.answered_by, caller_number(call)),
+        *(call.number_called, call.from_number, call.country, call.state, call.city, call.zip, call.time_zone),
+        *(_raw(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
+        *(call.buyer_converted, call.offer_converted, call.buyer_conversion_duplicated_call),
+        *(call.offer_conversion_duplicated_call, call.buyer_repeat_caller, call.offer_repeat_caller, has_no_buyer(call)),
+        *(call.placed_on_hold, call.ended_at is None, call.hold_seconds, ring_seconds(call), talk_seconds(call)),
+        *(total_seconds(call), call.initiated_at, call.ringing_at, call.answered_at, call.buyer_answered_at),
+        *(call.ended_at, call.hangup_cause, call.hung_up_by, call.detail, call.recording_url is not None),
+        *(call.recording_url, call.call_disposition_id, call.agent_call_disposition_notes, call.attempt_number),
+        *(is_callback, call.contact_field_type),
     )
 
 
 def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
     """Return the row of a contact's head."""
     return (
-        *(head.contact_key, head.company_id, head.version, partition, sequence, _raw(head.lead_ids)),
+        *(head.contact_key, head.company_id, contact_id(head.contact_key), head.version, partition, sequence),
+        _raw(head.lead_ids),
         *(head.opted_out_at, head.blocked_at, len(head.ledger), head.ledger[-1].at if head.ledger else None),
         *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved)),
     )
@@ -254,7 +278,7 @@ def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row]
 
 SHAPES: dict[str, Shape] = {
     "lead": _shape(LEADS, RawLead, lead_row),
-    "call": _shape(CALLS, Call, call_row),
+    "call": _shape(CALLS, RawCall, call_row),
     "head": _shape(CONTACTS, RawHead, contact_row),
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),

@@ -118,49 +118,76 @@ WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequ
 
 -- upsert_calls --
 INSERT INTO {read}.calls AS t (
-    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, lead_id, offer_id,
-    schedule_id, schedule_action_id, command_id, direction, origin, status, outcome, answered_by, number_called,
-    from_number, buyer_id, buyer_group_id, attempt_number, provider, provider_ref, initiated_at, ringing_at,
-    answered_at, ended_at, talk_seconds, detail, revenue, payout, buyer_converted, offer_converted
+    company_id, id, uuid, contact_key, version, partition, sequence, created_at, updated_at, user_updated_at,
+    lead_id, contact_id, offer_id, schedule_id, schedule_action_id, traffic_source_id, buyer_id, buyer_group_id,
+    number_id, command_id, provider, provider_sid, direction, origin, status, sub_status, outcome, answered_by,
+    caller_number, number_called, from_number, country, state, city, zip, time_zone, token_values, revenue, payout,
+    cost, profit, buyer_converted, offer_converted, buyer_conversion_duplicated_call,
+    offer_conversion_duplicated_call, buyer_repeat_caller, offer_repeat_caller, no_buyer, placed_on_hold,
+    in_progress, hold_duration, ring_duration, talk_duration, total_duration, initiated_at, ringing_at, answered_at,
+    buyer_answered_at, ended_at, hangup_cause, hung_up_by, detail, has_recording, recording_url, call_disposition_id,
+    agent_call_disposition_notes, attempt_number, is_callback, contact_field_type
 )
 SELECT
     u.company_id, u.id, u.uuid::uuid, u.contact_key, u.version, u.partition, u.sequence,
-    to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000), u.lead_id, u.offer_id,
-    u.schedule_id, u.schedule_action_id, u.command_id, u.direction, u.origin, u.status, u.outcome, u.answered_by,
-    u.number_called, u.from_number, u.buyer_id, u.buyer_group_id, u.attempt_number, u.provider, u.provider_ref,
+    to_timestamp(u.created_at::float8 / 1000), to_timestamp(u.updated_at::float8 / 1000),
+    to_timestamp(u.user_updated_at::float8 / 1000), u.lead_id, u.contact_id, u.offer_id, u.schedule_id,
+    u.schedule_action_id, u.traffic_source_id, u.buyer_id, u.buyer_group_id, u.number_id, u.command_id, u.provider,
+    u.provider_sid, u.direction, u.origin, u.status, u.sub_status, u.outcome, u.answered_by, u.caller_number,
+    u.number_called, u.from_number, u.country, u.state, u.city, u.zip, u.time_zone, u.token_values::jsonb, u.revenue,
+    u.payout, u.cost, u.profit, u.buyer_converted, u.offer_converted, u.buyer_conversion_duplicated_call,
+    u.offer_conversion_duplicated_call, u.buyer_repeat_caller, u.offer_repeat_caller, u.no_buyer, u.placed_on_hold,
+    u.in_progress, u.hold_duration, u.ring_duration, u.talk_duration, u.total_duration,
     to_timestamp(u.initiated_at::float8 / 1000), to_timestamp(u.ringing_at::float8 / 1000),
-    to_timestamp(u.answered_at::float8 / 1000), to_timestamp(u.ended_at::float8 / 1000), u.talk_seconds, u.detail,
-    u.revenue, u.payout, u.buyer_converted, u.offer_converted
+    to_timestamp(u.answered_at::float8 / 1000), to_timestamp(u.buyer_answered_at::float8 / 1000),
+    to_timestamp(u.ended_at::float8 / 1000), u.hangup_cause, u.hung_up_by, u.detail, u.has_recording,
+    u.recording_url, u.call_disposition_id, u.agent_call_disposition_notes, u.attempt_number, u.is_callback,
+    u.contact_field_type
 FROM unnest($1::{read}.call_row[]) AS u
 ON CONFLICT (company_id, id) DO UPDATE SET
     uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
     partition = excluded.partition, sequence = excluded.sequence, created_at = excluded.created_at,
-    updated_at = excluded.updated_at, lead_id = excluded.lead_id, offer_id = excluded.offer_id,
-    schedule_id = excluded.schedule_id, schedule_action_id = excluded.schedule_action_id,
-    command_id = excluded.command_id, direction = excluded.direction, origin = excluded.origin,
-    status = excluded.status, outcome = excluded.outcome, answered_by = excluded.answered_by,
-    number_called = excluded.number_called, from_number = excluded.from_number, buyer_id = excluded.buyer_id,
-    buyer_group_id = excluded.buyer_group_id, attempt_number = excluded.attempt_number, provider = excluded.provider,
-    provider_ref = excluded.provider_ref, initiated_at = excluded.initiated_at, ringing_at = excluded.ringing_at,
-    answered_at = excluded.answered_at, ended_at = excluded.ended_at, talk_seconds = excluded.talk_seconds,
-    detail = excluded.detail, revenue = excluded.revenue, payout = excluded.payout,
-    buyer_converted = excluded.buyer_converted, offer_converted = excluded.offer_converted, deleted_at = NULL
+    updated_at = excluded.updated_at, user_updated_at = excluded.user_updated_at, lead_id = excluded.lead_id,
+    contact_id = excluded.contact_id, offer_id = excluded.offer_id, schedule_id = excluded.schedule_id,
+    schedule_action_id = excluded.schedule_action_id, traffic_source_id = excluded.traffic_source_id,
+    buyer_id = excluded.buyer_id, buyer_group_id = excluded.buyer_group_id, number_id = excluded.number_id,
+    command_id = excluded.command_id, provider = excluded.provider, provider_sid = excluded.provider_sid,
+    direction = excluded.direction, origin = excluded.origin, status = excluded.status,
+    sub_status = excluded.sub_status, outcome = excluded.outcome, answered_by = excluded.answered_by,
+    caller_number = excluded.caller_number, number_called = excluded.number_called,
+    from_number = excluded.from_number, country = excluded.country, state = excluded.state, city = excluded.city,
+    zip = excluded.zip, time_zone = excluded.time_zone, token_values = excluded.token_values,
+    revenue = excluded.revenue, payout = excluded.payout, cost = excluded.cost, profit = excluded.profit,
+    buyer_converted = excluded.buyer_converted, offer_converted = excluded.offer_converted,
+    buyer_conversion_duplicated_call = excluded.buyer_conversion_duplicated_call,
+    offer_conversion_duplicated_call = excluded.offer_conversion_duplicated_call,
+    buyer_repeat_caller = excluded.buyer_repeat_caller, offer_repeat_caller = excluded.offer_repeat_caller,
+    no_buyer = excluded.no_buyer, placed_on_hold = excluded.placed_on_hold, in_progress = excluded.in_progress,
+    hold_duration = excluded.hold_duration, ring_duration = excluded.ring_duration,
+    talk_duration = excluded.talk_duration, total_duration = excluded.total_duration,
+    initiated_at = excluded.initiated_at, ringing_at = excluded.ringing_at, answered_at = excluded.answered_at,
+    buyer_answered_at = excluded.buyer_answered_at, ended_at = excluded.ended_at,
+    hangup_cause = excluded.hangup_cause, hung_up_by = excluded.hung_up_by, detail = excluded.detail,
+    has_recording = excluded.has_recording, recording_url = excluded.recording_url,
+    call_disposition_id = excluded.call_disposition_id,
+    agent_call_disposition_notes = excluded.agent_call_disposition_notes, attempt_number = excluded.attempt_number,
+    is_callback = excluded.is_callback, contact_field_type = excluded.contact_field_type, deleted_at = NULL
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
 -- upsert_contacts --
 INSERT INTO {read}.contacts AS t (
-    contact_key, company_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at, attempts_count,
-    last_attempt_at, last_call_at, disabled_until, moved
+    contact_key, company_id, contact_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at,
+    attempts_count, last_attempt_at, last_call_at, disabled_until, moved
 )
 SELECT
-    u.contact_key, u.company_id, u.version, u.partition, u.sequence, u.lead_ids::jsonb,
+    u.contact_key, u.company_id, u.contact_id, u.version, u.partition, u.sequence, u.lead_ids::jsonb,
     to_timestamp(u.opted_out_at::float8 / 1000), to_timestamp(u.blocked_at::float8 / 1000), u.attempts_count,
     to_timestamp(u.last_attempt_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
     u.disabled_until::jsonb, u.moved::jsonb
 FROM unnest($1::{read}.contact_row[]) AS u
 ON CONFLICT (contact_key) DO UPDATE SET
-    company_id = excluded.company_id, version = excluded.version, partition = excluded.partition,
-    sequence = excluded.sequence, lead_ids = excluded.lead_ids, opted_out_at = excluded.opted_out_at,
+    company_id = excluded.company_id, contact_id = excluded.contact_id, version = excluded.version,
+    partition = excluded.partition, sequence = excluded.sequence, lead_ids = excluded.lead_ids, opted_out_at = excluded.opted_out_at,
     blocked_at = excluded.blocked_at, attempts_count = excluded.attempts_count,
     last_attempt_at = excluded.last_attempt_at, last_call_at = excluded.last_call_at,
     disabled_until = excluded.disabled_until, moved = excluded.moved

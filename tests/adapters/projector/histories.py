@@ -15,6 +15,7 @@ from adapters.projector.rows import (
     LEADS,
     SLOTS,
     CountedSlots,
+    RawCall,
     RawHead,
     RawLead,
     Table,
@@ -164,7 +165,7 @@ def _row(entity: Entity, partition: int, sequence: int) -> tuple[Table, tuple[An
     if isinstance(entity, Lead):
         return LEADS, lead_row(msgspec.json.decode(to_json(entity), type=RawLead), partition, sequence)
     if isinstance(entity, Call):
-        return CALLS, call_row(entity, partition, sequence)
+        return CALLS, call_row(msgspec.json.decode(to_json(entity), type=RawCall), partition, sequence)
     if isinstance(entity, Slots):
         return SLOTS, slots_row(CountedSlots(entity.company_id, entity.resource, entity.version), partition, sequence)
     assert isinstance(entity, Head)

@@ -2,6 +2,7 @@
 CREATE TABLE {read}.contacts (
     contact_key      text         NOT NULL PRIMARY KEY,
     company_id       bigint       NOT NULL,
+    contact_id       bigint       NOT NULL,
     version          bigint       NOT NULL,
     partition        integer      NOT NULL,
     sequence         bigint       NOT NULL,
@@ -14,5 +15,6 @@ CREATE TABLE {read}.contacts (
     disabled_until   jsonb        NOT NULL,
     moved            jsonb        NOT NULL
 );
+CREATE INDEX contacts_id ON {read}.contacts (company_id, contact_id);
 CREATE INDEX contacts_opted_out ON {read}.contacts (company_id, opted_out_at) WHERE opted_out_at IS NOT NULL;
 CREATE INDEX contacts_blocked ON {read}.contacts (company_id, blocked_at) WHERE blocked_at IS NOT NULL;
