@@ -14,6 +14,7 @@ from schemas.decisions import Decision, OutboxEntry, Position
 from schemas.inbox import Submission
 from schemas.records import RECORD_BODIES
 from schemas.requests import ACCOUNT_REQUESTS, CONTACT_REQUESTS
+from schemas.short import SHORT_NAMES
 from schemas.state import ENTITIES
 from schemas.topics import (
     ACCOUNTS_DECISIONS,
@@ -180,9 +181,15 @@ def _message(name: str, payload: Schema) -> Schema:
     if family == "state":
         # The changelogs are packed, the rules are not: both hold the same struct.
         message["contentType"] = "application/json" if kind == "record" else "application/msgpack"
+        if short := {name: SHORT_NAMES[name] for name in _names(kind) if name in SHORT_NAMES}:
+            message["x-names-in-the-changelog"] = short
     elif family in {"inbox", "request", "command"}:
         message["headers"] = {"$ref": "#/components/schemas/CloudEvent"}
     return message
+
+
+def _names(kind: str) -> tuple[str, ...]:
+    return ENTITIES[kind].__struct_fields__ if kind in ENTITIES else ()
 
 
 _ATTRIBUTES: Schema = {

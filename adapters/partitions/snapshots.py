@@ -19,7 +19,9 @@ from msgspec import Struct
 from engine.partition.ports import Snapshot
 from schemas.instant import Instant
 
-FORMAT = 1
+FORMAT = 2
+"""Of the values too: 2 has entities under short names (`schemas.short`). A snapshot of another format is passed over."""
+
 LENGTH_BYTES = 4
 DIGEST_BYTES = 16
 

@@ -1,16 +1,12 @@
 """What does a partition know? Packed values under keys; what a running cycle decided lies on top until it is committed."""
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from schemas.state import kind_of
-from schemas.wire import Entity
+from schemas.wire import Entity, from_pack
 
 E = TypeVar("E", bound=Entity)
-
-_DECODERS: dict[type[Entity], msgspec.msgpack.Decoder[Any]] = {}
 
 
 class State:
@@ -26,7 +22,7 @@ class State:
     def get(self, key: str, kind: type[E]) -> E | None:
         """Return a fresh copy of the value of a key, or None."""
         packed = self.packed(key)
-        return None if packed is None else unpack(packed, kind)
+        return None if packed is None else from_pack(packed, kind)
 
     def packed(self, key: str) -> bytes | None:
         """Return the packed value of a key, or None."""
@@ -71,14 +67,6 @@ class State:
         return len(self._committed)
 
 
-def unpack(packed: bytes, kind: type[E]) -> E:
-    """Decode a packed value of a known kind."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        decoder = _DECODERS[kind] = msgspec.msgpack.Decoder(kind)
-    return decoder.decode(packed)  # type: ignore[no-any-return]
-
-
 def unpack_any(key: str, packed: bytes) -> Entity:
     """Decode a packed value by what its key says it is. Raises `KeyError` for a key of no known kind."""
-    return unpack(packed, kind_of(key))
+    return from_pack(packed, kind_of(key))

@@ -16,7 +16,8 @@ from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
 from schemas.documents import families
-from schemas.wire import to_json
+from schemas.state import ENTITIES
+from schemas.wire import from_json, to_json, to_pack
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -120,6 +121,21 @@ def add() -> list[Path]:
             path = GOLDEN / f"{name}.{len(files_of(name)) + 1}.json"
             path.write_bytes(to_json(sample(kind)))
             written.append(path)
+    return written + _add_packed()
+
+
+def packed_of(path: Path) -> Path:
+    """Return the file that holds the same value of state as it stands in memory and in the changelog."""
+    return path.with_suffix(".msgpack")
+
+
+def _add_packed() -> list[Path]:
+    written = []
+    for name, kind in ENTITIES.items():
+        for path in files_of(f"state.{name}"):
+            if not packed_of(path).exists():
+                packed_of(path).write_bytes(to_pack(from_json(path.read_bytes(), kind)))
+                written.append(packed_of(path))
     return written
 
 

@@ -7,12 +7,15 @@ import pytest
 from msgspec import Struct
 
 from engine.partition.state import unpack_any
+from schemas.contact import Lead
+from schemas.short import SHORT_NAMES
 from schemas.state import ENTITIES
 from schemas.wire import Entity, from_json, to_json, to_pack
-from tests.schemas.corpus import GOLDEN, files_of, kinds, missing, sample
+from tests.schemas.corpus import GOLDEN, files_of, kinds, missing, packed_of, sample
 
 KINDS = kinds()
 FILES = sorted(GOLDEN.glob("*.json"))
+PACKED = [path for name in ENTITIES for path in files_of(f"state.{name}")]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -51,6 +54,30 @@ def test_the_changelog_gives_back_what_was_packed(name: str) -> None:
     assert unpack_any(f"{name}/1", packed) == entity
     assert to_pack(unpack_any(f"{name}/1", packed)) == packed
     assert to_json(unpack_any(f"{name}/1", packed)) == to_json(entity)
+
+
+@pytest.mark.parametrize("path", PACKED, ids=lambda path: path.stem)
+def test_packed_bytes_of_every_version_are_read_and_written_the_same(path: Path) -> None:
+    _, name, _, _ = path.name.split(".")
+    packed = packed_of(path).read_bytes()
+    entity = unpack_any(f"{name}/1", packed)
+    assert type(entity) is ENTITIES[name]
+    assert to_json(entity) == path.read_bytes()
+    assert to_pack(entity) == packed
+
+
+def test_short_names_are_letters_of_their_own() -> None:
+    letters = list(SHORT_NAMES.values())
+    assert len(set(letters)) == len(letters)
+    assert all(len(letter) == 1 and letter.isascii() and letter.isalnum() for letter in letters)
+    assert set(letters).isdisjoint(name for kind in ENTITIES.values() for name in kind.__struct_fields__)
+
+
+def test_packing_leaves_an_entity_as_it_was() -> None:
+    broken = Lead(id=1, uuid="\ud800", company_id=1, contact_key="1|+1", created_at=0, updated_at=0)
+    with pytest.raises(UnicodeEncodeError):
+        to_pack(broken)
+    assert type(broken) is Lead
 
 
 def test_no_file_is_of_a_struct_that_is_gone() -> None:

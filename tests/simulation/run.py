@@ -15,12 +15,11 @@ from adapters.partitions.outbox import OutboxSender
 from adapters.projector.store import StoreError
 from engine.partition.ports import LogError
 from engine.partition.runner import Runner
-from engine.partition.state import unpack
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE, Instant
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
-from schemas.wire import from_json
+from schemas.wire import from_json, from_pack
 from tests.simulation.cluster import Cluster, Machine
 from tests.simulation.gateway import Gateways
 from tests.simulation.invariants import Findings, check
@@ -309,7 +308,7 @@ class World:
 
 def _unfinished(runner: Runner) -> list[Lead]:
     """Return the leads that are still on their way; one that was only captured may stay so."""
-    leads = [unpack(packed, Lead) for key, packed in runner.state.items() if key.startswith("lead/")]
+    leads = [from_pack(packed, Lead) for key, packed in runner.state.items() if key.startswith("lead/")]
     return [
         lead
         for lead in leads
