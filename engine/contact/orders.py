@@ -195,11 +195,11 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
         if flight.counted:
             ledger.reserve(person, flight.kind, command.command_id)
         person.draft.emit(command)
-        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(command, flight))
+        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
     else:
         flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
         person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, command, flight.kind))
-        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(command, flight))
+        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
     lead.flight = flight
     lead.status, lead.status_wait = "running", "awaiting_outcome"
     lead.first_action_at = lead.first_action_at or now
@@ -208,8 +208,12 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
     person.keep(lead)
 
 
-def _about(command: Command, flight: Flight) -> dict[str, Any]:
-    return {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
+    """Return what is told of an order; `source` where it was planned, as nothing moves what is ordered now."""
+    about = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+    if person.source is not None:
+        about["source"], person.source = person.source, None
+    return about
 
 
 def _reach(person: Person, command: Command, kind: str) -> ReachRequested:

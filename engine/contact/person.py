@@ -28,7 +28,10 @@ the data of each; more are left to later ticks (design.md section 3)."""
 
 
 class Person:
-    """The contact of one decision. `grant` is the slot that was just given, to be used or given back."""
+    """The contact of one decision.
+
+    `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
+    """
 
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
         self.draft = draft
@@ -37,6 +40,7 @@ class Person:
         self.company_id = company_id
         self.key = contact_key
         self.grant: SlotAnswered | None = None
+        self.source: str | None = None
         known = draft.get(head_key(contact_key), Head)
         self.head = known or Head(company_id=company_id, contact_key=contact_key, version=0)
         self._head_key = head_key(contact_key)

@@ -1,11 +1,13 @@
 """When is the next action of a lead? The first instant from its base on that every rule allows, and what moved it."""
 
+from typing import Any
+
 from msgspec import Struct
 
 from engine.calendar import Opening
 from engine.contact import ledger
 from engine.contact.cadence import Cadence
-from engine.contact.hours import PROMISED, SELLING, legal_opening, limits, opening
+from engine.contact.hours import PREFERRED_CODE, PROMISED, SELLING, legal_opening, limits, opening
 from engine.contact.person import Person
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from schemas.contact import Lead
@@ -38,28 +40,55 @@ def channel_of(step: Step) -> str:
     return str(step.__struct_config__.tag)
 
 
+SCHEDULE_STEP = "schedule_step"
+RETRY = "retry"
+CALLBACK = "callback"
+EXPLICIT = "explicit"
+"""Where the base of a plan came from (research/domain.md 3.9): the schedule, a retry, a promise, a `next_action_at`."""
+
+
+class Constraint(Struct, frozen=True, omit_defaults=True):
+    """One rule that moved a plan: until when, the zone of that edge, and the rows of the rule pack that say so.
+
+    Without an `until` it never allows the action. `rules` are empty where the schedule, not the law, demands it.
+    """
+
+    code: str
+    until: Instant | None = None
+    zone: str | None = None
+    rules: tuple[str, ...] = ()
+
+
 class Earliest(Struct, frozen=True):
-    """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone."""
+    """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone.
+
+    `constraints` say of each code until when it moved the action, and by which rules.
+    """
 
     at: Instant | None
     codes: tuple[str, ...] = ()
     decider: str | None = None
     zone: str | None = None
+    constraints: tuple[Constraint, ...] = ()
 
 
 def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
     lead.urgency_class = _class_of(lead, step)
     channel = channel_of(step)
-    start, codes = _past_caps(person, lead, channel, _base(person, lead), SELLING)
-    return _schedule(person, lead, _earliest(codes, opening(lead, cadence, channel, start)))
+    base = _base(person, lead)
+    start, held = _past_caps(person, lead, channel, base, SELLING)
+    found = opening(lead, cadence, channel, start)
+    return _schedule(person, lead, _earliest(lead, channel, SELLING, start, held, found), _source(lead), base)
 
 
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
-    start, codes = _past_caps(person, lead, "call", max(lead.callback_at or 0, person.now), PROMISED)
-    is_due = _schedule(person, lead, _earliest(codes, legal_opening(lead, cadence, "call", start)))
+    base = max(lead.callback_at or 0, person.now)
+    start, held = _past_caps(person, lead, "call", base, PROMISED)
+    found = legal_opening(lead, cadence, "call", start)
+    is_due = _schedule(person, lead, _earliest(lead, "call", PROMISED, start, held, found), CALLBACK, base)
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
 
@@ -67,7 +96,8 @@ def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
 def stand(person: Person, lead: Lead, reason: str | None = None) -> bool:
     """Let the lead stand before a step without hours, and say what for; True where it is due."""
     lead.urgency_class = CLASS_OTHER
-    return _schedule(person, lead, Earliest(_base(person, lead), decider=reason))
+    base = _base(person, lead)
+    return _schedule(person, lead, Earliest(base, decider=reason), _source(lead), base)
 
 
 def look_again(person: Person, lead: Lead, after: Instant) -> None:
@@ -106,29 +136,57 @@ def _base(person: Person, lead: Lead) -> Instant:
     return max(base or 0, person.now)
 
 
-def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[str, ...]]:
+def _source(lead: Lead) -> str:
+    """Return where the base of the step to come is from."""
+    if lead.requested_next_action_at is not None:
+        return EXPLICIT
+    return RETRY if lead.retries else SCHEDULE_STEP
+
+
+def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
     until = ledger.guarded_until(person.head, kind)
-    return (until, (MIN_SPACING,)) if until is not None and until > base else (base, ())
+    return (until, (Constraint(MIN_SPACING, until),)) if until is not None and until > base else (base, ())
 
 
-def _past_caps(person: Person, lead: Lead, kind: str, base: Instant, purpose: Purpose) -> tuple[Instant, tuple[str, ...]]:
+def _past_caps(
+    person: Person, lead: Lead, kind: str, base: Instant, purpose: Purpose
+) -> tuple[Instant, tuple[Constraint, ...]]:
     """Return the first instant >= base at which neither the guard nor a legal cap on contacts to this number forbids one."""
-    start, codes = _past_guard(person, kind, base)
-    held = last_release(person.head.ledger, limits(lead, kind, start, purpose).caps, start)
-    return (start, codes) if held is None else (held.at, (*codes, FREQUENCY_CAP_CODE))
+    start, held = _past_guard(person, kind, base)
+    last = last_release(person.head.ledger, limits(lead, kind, start, purpose).caps, start)
+    if last is None:
+        return start, held
+    return last.at, (*held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
 
 
-def _earliest(codes: tuple[str, ...], found: Opening | None) -> Earliest:
+def _earliest(  # noqa: PLR0917 - what was asked, and what was found
+    lead: Lead, channel: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...], found: Opening | None
+) -> Earliest:
+    codes = tuple([rule.code for rule in held])
     if found is None:
-        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN)
+        law = limits(lead, channel, start, purpose)
+        rules = tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids])
+        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN, None, (*held, Constraint(NEVER_OPEN, None, None, rules)))
     if not found.moves:
-        return Earliest(found.at, codes, codes[-1] if codes else None)
-    last = max(found.moves, key=lambda move: move.until)
-    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone)
+        return Earliest(found.at, codes, codes[-1] if codes else None, None, held)
+    moves = found.moves
+    if len(moves) == 1 and moves[0].code == PREFERRED_CODE:  # the most common plan by far is the schedule's own hours
+        (last,) = moves
+        return Earliest(
+            found.at, (*codes, last.code), last.code, found.zone, (*held, Constraint(last.code, last.until, last.zone))
+        )
+    law = limits(lead, channel, start, purpose)
+    moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in moves]
+    last = max(moves, key=lambda move: move.until)
+    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone, (*held, *moved))
 
 
-def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
-    """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is."""
+def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
+    """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is.
+
+    The fact of a plan holds what was weighed (research/domain.md 3.9); what the lead itself says (zones, states, attempts,
+    schedule version) stands beside it in the same decision.
+    """
     before = lead.status, lead.next_action_at
     at, reasons, reason = earliest.at, earliest.codes, earliest.decider
     if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
@@ -138,13 +196,29 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest) -> bool:
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
     person.keep(lead)
+    person.source = source
     if at == person.now:
         return True
     lead.status, lead.status_wait = ("scheduled", None) if reason is None else ("waiting", reason)
     lead.held_at = None
     if before != (lead.status, at):
-        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons))
+        found = _weighed(lead, earliest, source, base)
+        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
     return False
+
+
+def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
+    """Return what was weighed, as far as it is not said by `at`: a plan that nothing moved began and ended there."""
+    found: dict[str, Any] = {"source": source}
+    if base != lead.next_action_at:
+        found["base"] = base
+    if earliest.constraints:
+        found["constraints"] = earliest.constraints
+    if earliest.at != lead.next_action_at:
+        found["earliest"] = earliest.at
+    if source not in {SCHEDULE_STEP, RETRY} and lead.base_at is not None:
+        found["passed_over"] = [{"source": SCHEDULE_STEP, "base": lead.base_at}]
+    return found
 
 
 def _class_of(lead: Lead, step: Step) -> int:
