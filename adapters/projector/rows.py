@@ -4,7 +4,7 @@ A row is a tuple in the order of the columns of its table, `LEADS`, `CALLS` and 
 jsonb is JSON text, lists of codes and zones are joined by commas (no code or zone holds one); SQL turns them into columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from operator import attrgetter
 from typing import Any
 
@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from engine.identity import contact_id
 from engine.views.call import caller_number, has_no_buyer, profit, ring_seconds, talk_seconds, total_seconds
-from schemas.contact import LIVE_STATUSES, Attempt, Call, Lead
-from schemas.instant import Instant
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.records import Record
 from schemas.wire import to_json
 
@@ -50,7 +49,7 @@ LEADS = Table(
         *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
         *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
         *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
-        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels"),
+        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "rest"),
     ),
     key=2,
     version_at=4,
@@ -79,7 +78,7 @@ CONTACTS = Table(
     "contacts",
     (
         *("contact_key", "company_id", "contact_id", "version", "partition", "sequence", "lead_ids", "opted_out_at"),
-        *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved"),
+        *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved", "rest"),
     ),
     key=1,
     version_at=3,
@@ -138,19 +137,13 @@ class RawRecord(Record, kw_only=True):
     body: msgspec.Raw  # type: ignore[assignment]
 
 
-class RawHead(Struct, frozen=True, kw_only=True):
-    """What of a contact's head is shown; the ids of requests that it remembers, most of its bytes, are skipped."""
+class RawHead(Head, kw_only=True):
+    """A contact's head; the ids of requests that it remembers, most of its bytes, are passed over."""
 
-    company_id: int
-    contact_key: str
-    version: int = 0
-    lead_ids: msgspec.Raw = msgspec.Raw(b"[]")
-    opted_out_at: Instant | None = None
-    blocked_at: Instant | None = None
-    ledger: tuple[Attempt, ...] = ()
-    disabled_until: msgspec.Raw = msgspec.Raw(b"{}")
-    last_call_at: Instant | None = None
-    moved: msgspec.Raw = msgspec.Raw(b"{}")
+    lead_ids: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
+    seen: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+    disabled_until: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+    moved: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
 
 class CountedSlots(Struct, frozen=True):
@@ -211,6 +204,7 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
         ",".join(lead.reasons),
         *_results(lead),
         ",".join(lead.failed_channels),
+        _rest_of_lead(lead),
     )
 
 
@@ -241,7 +235,7 @@ def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
         *(head.contact_key, head.company_id, contact_id(head.contact_key), head.version, partition, sequence),
         _raw(head.lead_ids),
         *(head.opted_out_at, head.blocked_at, len(head.ledger), head.ledger[-1].at if head.ledger else None),
-        *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved)),
+        *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved), _rest_of_head(head)),
     )
 
 
@@ -262,6 +256,27 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
         *(slots.company_id, slots.resource, slots.version, partition, sequence),
         *(slots.in_use, len(slots.waiting)),
     )
+
+
+def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
+    """Return how the fields without a column are written: those that are not at their defaults, as one JSON object.
+
+    A field that is added to the state is in here until it gets a column: what the engine would do next can be worked out
+    from a row alone (`adapters.postgres.standing`).
+    """
+    fields = [field for field in msgspec.structs.fields(kind) if field.name not in shown]
+    values = attrgetter(*(field.name for field in fields))
+    defaults = [
+        field.default if field.default_factory is msgspec.NODEFAULT else msgspec.field(default_factory=field.default_factory)
+        for field in fields
+    ]
+    named = [(field.name, Any, default) for field, default in zip(fields, defaults, strict=True)]
+    packed = msgspec.defstruct("Rest", named, omit_defaults=True)
+    return lambda entity: _json(packed(*values(entity)))
+
+
+_rest_of_lead = _rest(Lead, LEADS.columns)
+_rest_of_head = _rest(Head, {*CONTACTS.columns, "seen"})
 
 
 class Shape(Struct, frozen=True):

@@ -67,7 +67,7 @@ INSERT INTO {read}.leads AS t (
     requested_next_action_at, expires_at, callback_at, wake_at, reasons, opt_out, blocked, buyer_converted,
     offer_converted, connected, revenue, payout, buyer_id, svc_number, sms_number, outbound_calls_count, sms_count,
     emails_count, attempted_call_id, connected_call_id, first_queued_at, first_action_at, last_action_at,
-    last_call_at, schedule_ended_at, schedule_trigger_type, failed_channels
+    last_call_at, schedule_ended_at, schedule_trigger_type, failed_channels, rest
 )
 SELECT
     u.company_id, u.id, u.uuid::uuid, u.contact_key, u.version, u.partition, u.sequence,
@@ -84,7 +84,8 @@ SELECT
     u.outbound_calls_count, u.sms_count, u.emails_count, u.attempted_call_id, u.connected_call_id,
     to_timestamp(u.first_queued_at::float8 / 1000), to_timestamp(u.first_action_at::float8 / 1000),
     to_timestamp(u.last_action_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
-    to_timestamp(u.schedule_ended_at::float8 / 1000), u.schedule_trigger_type, string_to_array(u.failed_channels, ',')
+    to_timestamp(u.schedule_ended_at::float8 / 1000), u.schedule_trigger_type, string_to_array(u.failed_channels, ','),
+    u.rest::jsonb
 FROM unnest($1::{read}.lead_row[]) AS u
 ON CONFLICT (company_id, id) DO UPDATE SET
     uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
@@ -113,7 +114,7 @@ ON CONFLICT (company_id, id) DO UPDATE SET
     first_queued_at = excluded.first_queued_at, first_action_at = excluded.first_action_at,
     last_action_at = excluded.last_action_at, last_call_at = excluded.last_call_at,
     schedule_ended_at = excluded.schedule_ended_at, schedule_trigger_type = excluded.schedule_trigger_type,
-    failed_channels = excluded.failed_channels, deleted_at = NULL
+    failed_channels = excluded.failed_channels, rest = excluded.rest, deleted_at = NULL
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
 -- upsert_calls --
@@ -177,20 +178,20 @@ WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequ
 -- upsert_contacts --
 INSERT INTO {read}.contacts AS t (
     contact_key, company_id, contact_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at,
-    attempts_count, last_attempt_at, last_call_at, disabled_until, moved
+    attempts_count, last_attempt_at, last_call_at, disabled_until, moved, rest
 )
 SELECT
     u.contact_key, u.company_id, u.contact_id, u.version, u.partition, u.sequence, u.lead_ids::jsonb,
     to_timestamp(u.opted_out_at::float8 / 1000), to_timestamp(u.blocked_at::float8 / 1000), u.attempts_count,
     to_timestamp(u.last_attempt_at::float8 / 1000), to_timestamp(u.last_call_at::float8 / 1000),
-    u.disabled_until::jsonb, u.moved::jsonb
+    u.disabled_until::jsonb, u.moved::jsonb, u.rest::jsonb
 FROM unnest($1::{read}.contact_row[]) AS u
 ON CONFLICT (contact_key) DO UPDATE SET
     company_id = excluded.company_id, contact_id = excluded.contact_id, version = excluded.version,
     partition = excluded.partition, sequence = excluded.sequence, lead_ids = excluded.lead_ids, opted_out_at = excluded.opted_out_at,
     blocked_at = excluded.blocked_at, attempts_count = excluded.attempts_count,
     last_attempt_at = excluded.last_attempt_at, last_call_at = excluded.last_call_at,
-    disabled_until = excluded.disabled_until, moved = excluded.moved
+    disabled_until = excluded.disabled_until, moved = excluded.moved, rest = excluded.rest
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
 -- upsert_records --

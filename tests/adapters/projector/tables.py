@@ -11,7 +11,7 @@ from adapters.projector.postgres import PostgresStore
 from adapters.projector.rows import FAULTS, HISTORY, RESULTS, TABLES
 from schemas.instant import from_datetime
 
-JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer", "token_values"}
+JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer", "token_values", "rest"}
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
 PLAIN = (("history", HISTORY, 4), ("request_results", RESULTS, 1), ("faults", FAULTS, 3))
 

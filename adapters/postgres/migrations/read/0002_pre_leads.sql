@@ -76,6 +76,7 @@ CREATE TABLE {read}.leads (
     schedule_ended_at         timestamptz,
     schedule_trigger_type     text,
     failed_channels           text[]            NOT NULL,
+    rest                      jsonb             NOT NULL,  -- what else the engine knows of it: enough to go on from here
     PRIMARY KEY (company_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);  -- every change of a lead leaves a dead row behind
 

@@ -76,7 +76,8 @@ CREATE TYPE {read}.lead_row AS (
     last_call_at              bigint,
     schedule_ended_at         bigint,
     schedule_trigger_type     text,
-    failed_channels           text
+    failed_channels           text,
+    rest                      text
 );
 CREATE TYPE {read}.call_row AS (
     company_id                        bigint,
@@ -163,7 +164,8 @@ CREATE TYPE {read}.contact_row AS (
     last_attempt_at  bigint,
     last_call_at     bigint,
     disabled_until   text,
-    moved            text
+    moved            text,
+    rest             text
 );
 CREATE TYPE {read}.record_row AS (
     company_id       bigint,
