@@ -9,6 +9,7 @@ from typing import Literal
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters
 from adapters.http.people import contact_key_of
+from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.submissions import render
 from adapters.http.writes import change
 from schemas.requests import CallerActed
@@ -51,6 +52,9 @@ def _operation(
         rate="write",
         safe=False,
         parameters=CALLER_PARAMETERS,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        problems=("unknown_lead_token", *(("lead_not_live",) if action == "move_to_end" else ())),
     )
 
 

@@ -60,8 +60,10 @@ class Operation(Struct, frozen=True, kw_only=True):
     """One row of the interface.
 
     `access`: a key with `scope`, a lead token (a key is optional), or open to all. `safe` operations change nothing.
-    `suffixes` are ends that the path also takes (`.csv`). `parameters` names fields with a sentence each, `body` is the
-    JSON Schema of a body: both for the documentation.
+    `suffixes` are ends that the path also takes (`.csv`). The rest is for the documentation: `parameters` names fields with
+    a sentence each, `types` gives the JSON Schema of those that are not what `adapters.http.shapes.PARAMETERS` says,
+    `required` those that must be there, `body` is the JSON Schema of a body, `answer` that of the answer where all is well
+    (`created` says that this may be 201), and `problems` are the codes that only this operation has.
     """
 
     name: str
@@ -76,6 +78,11 @@ class Operation(Struct, frozen=True, kw_only=True):
     suffixes: tuple[str, ...] = ("",)
     parameters: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
+    types: Mapping[str, Mapping[str, Any]] = {}
+    required: tuple[str, ...] = ()
+    answer: Mapping[str, Any] | None = None
+    created: bool = False
+    problems: tuple[str, ...] = ()
 
 
 class Exchange:

@@ -8,6 +8,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.leads import live_row
 from adapters.http.people import country_of
 from adapters.http.ports import Row
+from adapters.http.shapes import LEAD_ANSWER, choice
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.writes import change
 from engine.identity import contact_key
@@ -171,6 +172,9 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="write",
         safe=False,
         parameters=UPDATE_PARAMETERS,
+        types={"apply_to": choice(["calls", "self"])},
+        answer=LEAD_ANSWER,
+        problems=("lead_not_live", "suppressed_contact"),
     ),
     Operation(
         name="delete_lead",
@@ -181,5 +185,6 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="lead:delete",
         rate="write",
         safe=False,
+        answer=LEAD_ANSWER,
     ),
 )

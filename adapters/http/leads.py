@@ -10,6 +10,7 @@ from adapters.http.parameters import Parameters
 from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Paging, Row
 from adapters.http.problems import ProblemError, not_found
+from adapters.http.shapes import choice, many_of, one_of
 from engine.submission.numbers import read_number
 from engine.views.lead import LEAD_COLUMNS, SORTABLE_COLUMNS, lead_view
 from engine.views.periods import LABELS, span_of
@@ -198,6 +199,12 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=index,
         scope="lead:read",
         parameters={**PAGING_PARAMETERS, **FILTER_PARAMETERS},
+        types={
+            "serializer": choice(SERIALIZERS),
+            "created_at_label": choice(LABELS),
+            "order": choice(sorted(SORTABLE_COLUMNS)),
+        },
+        answer=many_of("leads", "Lead"),
         suffixes=("", ".csv", ".json"),
     ),
     Operation(
@@ -207,6 +214,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Build a lead with the defaults of the company",
         handler=build,
         scope="lead:read",
+        answer=one_of("lead", "NewLead"),
     ),
     Operation(
         name="show_lead",
@@ -216,6 +224,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show,
         scope="lead:read",
         parameters={"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"},
+        answer=one_of("lead", "Lead"),
     ),
     Operation(
         name="show_lead_by_caller_number",
@@ -224,5 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Show the newest live lead of a lead token and a number, else the newest one",
         handler=show_by_caller_number,
         scope="lead:read",
+        answer=one_of("lead", "Lead"),
+        problems=("unknown_lead_token",),
     ),
 )

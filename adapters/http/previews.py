@@ -10,6 +10,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import read_id
 from adapters.http.people import country_of
 from adapters.http.problems import ProblemError, not_found
+from adapters.http.shapes import MOMENT_SHOWN, nullable, one_of
 from engine.preview import preview, read_trial, shown
 from engine.preview.trial import FIELDS
 from schemas.records import Schedule
@@ -92,6 +93,33 @@ _BODY = {
     },
 }
 
+_ANSWER = {
+    "title": "A preview",
+    "type": "object",
+    "required": ["actions", "end_status", "ended_at", "status_wait"],
+    "properties": {
+        "actions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["step_id", "kind", "at", "local_at", "time_zone", "attempt", "reasons"],
+                "properties": {
+                    "step_id": nullable("string"),
+                    "kind": {"type": "string"},
+                    "at": {"type": "string", "format": "date-time"},
+                    "local_at": {"type": "string"},
+                    "time_zone": nullable("string"),
+                    "attempt": nullable("integer"),
+                    "reasons": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+        "end_status": nullable("string"),
+        "ended_at": MOMENT_SHOWN,
+        "status_wait": nullable("string"),
+    },
+}
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="preview_schedule",
@@ -103,5 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="report",
         safe=True,
         body=_BODY,
+        answer=one_of("preview", _ANSWER),
+        problems=("invalid_schedule", "schedule_inactive", "unknown_lead_token"),
     ),
 )

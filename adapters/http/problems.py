@@ -24,6 +24,9 @@ CODES_BY_STATUS: dict[int, str] = {
 }
 """What an error that the framework raised itself is called; any other one is ours (`internal_error`)."""
 
+DECIDED = frozenset(code for code, row in PROBLEMS.items() if row.status in {403, 404, 409, 410, 413, 422})
+"""What a decision may answer, and so what asking for it later may."""
+
 
 class ProblemError(Exception):
     """A request ends here; `code` is one of `schemas.problems`, `extra` are further members of the body."""

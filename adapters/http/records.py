@@ -19,6 +19,7 @@ from adapters.http.parameters import Parameters
 from adapters.http.ports import Paging, RecordFilter, Result, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
+from adapters.http.shapes import choice, many_of, record_answer, record_inputs, view_name
 from adapters.http.writes import change
 from engine.submission.fields import FieldError, parse_boolean
 from engine.views.cells import spelled_out
@@ -38,6 +39,8 @@ SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
 
 ACCEPTED = 202
+
+SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"}
 
 
 class Kind(Struct, frozen=True):
@@ -241,16 +244,12 @@ def _secret(exchange: Exchange, kind: Kind, row: Row) -> dict[str, str]:
 
 def _body_schema(kind: Kind) -> dict[str, Any]:
     """Return the JSON Schema of what a sender may set; the fields are those of the struct, described once."""
-    struct = RECORD_BODIES[kind.type]
-    own = {field.name: field for field in struct_fields(struct)}
+    own = {field.name: field for field in struct_fields(RECORD_BODIES[kind.type])}
     names = settable(kind.type)
     return {
         "type": "object",
         "required": [name for name in names if name in own and own[name].required],
-        "properties": {
-            name: {"$ref": f"#/components/schemas/{struct.__name__}/properties/{name}"} if name in own else {}
-            for name in names
-        },
+        "properties": record_inputs(kind.type, names),
     }
 
 
@@ -258,6 +257,8 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     body = _body_schema(kind)
     actions = dict.fromkeys(ACTIONS.get(kind.type, ()), "true: give a new one")
     one_path = f"{kind.path}/{{id}}"
+    answer = record_answer(kind.type, kind.root)
+    changes = ("version_conflict", "duplicate_value", *(("invalid_schedule",) if kind.type == "schedule" else ()))
 
     def operation(verb: str, methods: tuple[str, ...], path: str, handler: Any, summary: str, **more: Any) -> Operation:
         scope = {"list": "read", "show": "read", "build": "read"}.get(verb, verb)
@@ -270,17 +271,32 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             scope=f"{kind.type}:{scope}",
             rate="read" if scope == "read" else "write",
             safe=scope == "read",
-            **more,
+            **{"answer": answer, "created": verb == "create", **more},
         )
 
     listed = {**PAGING_PARAMETERS, "paused": "true or false"}
     return (
         operation(
-            "list", ("GET",), kind.path, index, f"List {kind.words}s", parameters=listed, suffixes=("", ".csv", ".json")
+            "list",
+            ("GET",),
+            kind.path,
+            index,
+            f"List {kind.words}s",
+            parameters=listed,
+            types={"order": choice(_sortable(kind))},
+            suffixes=("", ".csv", ".json"),
+            answer=many_of(kind.collection, view_name(kind.type)),
         ),
-        operation("build", ("GET",), f"{kind.path}/new", build, f"Build a {kind.words} with the defaults"),
-        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", body=body),
-        operation("show", ("GET",), one_path, show, f"Show a {kind.words}"),
+        operation(
+            "build",
+            ("GET",),
+            f"{kind.path}/new",
+            build,
+            f"Build a {kind.words} with the defaults",
+            answer=record_answer(kind.type, kind.root, unborn=True),
+        ),
+        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", body=body, problems=changes),
+        operation("show", ("GET",), one_path, show, f"Show a {kind.words}", parameters=SHOW_PARAMETERS),
         operation(
             "update",
             ("PUT", "PATCH"),
@@ -289,8 +305,9 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             f"Update a {kind.words}",
             parameters=actions,
             body={**body, "required": []},
+            problems=changes,
         ),
-        operation("delete", ("DELETE",), one_path, delete, f"Delete a {kind.words}"),
+        operation("delete", ("DELETE",), one_path, delete, f"Delete a {kind.words}", problems=("record_in_use",)),
     )
 
 

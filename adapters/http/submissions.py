@@ -8,6 +8,7 @@ from adapters.http.answers import one
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
+from adapters.http.shapes import LEAD_ANSWER, choice
 from adapters.http.writes import change
 from engine.submission.normalise import normalise
 from engine.views.cells import moment
@@ -97,6 +98,9 @@ async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
     return await exchange.services.reads.lead(result.company_id, lead_id)
 
 
+_PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "lead_not_live")
+_TYPES = {"apply_to": choice(["calls"])}
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="submit_lead",
@@ -109,6 +113,11 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="submission",
         safe=False,
         parameters=SUBMISSION_PARAMETERS,
+        types=_TYPES,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        created=True,
+        problems=_PROBLEMS,
     ),
     Operation(
         name="create_or_update_lead",
@@ -121,5 +130,10 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="submission",
         safe=False,
         parameters=SUBMISSION_PARAMETERS,
+        types=_TYPES,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        created=True,
+        problems=_PROBLEMS,
     ),
 )

@@ -5,7 +5,8 @@ from importlib.metadata import PackageNotFoundError, version
 from adapters.http import records, submissions
 from adapters.http.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.identity import is_uuid
-from adapters.http.problems import ProblemError
+from adapters.http.problems import DECIDED, ProblemError
+from adapters.http.shapes import ANY_RECORD, TIME_ZONES
 from adapters.http.writes import accepted, check
 from adapters.observability.metrics import CONTENT_TYPE
 from engine.calendar.rails_names import RAILS_NAMES
@@ -88,6 +89,9 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show_request,
         access="token",
         rate="read",
+        answer=ANY_RECORD,
+        created=True,
+        problems=tuple(sorted(DECIDED)),
     ),
     Operation(
         name="list_time_zones",
@@ -97,6 +101,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=list_time_zones,
         access="open",
         rate=None,
+        answer=TIME_ZONES,
     ),
     _probe("livez", "Is it alive?", live),
     _probe("readyz", "Can it serve?", ready),

@@ -37,7 +37,7 @@ BASE_COLUMNS = (
     "routes_edit_path", "external_record_id", "company_id", "version",
 )  # fmt: skip
 
-_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at"})
+RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at"})
 
 
 def record_columns(record_type: str) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _base(record_type: str, row: Row, path: str) -> dict[str, Any]:
 
 def _fields(body: Body) -> dict[str, Any]:
     return {
-        name: to_rfc3339(value) if name in _INSTANTS and value is not None else value
+        name: to_rfc3339(value) if name in RECORD_INSTANTS and value is not None else value
         for name, value in spelled_out(body).items()
         if name != "caps"
     }

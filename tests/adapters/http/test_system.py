@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 
 from adapters.http.app import OPERATIONS
+from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -53,8 +55,25 @@ async def test_the_page_explains_every_problem_that_an_answer_may_point_at(town:
     page = await town.client.get("/api/docs/1.0", headers={"Accept": "text/html"})
     assert page.headers["content-type"].startswith("text/html")
     assert all(f"id='{code}'" in page.text for code in PROBLEMS)
-    assert "http://" not in page.text
-    assert "https://" not in page.text
+
+
+async def test_the_pages_lead_to_each_other_and_load_nothing(town: Any) -> None:
+    for path in ("/api/docs/1.0", "/api/docs/1.0/events"):
+        text = (await town.client.get(path, headers={"Accept": "text/html"})).text
+        assert not re.search(r"<script|<link|<img|@import|url\(|href='https?:", text)
+        anchors = set(re.findall(r"id='([^']+)'", text))
+        assert set(re.findall(r"href='#([^']+)'", text)) <= anchors
+        for other in set(re.findall(r"href='(/[^'#]*)", text)):
+            assert (await town.client.get(other)).status_code == 200, other
+        assert len(anchors) == len(re.findall(r" id='", text))
+        document = await town.client.get(path)
+        assert document.headers["content-type"] == "application/json"
+
+
+async def test_the_topics_are_described_as_in_the_committed_document(town: Any) -> None:
+    document = (await town.client.get("/api/docs/1.0/asyncapi.json")).json()
+    assert document["asyncapi"] == "3.0.0"
+    assert document == msgspec.json.decode(msgspec.json.encode(asyncapi()))
 
 
 async def test_the_log_line_holds_neither_numbers_nor_tokens_nor_keys(company: Any) -> None:

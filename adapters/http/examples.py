@@ -1,0 +1,140 @@
+"""What does one good request of each operation look like? Shown in the documentation, and run by a test as it stands here.
+
+The ids and tokens are those of nobody; the test puts real ones in their place (`PLACES`) and changes nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """The parts of one request: `path` fills the placeholders, `query` and `body` are fields."""
+
+    path: Mapping[str, str] = {}
+    query: Mapping[str, str] = {}
+    body: Mapping[str, Any] = {}
+
+
+SCHEDULE_TOKEN = "lt_exampleOfOneSchedule"  # noqa: S105 - opens nothing
+OFFER_TOKEN = "lt_exampleOfOneOffer"  # noqa: S105 - opens nothing
+NUMBER = "+13055550123"
+LEAD = "70001"
+REQUEST = "01934b1e-0000-8000-8000-00000000000a"
+RECORDS: Mapping[str, str] = {
+    "schedule": "70002",
+    "offer": "70003",
+    "buyer": "70004",
+    "buyer_group": "70005",
+    "traffic_source": "70006",
+    "number": "70007",
+    "outgoing_webhook": "70008",
+    "api_key": "70009",
+}
+CALL = "70010"
+DISPOSITION = "70011"
+CALLER_ID = "caller_id"
+
+PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, DISPOSITION, *RECORDS.values())
+"""What stands for something real: a test replaces each, wherever it occurs, by the real one's."""
+
+STEPS: list[dict[str, Any]] = [
+    {
+        "id": "call-1",
+        "kind": "call",
+        "connect": {"buyer_group_id": int(RECORDS["buyer_group"])},
+        "retry": {"busy": {"delay": "15m", "max": 3}, "no_answer": {"delay": "2h", "max": 2}},
+    },
+    {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}, we tried to reach you from {{svc_number}}."},
+    {"id": "pause", "kind": "wait", "duration": "1d"},
+]
+
+_LEAD = {
+    "lead_token": SCHEDULE_TOKEN,
+    "caller_id": NUMBER,
+    "email": "ada@example.com",
+    "time_zone": "America/New_York",
+    "data": {"first_name": "Ada", "roof": "flat"},
+}
+
+_CREATED: Mapping[str, Mapping[str, Any]] = {
+    "schedule": {
+        "name": "Solar five days",
+        "offer_id": int(RECORDS["offer"]),
+        "time_zone": "America/New_York",
+        "hours_to_expire": 120,
+        "max_contact_attempts": 6,
+        "windows": {"call": [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "20:00"}]},
+        "steps": STEPS,
+    },
+    "offer": {"name": "Solar", "country": "US", "buyer_group_ids": [int(RECORDS["buyer_group"])]},
+    "buyer": {"name": "Sunny Roofs", "number": "+12125550140", "timeout_seconds": 25, "concurrency_cap_limit": 4},
+    "buyer_group": {"name": "Roofers", "buyer_ids": [int(RECORDS["buyer"])], "attempt_daily_limit": 200},
+    "traffic_source": {"name": "Search ads", "user_traffic_source_id": "ads-1"},
+    "number": {"number": "+13055550188", "sms": True},
+    "outgoing_webhook": {"name": "CRM", "url": "https://crm.example.com/leads"},
+    "api_key": {"name": "CRM reader", "scopes": ["lead:read"], "expires_at": "2099-01-01 00:00:00 +0000"},
+}
+_CHANGED: Mapping[str, Mapping[str, Any]] = {
+    "schedule": {"paused": True},
+    "offer": {"description": "Roofs in Florida"},
+    "buyer": {"paused": True},
+    "buyer_group": {"weight": 3, "remove_buyer_ids": [int(RECORDS["buyer"])]},
+    "traffic_source": {"paused": True},
+    "number": {"paused": True},
+    "outgoing_webhook": {"name": "CRM 2"},
+    "api_key": {"name": "CRM, old"},
+}
+_ROOTS = {"api_key": ("key", "keys")}
+
+
+def _records() -> dict[str, Example]:
+    found: dict[str, Example] = {}
+    for kind, record_id in RECORDS.items():
+        root, collection = _ROOTS.get(kind, (kind, f"{kind}s"))
+        path = {"id": record_id}
+        found |= {
+            f"list_{collection}": Example(query={"per_page": "10", "columns": "id,name" if kind != "number" else "id"}),
+            f"build_{root}": Example(),
+            f"create_{root}": Example(body=_CREATED[kind]),
+            f"show_{root}": Example(path=path),
+            f"update_{root}": Example(path=path, body=_CHANGED[kind]),
+            f"delete_{root}": Example(path=path),
+        }
+    return found
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "submit_lead": Example(body={**_LEAD, "hours_to_expire": 72}),
+    "create_or_update_lead": Example(body={**_LEAD, "lead_token": OFFER_TOKEN}),
+    "list_leads": Example(query={"status": "scheduled", "created_at_label": "Last Hour", "columns": "id,caller_id,status"}),
+    "new_lead": Example(),
+    "show_lead": Example(path={"id": LEAD}),
+    "show_lead_by_caller_number": Example(path={"lead_token": SCHEDULE_TOKEN, "caller_number": NUMBER}),
+    "update_lead": Example(path={"id": LEAD}, body={"email": "ada@example.org", "data": {"roof": "steep", "color": None}}),
+    "delete_lead": Example(path={"id": LEAD}),
+    "caller_opt_out": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
+    "caller_remove": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
+    "caller_move_to_end_of_schedule": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
+    "preview_schedule": Example(
+        body={
+            "schedule": {
+                "time_zone": "America/New_York",
+                "steps": [
+                    {"id": "call-1", "kind": "call", "retry": {"no_answer": {"delay": "2h", "max": 2}}},
+                    {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}, we tried to reach you."},
+                ],
+            },
+            "lead": {"caller_id": NUMBER},
+            "at": "2026-03-07 21:30:00 -0500",
+            "outcomes": {"call": "no_answer"},
+            "history": [{"kind": "call", "at": "2026-03-07 12:00:00 -0500", "outcome": "no_answer"}],
+            "limit": 20,
+        }
+    ),
+    "show_request": Example(path={"id": REQUEST}),
+    "list_time_zones": Example(),
+    **_records(),
+}
+"""Operation -> its example."""
