@@ -45,3 +45,8 @@ def _uuid(name: str) -> str:
     # The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562).
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def share_of(name: str, room: int) -> int:
+    """Return a share of `room` (0 to below it) that is always the same for a name, and even over many names."""
+    return (int.from_bytes(blake2b(f"share/{name}".encode(), digest_size=8).digest()) * room) >> 64

@@ -3,12 +3,13 @@
 A fold of `accounts.rules`. Readers in the world (intake, the API) hold one too, folded to its present end.
 """
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from schemas.records import ApiKey, Body, Offer, Record, Schedule, body_of
+from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of
 
 B = TypeVar("B", bound=Body)
 
@@ -32,6 +33,8 @@ class Rules:
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._tokens: dict[str, Target] = {}
         self._public_keys: dict[str, int] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
         """Adopt one version of a record, read from a partition of `accounts.rules`; older ones are passed over."""
@@ -51,6 +54,8 @@ class Rules:
             self._index(record, body)
         else:
             listed.pop(record.id, None)
+        if isinstance(body, RulePack):
+            self._rule_packs[record.company_id] = tuple(self._live_bodies("rule_pack", record.company_id))
 
     def record(self, record_type: str, record_id: int) -> Record | None:
         """Return the newest version of a record, deleted ones included, or None."""
@@ -82,9 +87,24 @@ class Rules:
         body = self._bodies["api_key", record_id]
         return (self._records["api_key", record_id], body) if isinstance(body, ApiKey) else None
 
+    def number(self, company_id: int, number: str | None) -> Record | None:
+        """Return the live record of one of a company's own telephone numbers (E.164), or None."""
+        record_id = None if number is None else self._numbers.get((company_id, number))
+        return None if record_id is None else self._records["number", record_id]
+
     def records(self, record_type: str, company_id: int) -> list[Record]:
         """Return a company's live records of a type, oldest first."""
         return sorted(self._listed.get((record_type, company_id), {}).values(), key=lambda record: record.id)
+
+    def rule_packs(self, company_id: int) -> tuple[RulePack, ...]:
+        """Return a company's own rules, oldest pack first: the same tuple until one of them changes."""
+        return self._rule_packs.get(company_id, ())
+
+    def _live_bodies(self, record_type: str, company_id: int) -> Iterator[RulePack]:
+        for record in self.records(record_type, company_id):
+            body = self._bodies[record_type, record.id]
+            if isinstance(body, RulePack):
+                yield body
 
     def _forget(self, record: Record) -> None:
         old = self._bodies.get((record.type, record.id))
@@ -93,6 +113,8 @@ class Rules:
                 del self._tokens[old.lead_token]
         elif isinstance(old, ApiKey) and self._public_keys.get(old.public_key) == record.id:
             del self._public_keys[old.public_key]
+        elif isinstance(old, Number) and self._numbers.get((record.company_id, old.number)) == record.id:
+            del self._numbers[record.company_id, old.number]
 
     def _index(self, record: Record, body: Body) -> None:
         """Make a record found by its token or key; the first holder keeps it, so that no company can take another's."""
@@ -100,6 +122,8 @@ class Rules:
             self._tokens.setdefault(body.lead_token, Target(record.company_id, record.type, record.id))
         elif isinstance(body, ApiKey):
             self._public_keys.setdefault(body.public_key, record.id)
+        elif isinstance(body, Number):
+            self._numbers.setdefault((record.company_id, body.number), record.id)
 
 
 def decode_rule(value: bytes) -> Record:

@@ -3,7 +3,7 @@
 The JSON is that of the contracts page (section 2); unknown fields are refused, so that a misspelt one is not silently
 without effect. Durations are text (`90s 15m 2h 1d 1w`): s, m, h elapse; d and w keep the wall clock in the lead's zone.
 Filters are texts `key:value`, `key:!=x`, `key:>=10`; all of a list must hold, `|` inside a value means either.
-`action_group` is still to come (research/domain.md 3.1); a schedule that names it is refused with the list of known kinds.
+Publishing puts the steps of an action group in the place of its `action_group` step, under `step-id/id`.
 """
 
 from typing import Any, Literal
@@ -13,6 +13,8 @@ from msgspec import Struct, field
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Channel = Literal["call", "sms", "email"]
 OnLate = Literal["run", "skip", "exit"]
+WindowMiss = Literal["next_open", "same_time_next_allowed_day", "skip_step"]
+UnknownZone = Literal["intersect", "default_zone", "hold"]
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -25,6 +27,14 @@ class Window(Part, frozen=True, kw_only=True):
     days: tuple[Day, ...]
     open: str
     close: str
+
+
+class Pause(Part, frozen=True, kw_only=True):
+    """Dates on which nobody is contacted, the first and the last included, wherever the person may be."""
+
+    first: str = field(name="from")
+    last: str = field(name="to")
+    name: str | None = None
 
 
 class Retry(Part, frozen=True, kw_only=True):
@@ -52,7 +62,10 @@ class Until(Part, frozen=True, kw_only=True):
 
 
 class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
-    """Place a call; counts as a contact attempt."""
+    """Place a call; counts as a contact attempt.
+
+    `await_disposition`: after a call in which somebody was spoken to, how long to wait for what the agent says of it.
+    """
 
     id: str
     connect: Connect = Connect()
@@ -64,6 +77,8 @@ class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     await_disposition: str | None = None
     max_lateness: str | None = None
     on_late: OnLate | None = None
+    window_miss: WindowMiss | None = None
+    jitter_seconds: int | None = None
 
 
 class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
@@ -76,6 +91,8 @@ class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
     outcome_timeout: str | None = None
     max_lateness: str | None = None
     on_late: OnLate | None = None
+    window_miss: WindowMiss | None = None
+    jitter_seconds: int | None = None
 
 
 class EmailStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="email"):
@@ -89,6 +106,8 @@ class EmailStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="email"):
     outcome_timeout: str | None = None
     max_lateness: str | None = None
     on_late: OnLate | None = None
+    window_miss: WindowMiss | None = None
+    jitter_seconds: int | None = None
 
 
 class WebhookStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
@@ -148,11 +167,21 @@ class SplitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="split"):
 class WaitForStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait_for"):
     """Wait until something is true of the lead, `timeout` at the longest; goes on at the next step where none is named.
 
-    `tokens_match`: all of `filters` hold. The others: the lead converted, for the buyer, the offer or either.
+    `tokens_match`: all of `filters` hold. `converted` and its like: the lead converted, for the buyer, the offer or either.
+    The others have happened since the last action of the lead: a text came from the person, they called us, an agent said
+    how a call went.
     """
 
     id: str
-    event: Literal["tokens_match", "converted", "buyer_converted", "offer_converted"]
+    event: Literal[
+        "tokens_match",
+        "converted",
+        "buyer_converted",
+        "offer_converted",
+        "sms.received",
+        "call.inbound_received",
+        "disposition",
+    ]
     timeout: str
     filters: tuple[str, ...] = ()
     on_match: str | None = None
@@ -212,17 +241,63 @@ class BlockStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="block"):
     id: str
 
 
+class SuppressStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="suppress"):
+    """Put this person on the do-not-call list."""
+
+    id: str
+
+
+class ActionGroupStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="action_group"):
+    """Stands for the steps of an action group, as the group is when the schedule is published."""
+
+    id: str
+    action_group_id: int
+
+
+class OnReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a text from the person does that is no opt-out: `pause` holds contacts for `duration`, `exit` ends the schedule."""
+
+    action: Literal["pause", "continue", "exit"] = "pause"
+    duration: str = "24h"
+
+
+class OnInboundConnected(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What it does that the person called and was connected: `continue` after `delay`, `exit`, or `move` to a schedule."""
+
+    action: Literal["continue", "exit", "move"] = "continue"
+    delay: str = "4h"
+    schedule_id: int | None = None
+
+
+class OnConversion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a lead goes that has converted."""
+
+    schedule_id: int
+    action: Literal["move"] = "move"
+
+
 class Trigger(Part, frozen=True, kw_only=True):
     """What happens to a lead that enters the schedule (`enter`), or of which something becomes true on the way (`exit`).
 
     The first row that fits is taken: its tokens are set, its `expire_minutes` run from then on, and the lead goes on at
     `goto`, or leaves with `end_result`. Without either, `exit` leaves as completed and `enter` begins at the first step.
     Types of `enter`: none (always), tokens_match. Of `exit`: tokens_match (once in a run), expired, buyer_connected,
-    buyer_converted, dial (a call was placed).
+    buyer_converted, dial (a call was placed), inbound_connected (the person called and was connected), replied (the person
+    sent a text that is no opt-out), disposition (an agent said how a call went).
     """
 
     on: Literal["enter", "exit"]
-    type: Literal["none", "tokens_match", "expired", "buyer_connected", "buyer_converted", "dial"]
+    type: Literal[
+        "none",
+        "tokens_match",
+        "expired",
+        "buyer_connected",
+        "buyer_converted",
+        "dial",
+        "inbound_connected",
+        "replied",
+        "disposition",
+    ]
     filters: tuple[str, ...] = ()
     add_tokens: dict[str, Any] = {}
     expire_minutes: int | None = None
@@ -232,16 +307,25 @@ class Trigger(Part, frozen=True, kw_only=True):
 
 TRIGGER_TYPES: dict[str, tuple[str, ...]] = {
     "enter": ("none", "tokens_match"),
-    "exit": ("tokens_match", "expired", "buyer_connected", "buyer_converted", "dial"),
+    "exit": (
+        "tokens_match",
+        "expired",
+        "buyer_connected",
+        "buyer_converted",
+        "dial",
+        "inbound_connected",
+        "replied",
+        "disposition",
+    ),
 }
 
 ActingStep = CallStep | SmsStep | EmailStep | WebhookStep
 """Steps that order something of a gateway and await its outcome."""
 
-EffectStep = UpdateLeadStep | TagStep | MoveStep | RestartStep | CallbackStep | OptOutStep | BlockStep
+EffectStep = UpdateLeadStep | TagStep | MoveStep | RestartStep | CallbackStep | OptOutStep | BlockStep | SuppressStep
 """Steps that change the lead, at once."""
 
-Step = ActingStep | WaitStep | WaitForStep | BranchStep | SplitStep | EffectStep | ExitStep
+Step = ActingStep | WaitStep | WaitForStep | BranchStep | SplitStep | EffectStep | ExitStep | ActionGroupStep
 STEP_KINDS: dict[str, type[Struct]] = {
     "call": CallStep,
     "sms": SmsStep,
@@ -258,5 +342,7 @@ STEP_KINDS: dict[str, type[Struct]] = {
     "schedule_callback": CallbackStep,
     "opt_out": OptOutStep,
     "block": BlockStep,
+    "suppress": SuppressStep,
+    "action_group": ActionGroupStep,
     "exit": ExitStep,
 }

@@ -40,7 +40,9 @@ _LISTS = frozenset(
 )  # fmt: skip
 """In a form or query, with commas."""
 
-_STRUCTURES = frozenset({"steps", "end_steps", "triggers", "windows", "headers"})
+_STRUCTURES = frozenset(
+    {"steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets"}
+)
 """In a form, as JSON."""
 
 _OURS = frozenset({"auth_token", "root", "columns"})

@@ -12,17 +12,20 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
+from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.plans import Errors, Exists, check_steps, read_steps, read_triggers, read_windows
 from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import Instant
-from schemas.records import RECORD_BODIES, Body, BuyerGroup, Schedule
+from schemas.records import RECORD_BODIES, Body, BuyerGroup, RulePack, Schedule
 
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer."""
 
 _PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
+
+_READ_TOGETHER: dict[str, frozenset[str]] = {"schedule": _PLAN_FIELDS, "rule_pack": LAW_FIELDS}
 
 # Written by the account itself, or only ever read one way.
 _NOT_GIVEN: dict[str, frozenset[str]] = {
@@ -60,6 +63,8 @@ def read_body(
     values = _read_fields(record_type, given, current, errors)
     if isinstance(current, Schedule) or kind is Schedule:
         _read_plan(given, values, errors, exists)
+    if kind is RulePack:
+        read_rule_pack(given, values, errors)
     _check_required(kind, values, errors)
     facts: tuple[str, ...] = ()
     if kind is BuyerGroup:
@@ -87,7 +92,7 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
     known = {field.name: field for field in fields_of(kind) if field.name not in _NOT_GIVEN.get(record_type, ())}
     values: dict[str, Any] = {} if current is None else asdict(current)
     for name, value in given.items():
-        if name in _EXTRA.get(record_type, ()) or (name in _PLAN_FIELDS and kind is Schedule):
+        if name in _EXTRA.get(record_type, ()) or name in _READ_TOGETHER.get(record_type, ()):
             continue
         if name not in known:
             errors.setdefault(name[:100], []).append(f"is no field of a {record_type.replace('_', ' ')}; {_listed(known)}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 
-from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, WEIGHT_MAX, number, optional
+from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
@@ -256,6 +256,8 @@ def _contact_faults(step: CallStep | SmsStep | EmailStep, kind: str) -> Iterator
     yield from _retry_faults(step.retry, kind)
     yield from _duration("outcome_timeout", step.outcome_timeout)
     yield from _duration("max_lateness", step.max_lateness)
+    if step.jitter_seconds is not None and not 0 <= step.jitter_seconds <= JITTER_SECONDS_MAX:
+        yield "jitter_seconds", f"must be from 0 to {JITTER_SECONDS_MAX}"
 
 
 def _retry_faults(retry: Mapping[str, Retry], kind: str) -> Iterator[Fault]:

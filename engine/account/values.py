@@ -7,6 +7,10 @@ from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
+from engine.calendar.waits import parse_duration
+from engine.calendar.wall import CalendarError, parse_date
 from engine.submission.columns import parse_country
 from engine.submission.fields import (
     FieldError,
@@ -21,7 +25,9 @@ from engine.submission.fields import (
 )
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import read_number
-from schemas.instant import Instant
+from schemas.instant import DAY, Instant
+from schemas.law import PURPOSES
+from schemas.schedule import Pause
 
 DESCRIPTION_LENGTH_MAX = 2_000
 """A screen of prose."""
@@ -36,6 +42,17 @@ BODY_TEMPLATE_LENGTH_MAX = 64 * 1024
 """Of an outgoing webhook: what ordinary servers take without being told."""
 
 CLOSE_MARGIN_SECONDS_MAX = 3_600
+JITTER_SECONDS_MAX = 3_600
+"""More than an hour is no spreading but a wait."""
+
+SPACING_KEYS = ("call", "sms", "any")
+SPACING_MAX = 31 * DAY
+"""As long as the ledger of a number remembers its contacts."""
+
+PAUSES_MAX = 50
+PAUSE_DAYS_MAX = 366
+"""A year of holidays; more is a schedule that is switched off."""
+
 TIMEOUT_SECONDS = (12, 120)
 """How long a buyer's telephone may ring (research/domain.md 2.10)."""
 
@@ -188,6 +205,48 @@ def body_template(value: Any) -> str:
     return sound_text(value)
 
 
+def spacing(value: Any) -> dict[str, str]:
+    """Return the distances between contacts to one number: between two calls, two texts, any two of them."""
+    if is_blank(value):
+        return {}
+    if not isinstance(value, Mapping) or any(name not in SPACING_KEYS for name in value):
+        raise FieldError(f"must be an object of {', '.join(SPACING_KEYS)}, each with a duration such as 4h")
+    return {name: _distance(name, text) for name, text in value.items()}
+
+
+def _distance(name: str, text: Any) -> str:
+    try:
+        found = parse_duration(text) if isinstance(text, str) else None
+    except CalendarError:
+        found = None
+    if found is None or found.mode == "calendar" or not 0 < found.elapsed <= SPACING_MAX:
+        raise FieldError(f"must have under {name} a number of hours, minutes or seconds up to {SPACING_MAX // DAY * 24}h")
+    return str(text)
+
+
+def pauses(value: Any) -> tuple[Pause, ...]:
+    """Return the dates on which a schedule rests."""
+    if is_blank(value):
+        return ()
+    listed = _listed(value, "pauses with from and to", PAUSES_MAX)
+    found = tuple(_pause(place, raw) for place, raw in enumerate(listed))
+    days = sum((parse_date(pause.last) - parse_date(pause.first)).days + 1 for pause in found)
+    if days > PAUSE_DAYS_MAX:
+        raise FieldError(f"must take {PAUSE_DAYS_MAX} days at most together; set paused to hold all leads")
+    return found
+
+
+def _pause(place: int, raw: Any) -> Pause:
+    try:
+        pause = raw if isinstance(raw, Pause) else msgspec.convert(raw, Pause)
+        first, last = parse_date(pause.first), parse_date(pause.last)
+    except (msgspec.ValidationError, CalendarError):
+        raise FieldError(f"must have in [{place}] from and to as dates such as 2026-12-24, and perhaps a name") from None
+    if last < first:
+        raise FieldError(f"must have in [{place}] a to that is not before its from")
+    return pause
+
+
 def public_key(value: Any) -> str:
     """Return the public half of an API key."""
     if not isinstance(value, str) or _KEY.fullmatch(value) is None:
@@ -251,6 +310,13 @@ PARSERS: dict[str, Parser] = {
     "duplicate_policy": choice("update", "create", "reject", "restart"),
     "on_conversion": choice("exit", "continue"),
     "close_margin_seconds": _seconds_of_margin,
+    "purpose": choice(*PURPOSES),
+    "min_spacing": spacing,
+    "jitter_seconds": partial(parse_integer, least=0, most=JITTER_SECONDS_MAX),
+    "window_miss": choice("next_open", "same_time_next_allowed_day", "skip_step"),
+    "pauses": pauses,
+    "unknown_zone": choice("intersect", "default_zone", "hold"),
+    "real_time_priority": parse_boolean,
     "number": number,
     "user_buyer_id": optional(parse_text),
     "user_traffic_source_id": optional(parse_text),

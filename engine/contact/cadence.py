@@ -1,11 +1,14 @@
 """What is the order of the steps of one schedule version? Its body, indexed once and kept."""
 
+from collections.abc import Iterable
+from datetime import date, timedelta
 from functools import lru_cache
 
 from engine.calendar import Duration, WindowSet, parse_duration, window_set
+from engine.calendar.wall import parse_date
 from engine.contact.ways import reachable
 from schemas.records import Schedule
-from schemas.schedule import CallStep, EmailStep, SmsStep, Step
+from schemas.schedule import CallStep, EmailStep, Pause, SmsStep, Step
 
 CADENCES_MAX = 4_096
 """Schedule versions kept ready: those that live leads are pinned to; the oldest goes first."""
@@ -20,13 +23,15 @@ CONTACTS = (CallStep, SmsStep, EmailStep)
 class Cadence:
     """The steps and end steps of a schedule by id, each with what follows it."""
 
-    __slots__ = ("_places", "end_steps", "schedule", "steps", "windows")
+    __slots__ = ("_places", "end_steps", "paused_dates", "schedule", "spacing", "steps", "windows")
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.steps = schedule.steps
         self.end_steps = schedule.end_steps
         self.windows: dict[str, WindowSet] = {channel: window_set(rows) for channel, rows in schedule.windows.items()}
+        self.paused_dates = paused_dates(schedule.pauses)
+        self.spacing = {name: duration(text).elapsed for name, text in schedule.min_spacing.items()}
         # Where an id is used twice the step wins over the end step, and the earlier over the later.
         places = [(step.id, (True, index)) for index, step in enumerate(self.end_steps)]
         places += [(step.id, (False, index)) for index, step in enumerate(self.steps)]
@@ -59,6 +64,12 @@ class Cadence:
         """Tell whether this step or one that may come after it counts as a contact attempt."""
         _, index = self._places[step_id]
         return any(isinstance(step, COUNTED) for step in reachable(self.steps, index))
+
+
+def paused_dates(pauses: Iterable[Pause]) -> frozenset[date]:
+    """Return every date of the pauses. Raises `CalendarError`."""
+    spans = ((parse_date(pause.first), parse_date(pause.last)) for pause in pauses)
+    return frozenset(first + timedelta(days=day) for first, last in spans for day in range((last - first).days + 1))
 
 
 _CADENCES: dict[int, tuple[Schedule, Cadence]] = {}

@@ -1,5 +1,6 @@
 """When may this lead be contacted on this channel? The legal and the preferred hours, in every zone where it may be."""
 
+from datetime import date
 from functools import lru_cache
 
 from engine.calendar import (
@@ -16,22 +17,24 @@ from engine.calendar import (
 from engine.calendar.waits import Mode
 from engine.contact.cadence import Cadence
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
-from engine.law.opening import first_allowed
-from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, default_pack
+from engine.law.opening import first_allowed, same_time_allowed
+from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, RulePack
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
-SELLING: Purpose = "telemarketing"
-"""What a contact is for unless somebody says otherwise: the strictest purpose there is."""
-
 PROMISED: Purpose = "callback_requested"
+"""What a call is for that was promised, whatever its schedule is for."""
 
 TELEPHONE = frozenset({"call", "sms"})
 """Channels with legal hours; e-mail has none by default (contracts.md section 2)."""
 
 PREFERRED_CODE = "preferred_window"
+PAUSED_CODE = "schedule_paused"
+"""Of the dates on which a schedule pauses."""
+
+UNKNOWN_ZONE_CODE = "timezone_unknown"
 RULES_MAX = 8_192
 
 _first_open = lru_cache(maxsize=RULES_MAX)(first_open)
@@ -43,37 +46,45 @@ def home_zone(lead: Lead, cadence: Cadence) -> str:
     return lead.zones[0] if lead.zones else cadence.schedule.time_zone
 
 
-def limits(lead: Lead, channel: str, at: Instant, purpose: Purpose = SELLING) -> Limits:
+def limits(law: RulePack, lead: Lead, channel: str, at: Instant, purpose: Purpose) -> Limits:
     """Return what the law demands of a contact with this lead at an instant, in every state where it may be."""
     if channel not in CHANNELS:
         return NO_LIMITS
-    return default_pack().limits(lead.states, _countries(lead), channel, purpose, at)
+    return law.limits(lead.states, countries_of(lead), channel, purpose, at)
 
 
-def opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+def opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """Return the first instant >= base in all hours of the channel, or None where they never open."""
-    return _opening(lead, cadence, channel, base, SELLING)
+    rules, changes_at = _rules(law, lead, cadence, channel, base)
+    if changes_at is None:
+        return _first_open(base, rules) if rules else Opening(base)
+    return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at))
 
 
-def legal_opening(lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
-    """As `opening`, by the law alone: preferred hours do not hold for a promised callback."""
-    return _opening(lead, cadence, channel, base, PROMISED)
+def legal_opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+    """As `opening`, by the law alone: preferred hours and pauses do not hold for a promised callback."""
+    return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at, promised=True))
 
 
-def closing(lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True) -> Instant | None:
+def same_time_opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+    """As `opening`; where the hours are missed, at the same wall time of the first later day that allows it."""
+    return same_time_allowed(base, home_zone(lead, cadence), lambda at: _rules(law, lead, cadence, channel, at))
+
+
+def closing(
+    law: RulePack, lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True
+) -> Instant | None:
     """Return the edge at which the hours that are open now end, or None where nothing ends them."""
-    rules, changes_at = _rules(lead, cadence, channel, now, SELLING if preferred else PROMISED)
+    rules, changes_at = _rules(law, lead, cadence, channel, now, promised=not preferred)
     closes = closes_at(now, rules)
     if closes is None or changes_at is None:
         return changes_at if closes is None else closes
     return min(closes, changes_at)
 
 
-def _opening(lead: Lead, cadence: Cadence, channel: str, base: Instant, purpose: Purpose) -> Opening | None:
-    rules, changes_at = _rules(lead, cadence, channel, base, purpose)
-    if changes_at is None:
-        return _first_open(base, rules) if rules else Opening(base)
-    return first_allowed(base, lambda at: _rules(lead, cadence, channel, at, purpose))
+def is_lost(lead: Lead, cadence: Cadence, channel: str) -> bool:
+    """Tell whether a telephone is held because nothing tells where it is (`unknown_zone: hold`)."""
+    return not lead.zones and channel in TELEPHONE and cadence.schedule.unknown_zone == "hold"
 
 
 def after(base: Instant, wait: Duration, lead: Lead, cadence: Cadence, mode: Mode | None = None) -> Instant:
@@ -88,21 +99,29 @@ def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Ins
 
 
 def _rules(
-    lead: Lead, cadence: Cadence, channel: str, at: Instant, purpose: Purpose
+    law: RulePack, lead: Lead, cadence: Cadence, channel: str, at: Instant, *, promised: bool = False
 ) -> tuple[tuple[Constraint, ...], Instant | None]:
     """Return the hours that hold at an instant, and when the law behind them changes (None: not foreseen)."""
-    law = limits(lead, channel, at, purpose)
-    windows = None if purpose == PROMISED else cadence.windows.get(channel)
-    if windows is None and not law.hours:
-        return (), law.changes_at
+    schedule = cadence.schedule
+    held = limits(law, lead, channel, at, PROMISED if promised else schedule.purpose)
+    is_contact = channel in CHANNELS and not promised
+    windows = cadence.windows.get(channel) if is_contact else None
+    paused = cadence.paused_dates if is_contact else _NO_DATES
+    if windows is None and not held.hours and not paused:
+        return (), held.changes_at
     zones = lead.zones
-    is_anywhere = not zones and channel in TELEPHONE and _countries(lead) == ("US",)
+    is_anywhere = not zones and channel in TELEPHONE and schedule.unknown_zone != "default_zone"
+    is_anywhere = is_anywhere and countries_of(lead) == ("US",)
     if not zones:
-        zones = UNKNOWN_US_ZONES if is_anywhere else (cadence.schedule.time_zone,)
-    return _constraints(law, windows, zones, is_anywhere, cadence.schedule.close_margin_seconds), law.changes_at
+        zones = UNKNOWN_US_ZONES if is_anywhere else (schedule.time_zone,)
+    return _constraints(held, windows, paused, zones, is_anywhere, schedule.close_margin_seconds), held.changes_at
 
 
-def _countries(lead: Lead) -> tuple[str, ...]:
+_NO_DATES: frozenset[date] = frozenset()
+
+
+def countries_of(lead: Lead) -> tuple[str, ...]:
+    """Return the countries where the lead may be; none where nothing tells."""
     country = lead.columns.get("country")
     if country:
         return (country,)
@@ -110,12 +129,19 @@ def _countries(lead: Lead) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=RULES_MAX)
-def _constraints(
-    law: Limits, preferred: WindowSet | None, zones: tuple[str, ...], is_anywhere: bool, margin: int
+def _constraints(  # noqa: PLR0917 - what the answer is kept by
+    law: Limits,
+    preferred: WindowSet | None,
+    paused: frozenset[date],
+    zones: tuple[str, ...],
+    is_anywhere: bool,
+    margin: int,
 ) -> tuple[Constraint, ...]:
     rules = [*law.constraints(zones, close_margin_seconds=margin)]
     if is_anywhere:  # a US lead of no known zone may be in any of them: a narrower floor holds in all
         rules.insert(0, constraint(QUIET_HOURS_FEDERAL, UNKNOWN_US_HOURS, zones, close_margin_seconds=margin))
     if preferred is not None:
         rules.append(constraint(PREFERRED_CODE, preferred, zones, close_margin_seconds=margin))
+    if paused:
+        rules.append(constraint(PAUSED_CODE, None, zones, closed_dates=paused, close_margin_seconds=margin))
     return tuple(rules)

@@ -3,6 +3,8 @@
 Two counts: the lead's own (`max_contact_attempts`, reset by a restart) and the legal ledger of the number (never reset).
 """
 
+from collections.abc import Mapping
+
 from engine.contact.person import Person
 from schemas.contact import Attempt, Flight, Head, Lead
 from schemas.instant import DAY, SECOND, Instant
@@ -54,6 +56,32 @@ def guarded_until(head: Head, kind: str) -> Instant | None:
     if kind != "call" or head.last_call_at is None:
         return None
     return head.last_call_at + SAME_NUMBER_GUARD
+
+
+def spaced_until(head: Head, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
+    """Return until when a schedule keeps its distance to earlier contacts of the number, or None.
+
+    `spacing` (`call`, `sms`, `any`: milliseconds) is between two of a kind, and between any two.
+    """
+    if kind not in {"call", "sms"}:
+        return None
+    alike = [entry.at + spacing[kind] for entry in head.ledger if entry.kind == kind] if kind in spacing else []
+    others = [entry.at + spacing["any"] for entry in head.ledger] if "any" in spacing else []
+    return max((*alike, *others), default=None)
+
+
+def placed(person: Person, command_id: str, at: Instant) -> None:
+    """Count an attempt from when its call was placed, where a gateway tells: the law counts calls, not orders.
+
+    Never earlier than its order, and never later than now.
+    """
+    head = person.head
+    for place, entry in enumerate(head.ledger):
+        if entry.command_id == command_id and entry.at < at <= person.now:
+            moved = Attempt(at=at, kind=entry.kind, command_id=command_id)
+            head.ledger = (*head.ledger[:place], moved, *head.ledger[place + 1 :])
+            person.keep_head()
+            return
 
 
 def row_of(kind: str, outcome: str) -> Outcome | None:

@@ -6,6 +6,7 @@ import msgspec
 
 from engine.contact import ledger
 from engine.contact.cadence import Cadence, duration
+from engine.contact.call_record import enter, of_order
 from engine.contact.hours import closing
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
@@ -13,7 +14,7 @@ from engine.contact.result import earned
 from engine.contact.text import Lookup, render
 from engine.identity import command_id, uuid_of
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
-from schemas.contact import Call, Flight, Lead
+from schemas.contact import Flight, Lead
 from schemas.instant import DAY, HOUR, Instant, to_rfc3339
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
@@ -28,17 +29,30 @@ MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": 
 CALLBACK = "(callback)"
 """Stands for the step of a call that is no step."""
 
+MANUAL = "(manual)"
+"""Stands for the step of a call that somebody asked for just now."""
+
 WEBHOOK_EVENT = "lead.schedule_step"
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """Whom an answered call is connected to, and the slot that this takes; `callback` for a call that was promised."""
+    """Whom an answered call is connected to, and the slot that this takes; `callback` for a call that was promised.
+
+    `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers.
+    """
 
     buyer_id: int | None = None
     buyer_group_id: int | None = None
     number: str | None = None
     slot_id: str | None = None
     callback: bool = False
+    manual: bool = False
+    forced: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Return what the call came of."""
+        return "callback" if self.callback else "api" if self.manual else "schedule"
 
 
 def next_command_id(lead: Lead, step_id: str) -> str:
@@ -56,9 +70,9 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     """Order a call. With a slot, the command has the slot's id."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
-    close = _close(person, lead, cadence, "call", until, preferred=not connection.callback)
+    close = _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
     command = PlaceCall(
-        **_common(person, lead, step.id, _call_command_id(lead, step, connection), _number_key(lead)),
+        **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
         not_after=close,
         to=lead.caller_id or "",
         from_number=step.from_number or dialing_number(person, lead),
@@ -74,14 +88,15 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
         counted=True,
         call_id=call_id,
         slot_id=connection.slot_id,
-        callback=connection.callback,
+        callback=connection.callback or connection.manual,
         **_flight(person, lead, command, until),
     )
     lead.outbound_calls_count += 1
     lead.attempted_call_id = call_id
     lead.last_call_at = person.now
     _dispatch(person, lead, command, flight)
-    person.keep_call(_call(person, lead, command))
+    step_id = None if flight.callback else step.id
+    enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))
 
 
 def call_back(person: Person, lead: Lead, cadence: Cadence) -> None:
@@ -155,35 +170,13 @@ def _number_key(lead: Lead) -> str:
     return f"{lead.company_id}|{lead.caller_id}"
 
 
-def _call_command_id(lead: Lead, step: CallStep, connection: Connection) -> str:
+def _call_command_id(lead: Lead, step: CallStep, connection: Connection, call_id: int) -> str:
+    if connection.manual:
+        return command_id(uuid_of("call", call_id), lead.enrolment, 0, step.id, 1)
     if connection.callback:
         # Below zero: steps are counted from one, so that no step's command can have this id.
         return command_id(lead.uuid, lead.enrolment, -lead.callbacks, step.id, 1)
     return connection.slot_id or next_command_id(lead, step.id)
-
-
-def _call(person: Person, lead: Lead, command: PlaceCall) -> Call:
-    is_callback = command.step_id == CALLBACK
-    return Call(
-        id=command.call_id,
-        uuid=uuid_of("call", command.call_id),
-        company_id=lead.company_id,
-        contact_key=person.key,
-        version=0,
-        created_at=person.now,
-        updated_at=person.now,
-        lead_id=lead.id,
-        offer_id=lead.offer_id,
-        schedule_id=lead.schedule_id,
-        schedule_action_id=None if is_callback else command.step_id,
-        command_id=command.command_id,
-        origin="callback" if is_callback else "schedule",
-        number_called=command.to,
-        from_number=command.from_number,
-        buyer_id=command.buyer_id,
-        buyer_group_id=command.buyer_group_id,
-        attempt_number=lead.attempts,
-    )
 
 
 def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> None:
@@ -205,6 +198,10 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
     lead.first_action_at = lead.first_action_at or now
     lead.last_action_at = now
     lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    if lead.heard and flight.kind != "webhook":
+        lead.heard = ()
+    if lead.pause is not None and lead.pause.until <= now:
+        lead.pause = None
     person.keep(lead)
 
 
@@ -267,7 +264,7 @@ def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Insta
 
     The term of a telephone is the end of its outcome's: it must not ring after the lead was moved on for want of one.
     """
-    close = closing(lead, cadence, kind, person.now, preferred=preferred)
+    close = closing(person.law, lead, cadence, kind, person.now, preferred=preferred)
     expiry = None if lead.ending else lead.expires_at
     return min(moment for moment in (close, expiry, until) if moment is not None)
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
+from engine.law.company import law_of
+from engine.law.pack import RulePack
 from engine.partition.draft import Draft, RepeatedError
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.envelope import Envelope
@@ -45,6 +47,11 @@ class Person:
         self.head = known or Head(company_id=company_id, contact_key=contact_key, version=0)
         self._head_key = head_key(contact_key)
         self._kept: dict[str, Head | Lead | Call] = {}
+
+    @property
+    def law(self) -> RulePack:
+        """The rules of the law that hold for this company now."""
+        return law_of(self.rules, self.company_id)
 
     def lead(self, lead_id: int) -> Lead | None:
         """Return a lead of this contact, or None."""
@@ -98,6 +105,11 @@ class Person:
         """Remember that a call was made or changed."""
         self._kept[call_key(call.id)] = call
 
+    def drop_call(self, call: Call) -> None:
+        """Let a call go: it was deleted."""
+        self._kept.pop(call_key(call.id), None)
+        self.draft.remove(call_key(call.id))
+
     def keep_head(self) -> None:
         """Remember that the head was changed."""
         self._kept[self._head_key] = self.head
@@ -120,8 +132,12 @@ class Person:
         """
         if envelope.stream is not None and envelope.id == f"{envelope.stream}/{envelope.number}":
             return
+        self.see_id(envelope.source, envelope.id)
+
+    def see_id(self, source: str, name: str) -> None:
+        """Refuse what came before under this name. Raises `RepeatedError`."""
         seen = self.head.seen
-        mark = blake2b(f"{envelope.source}\n{envelope.id}".encode(), digest_size=8).hexdigest()
+        mark = blake2b(f"{source}\n{name}".encode(), digest_size=8).hexdigest()
         at = seen.get(mark)
         if at is not None and at > self.now - SEEN_FOR:
             raise RepeatedError
@@ -155,6 +171,8 @@ def wake_at(lead: Lead) -> Instant | None:
         moments = [lead.next_action_at if lead.recheck_at is None else lead.recheck_at]
     if not lead.ending:
         moments.append(lead.expires_at)
+    if lead.disposition_due_at is not None:
+        moments.append(lead.disposition_due_at)
     return min((moment for moment in moments if moment is not None), default=None)
 
 

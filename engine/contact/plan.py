@@ -2,21 +2,39 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from engine.calendar import Opening
 from engine.contact import ledger
-from engine.contact.cadence import Cadence
-from engine.contact.hours import PREFERRED_CODE, PROMISED, SELLING, legal_opening, limits, opening
+from engine.contact.cadence import CONTACTS, Cadence
+from engine.contact.hours import (
+    PREFERRED_CODE,
+    PROMISED,
+    UNKNOWN_ZONE_CODE,
+    closing,
+    is_lost,
+    legal_opening,
+    limits,
+    opening,
+    same_time_opening,
+)
 from engine.contact.person import Person
+from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
-from schemas.contact import Lead
+from schemas.contact import ContactPause, Lead
 from schemas.instant import MINUTE, SECOND, Instant
-from schemas.law import Purpose
+from schemas.law import CHANNELS, Purpose
 from schemas.records import Company, Offer, Schedule
 from schemas.schedule import Step
 
 SCHEDULE_PAUSED = "schedule_paused"
+REPLIED = "reply_pause"
+CALLED = "inbound_pause"
+CALLED_IN_VAIN = "inbound_missed"
+OPTOUT_REVIEW = "optout_review"
+"""The person texted, called us, rang and reached nobody, or may have opted out: what a `ContactPause` or the head says."""
+
 MIN_SPACING = "min_spacing"
 NEVER_OPEN = "window_never_open"
 EXPIRES_FIRST = "expires_first"
@@ -27,7 +45,7 @@ RECHECK_LATEST = 15 * MINUTE
 """A held lead is looked at again after a quarter of the time that it has been held, within these bounds: what was
 paused for a moment goes on at once, and a million leads that are held for hours cost some thousand looks a second."""
 
-CLASS_CALLBACK = 1
+CLASS_CALLBACK = CLASS_REAL_TIME = 1
 CLASS_FIRST_ATTEMPT = 2
 CLASS_RETRY = 3
 CLASS_MESSAGE = 4
@@ -59,6 +77,9 @@ class Constraint(Struct, frozen=True, omit_defaults=True):
     rules: tuple[str, ...] = ()
 
 
+KEEPS_TIME = "same_time_next_allowed_day"
+
+
 class Earliest(Struct, frozen=True):
     """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone.
 
@@ -72,23 +93,43 @@ class Earliest(Struct, frozen=True):
     constraints: tuple[Constraint, ...] = ()
 
 
+LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint(UNKNOWN_ZONE_CODE),))
+"""Of a telephone of which nothing tells where it is, on a schedule that holds such."""
+
+
 def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
-    lead.urgency_class = _class_of(lead, step)
-    channel = channel_of(step)
+    lead.urgency_class = _class_of(lead, cadence, step)
     base = _base(person, lead)
-    start, held = _past_caps(person, lead, channel, base, SELLING)
-    found = opening(lead, cadence, channel, start)
-    return _schedule(person, lead, _earliest(lead, channel, SELLING, start, held, found), _source(lead), base)
+    is_due = _schedule(person, lead, _planned(person, lead, cadence, step, base), _source(lead), base)
+    if lead.pause is not None and isinstance(step, CONTACTS):
+        _heed_pause(person, lead, lead.pause)
+    return is_due
+
+
+def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
+    """Tell whether a step that is passed over where its hours are missed would miss them."""
+    channel = channel_of(step)
+    if not isinstance(step, CONTACTS) or (step.window_miss or cadence.schedule.window_miss) != "skip_step":
+        return False
+    if is_lost(lead, cadence, channel):
+        return False
+    start, _ = _past_limits(person, lead, cadence, step, _base(person, lead))
+    found = opening(person.law, lead, cadence, channel, start)
+    return found is None or bool(found.moves)
 
 
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
     base = max(lead.callback_at or 0, person.now)
-    start, held = _past_caps(person, lead, "call", base, PROMISED)
-    found = legal_opening(lead, cadence, "call", start)
-    is_due = _schedule(person, lead, _earliest(lead, "call", PROMISED, start, held, found), CALLBACK, base)
+    if is_lost(lead, cadence, "call"):
+        earliest = LOST
+    else:
+        start, held = _past_caps(person, lead, "call", PROMISED, *_past_guard(person, "call", base))
+        found = legal_opening(person.law, lead, cadence, "call", start)
+        earliest = _earliest(person, lead, "call", PROMISED, start, held, found)
+    is_due = _schedule(person, lead, earliest, CALLBACK, base)
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
 
@@ -144,27 +185,117 @@ def _source(lead: Lead) -> str:
 
 
 def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
+    review_until = person.head.review_until
+    if review_until is not None and review_until > base and kind in CHANNELS:
+        return review_until, (Constraint(OPTOUT_REVIEW, review_until),)
     until = ledger.guarded_until(person.head, kind)
     return (until, (Constraint(MIN_SPACING, until),)) if until is not None and until > base else (base, ())
 
 
-def _past_caps(
-    person: Person, lead: Lead, kind: str, base: Instant, purpose: Purpose
+def _heed_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
+    """Say of a lead that waits because the person answered that it does; who called in vain is called back soon."""
+    if pause.code == CALLED_IN_VAIN:
+        lead.urgency_class = CLASS_CALLBACK
+    if pause.until > person.now and lead.next_action_at is not None:
+        lead.status, lead.status_wait = "waiting", pause.code
+
+
+def _planned(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
+    """Return the first instant for a step, spread and moved as its schedule says.
+
+    What is spread, or kept to its time of day, is worked out from where the wait began: else it would move with every look.
+    """
+    channel = channel_of(step)
+    if is_lost(lead, cadence, channel):
+        return LOST
+    spread = _jitter(lead, cadence, step)
+    keeps_time = isinstance(step, CONTACTS) and (step.window_miss or cadence.schedule.window_miss) == KEEPS_TIME
+    if not spread and not keeps_time:
+        return _first(person, lead, cadence, step, base)
+    began = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    found = _first(person, lead, cadence, step, base if began is None else began, keeps_time=keeps_time)
+    if found.at is not None and spread:
+        found = msgspec.structs.replace(found, at=_spread(person, lead, cadence, step, found.at, spread))
+    return _first(person, lead, cadence, step, base) if found.at is not None and found.at < person.now else found
+
+
+def _first(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant, *, keeps_time: bool = False) -> Earliest:
+    channel = channel_of(step)
+    start, held = _past_limits(person, lead, cadence, step, base)
+    find = same_time_opening if keeps_time else opening
+    found = find(person.law, lead, cadence, channel, start)
+    return _earliest(person, lead, channel, cadence.schedule.purpose, start, held, found)
+
+
+def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
+    """Return over how long a step is spread; the schedule's own does not delay the first contact of a run."""
+    if not isinstance(step, CONTACTS):
+        return 0
+    if step.jitter_seconds is not None:
+        return step.jitter_seconds * SECOND
+    is_first = lead.attempts == 0 and lead.emails_count == 0
+    return 0 if is_first else cadence.schedule.jitter_seconds * SECOND
+
+
+def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
+    person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant, most: Instant
+) -> Instant:
+    """Return a later instant within the same hours, always the same one for the same attempt.
+
+    A share of the room that is left, and not of `most` cut off at the close: the last minute would get a crowd.
+    """
+    closes = closing(person.law, lead, cadence, channel_of(step), at)
+    room = most if closes is None else min(most, closes - at)
+    order = command_id(lead.uuid, lead.enrolment, lead.step_entered, step.id, 1 + sum(lead.retries.values()))
+    return at + share_of(order, room)
+
+
+def _past_limits(
+    person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant
 ) -> tuple[Instant, tuple[Constraint, ...]]:
-    """Return the first instant >= base at which neither the guard nor a legal cap on contacts to this number forbids one."""
+    """Return the first instant >= base at which nothing about earlier contacts with this number forbids one."""
+    kind = channel_of(step)
     start, held = _past_guard(person, kind, base)
-    last = last_release(person.head.ledger, limits(lead, kind, start, purpose).caps, start)
+    if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
+        start, held = lead.pause.until, (*held, Constraint(lead.pause.code, lead.pause.until))
+    if cadence.spacing and not _is_explicit_retry(lead, step):
+        until = ledger.spaced_until(person.head, kind, cadence.spacing)
+        if until is not None and until > start:
+            start, held = until, (Constraint(MIN_SPACING, until),)
+    return _past_caps(person, lead, kind, cadence.schedule.purpose, start, held)
+
+
+def _is_explicit_retry(lead: Lead, step: Step) -> bool:
+    """Tell whether the step is tried again after a delay that is written in it: that is not stretched by spacing."""
+    if not isinstance(step, CONTACTS) or lead.last_outcome is None or not lead.retries.get(lead.last_outcome):
+        return False
+    retry = step.retry.get(lead.last_outcome)
+    return retry is not None and retry.delay is not None
+
+
+def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
+    person: Person, lead: Lead, kind: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...]
+) -> tuple[Instant, tuple[Constraint, ...]]:
+    """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
+    caps = limits(person.law, lead, kind, start, purpose).caps
+    last = last_release(person.head.ledger, caps, start)
     if last is None:
         return start, held
     return last.at, (*held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
 
 
 def _earliest(  # noqa: PLR0917 - what was asked, and what was found
-    lead: Lead, channel: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...], found: Opening | None
+    person: Person,
+    lead: Lead,
+    channel: str,
+    purpose: Purpose,
+    start: Instant,
+    held: tuple[Constraint, ...],
+    found: Opening | None,
 ) -> Earliest:
     codes = tuple([rule.code for rule in held])
     if found is None:
-        law = limits(lead, channel, start, purpose)
+        law = limits(person.law, lead, channel, start, purpose)
         rules = tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids])
         return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN, None, (*held, Constraint(NEVER_OPEN, None, None, rules)))
     if not found.moves:
@@ -175,7 +306,7 @@ def _earliest(  # noqa: PLR0917 - what was asked, and what was found
         return Earliest(
             found.at, (*codes, last.code), last.code, found.zone, (*held, Constraint(last.code, last.until, last.zone))
         )
-    law = limits(lead, channel, start, purpose)
+    law = limits(person.law, lead, channel, start, purpose)
     moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in moves]
     last = max(moves, key=lambda move: move.until)
     return Earliest(found.at, (*codes, *found.codes), last.code, found.zone, (*held, *moved))
@@ -221,10 +352,12 @@ def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict
     return found
 
 
-def _class_of(lead: Lead, step: Step) -> int:
+def _class_of(lead: Lead, cadence: Cadence, step: Step) -> int:
     match channel_of(step):
+        case "call" if lead.attempts == 0:
+            return CLASS_REAL_TIME if cadence.schedule.real_time_priority else CLASS_FIRST_ATTEMPT
         case "call":
-            return CLASS_RETRY if lead.attempts else CLASS_FIRST_ATTEMPT
+            return CLASS_RETRY
         case "sms" | "email":
             return CLASS_MESSAGE
         case _:

@@ -9,7 +9,18 @@ from engine.contact.ending import begin_end, end
 from engine.contact.filters import lookup_for
 from engine.contact.hours import after, local_time
 from engine.contact.person import RECHECK_AFTER, Person
-from engine.contact.plan import SCHEDULE_PAUSED, channel_of, hold, look_again, paused, plan, plan_callback, stand
+from engine.contact.plan import (
+    CALLED,
+    SCHEDULE_PAUSED,
+    channel_of,
+    hold,
+    look_again,
+    misses_window,
+    paused,
+    plan,
+    plan_callback,
+    stand,
+)
 from engine.contact.result import COMPLETED
 from engine.contact.steps import enter
 from engine.contact.stop import stop, stop_reason
@@ -17,6 +28,7 @@ from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Offer, Schedule
 from schemas.schedule import (
+    ActionGroupStep,
     BlockStep,
     BranchStep,
     CallbackStep,
@@ -29,6 +41,7 @@ from schemas.schedule import (
     SmsStep,
     SplitStep,
     Step,
+    SuppressStep,
     TagStep,
     UpdateLeadStep,
     WaitForStep,
@@ -40,6 +53,7 @@ STEPS_AT_ONCE_MAX = 100
 """Steps that take no time, in one decision: more is a loop (research/domain.md 3.1)."""
 
 EVENT_AWAITED = "awaiting_event"
+DISPOSITION_AWAITED = "awaiting_disposition"
 
 
 def go_on(person: Person, lead: Lead) -> None:
@@ -108,6 +122,8 @@ def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order 
         return False
     if lead.step is None:
         return _begins(person, lead, cadence)
+    if lead.disposition_due_at is not None:
+        return _waits_for_disposition(person, lead, cadence)
     return _takes(person, lead, cadence, cadence.step(lead.step))
 
 
@@ -129,6 +145,18 @@ def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
     return True
 
 
+def _waits_for_disposition(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Stand where the call was until somebody says how it went; a promised call is kept meanwhile."""
+    if lead.callback_at is not None:
+        return _waits_for_callback(person, lead, cadence)
+    before = lead.status_wait
+    lead.status, lead.status_wait = "waiting", DISPOSITION_AWAITED
+    lead.next_action_at, lead.reasons, lead.zone_deciding = None, (), None
+    if before != DISPOSITION_AWAITED:
+        person.draft.fact("lead.waiting", lead_id=lead.id, step_id=lead.step, reason=DISPOSITION_AWAITED)
+    return False
+
+
 def _is_captured(lead: Lead) -> bool:
     lead.status, lead.status_wait, lead.next_action_at = "captured", None, None
     return False
@@ -148,10 +176,12 @@ def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  #
             return _chooses(person, lead, cadence, step)
         case MoveStep() | RestartStep():
             return _begins_again(person, lead, cadence, step)
-        case UpdateLeadStep() | TagStep() | CallbackStep() | OptOutStep() | BlockStep():
+        case UpdateLeadStep() | TagStep() | CallbackStep() | OptOutStep() | BlockStep() | SuppressStep():
             return _has_effect(person, lead, cadence, step)
         case CallStep() | SmsStep() | EmailStep() | WebhookStep():
             return _acts(person, lead, cadence, step)
+        case ActionGroupStep():  # its steps took its place when the schedule was published
+            return _passes_over(person, lead, cadence, step, "not_published")
         case _:
             assert_never(step)
 
@@ -200,6 +230,7 @@ def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) 
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
     if has_happened(step, lead, lookup_for(lead, cadence, person.now)):
+        lead.heard = tuple(event for event in lead.heard if event != step.event)
         return _goes_to(person, lead, cadence, step.on_match)
     if not stand(person, lead, EVENT_AWAITED):
         return False
@@ -237,7 +268,7 @@ def _has_effect(
     person: Person,
     lead: Lead,
     cadence: Cadence,
-    step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep,
+    step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep | SuppressStep,
 ) -> bool:
     if not _is_due(person, lead, step):
         return False
@@ -274,6 +305,10 @@ def _acts(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep
     passed_over = _reason_to_pass_over(person, lead, cadence, step)
     if passed_over is not None:
         return _passes_over(person, lead, cadence, step, passed_over)
+    if misses_window(person, lead, cadence, step):
+        lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
+        lead.requested_next_action_at = None
+        return _passes_over(person, lead, cadence, step, "window_missed")
     if not plan(person, lead, cadence, step) or _is_held(person, lead, step):
         return False
     if _is_late(person, lead, step):
@@ -325,7 +360,18 @@ def _is_held(person: Person, lead: Lead, step: Step) -> bool:
     if person.draft.behind:
         look_again(person, lead, RECHECK_AFTER)
         return True
+    if _is_on_the_line(person, lead):
+        return True
     return isinstance(step, CallStep) and _waits_for_sibling(person, lead)
+
+
+def _is_on_the_line(person: Person, lead: Lead) -> bool:
+    """Hold every contact while the person is calling us; whoever ends that call wakes the lead."""
+    until = person.head.inbound_until
+    if until is None or until <= person.now:
+        return False
+    hold(person, lead, CALLED)
+    return True
 
 
 def _waits_for_sibling(person: Person, lead: Lead) -> bool:
@@ -409,7 +455,7 @@ def _waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
         return False
     if person.draft.behind:
         look_again(person, lead, RECHECK_AFTER)
-    elif not _is_paused_for_callbacks(person, lead) and not _waits_for_sibling(person, lead):
+    elif not any(is_held(person, lead) for is_held in (_is_paused_for_callbacks, _is_on_the_line, _waits_for_sibling)):
         orders.call_back(person, lead, cadence)
         lead.callback_at = None
     return False

@@ -113,7 +113,7 @@ def _set_faults(named: HolidaySet) -> Iterator[Fault]:
 def _rule_faults(row: RuleRow, sets: set[str]) -> Iterator[Fault]:
     yield from _scope_faults(row)
     yield from _source_faults(row)
-    if not (row.windows or row.cap or row.holidays or row.opt_out_years):
+    if not (row.windows or row.cap or row.holidays or row.opt_out_years or row.override):
         yield (
             "windows",
             "is empty, and so are cap, holidays and opt_out_years; fill one, or remove the row: it limits nothing",

@@ -1,8 +1,9 @@
 """When is the first allowed instant where a law begins or ends in between? Asked again from each change on."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
-from engine.calendar import Constraint, Move, Opening, first_open
+from engine.calendar import Constraint, Move, Opening, first_open, local_datetime, resolve_local
 from engine.calendar.openings import SEARCH_HORIZON
 from engine.calendar.timelines import FOREVER
 from schemas.instant import Instant
@@ -30,3 +31,34 @@ def first_allowed(base: Instant, rules_at: RulesAt) -> Opening | None:
         elif ends == FOREVER:
             return None
         at = ends
+
+
+def same_time_allowed(base: Instant, zone_name: str, rules_at: RulesAt) -> Opening | None:
+    """Return base where it is allowed, else the same wall time on the first later day on which it is.
+
+    From opening to opening, not from day to day: a window that opens once a year is found as soon as a daily one. Where no
+    day within the calendar's horizon allows that time, the first opening stands, and None where there is none. The moves
+    are those of the hours that were missed.
+    """
+    missed = first_allowed(base, rules_at)
+    if missed is None or missed.at == base:
+        return missed
+    reading = local_datetime(base, zone_name).replace(tzinfo=None)
+    found: Opening | None = missed
+    while found is not None and found.at <= base + SEARCH_HORIZON:
+        at = _at_that_time(found.at, reading, zone_name)
+        again = first_allowed(at, rules_at)
+        if again is not None and again.at == at:
+            return Opening(at, missed.moves, zone_name)
+        found = again
+    return missed
+
+
+def _at_that_time(opens_at: Instant, reading: datetime, zone_name: str) -> Instant:
+    """Return the first instant from an opening on at which the clock shows the time of the reading."""
+    day = local_datetime(opens_at, zone_name).date()
+    for number in range(3):  # today, tomorrow, and one for a day that the zone leaves out
+        at = resolve_local(datetime.combine(day + timedelta(days=number), reading.time()), zone_name)
+        if at >= opens_at:
+            return at
+    raise AssertionError("every wall time comes again within two days")

@@ -30,6 +30,7 @@ TYPE_NAMES: dict[str, str] = {
     "number": "Number",
     "outgoing_webhook": "OutgoingWebhook",
     "api_key": "ApiKey",
+    "rule_pack": "RulePack",
 }
 
 BASE_COLUMNS = (
