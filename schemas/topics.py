@@ -107,3 +107,9 @@ COMMAND_TOPICS: dict[str, Topic] = {
     "email": COMMANDS_EMAIL,
     "webhook": COMMANDS_WEBHOOK,
 }
+
+WRITTEN_WITH: dict[str, tuple[Topic, ...]] = {
+    CONTACTS_REQUESTS.name: (CONTACTS_DECISIONS, CONTACTS_STATE, *COMMAND_TOPICS.values(), DEADLETTER),
+    ACCOUNTS_REQUESTS.name: (ACCOUNTS_DECISIONS, ACCOUNTS_STATE, ACCOUNTS_RULES, DEADLETTER),
+}
+"""Requests topic -> all topics that what is decided on it may be written to, in partitions of the same number."""

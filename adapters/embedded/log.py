@@ -75,7 +75,7 @@ class EmbeddedLog:
         self.partition(topic, partition).delete_before(before)
         await self._keep(RecordsDeleted(topic, partition, before))
 
-    async def own(self, input_topic: str, partition: int) -> Ownership:
+    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner, wait for a commit that it has begun, abort what it left open."""
         self.partition(input_topic, partition)
         earlier = self._owners.get((input_topic, partition))

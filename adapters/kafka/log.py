@@ -40,7 +40,7 @@ class KafkaLog:
         self._deadline_seconds = deadline_seconds
         self._catalog = Catalog(self._connection, deadline_seconds=deadline_seconds)
 
-    async def own(self, input_topic: str, partition: int) -> Ownership:
+    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership. Raises `LogError`."""
         return await take_ownership(
             self._connection,
@@ -48,6 +48,7 @@ class KafkaLog:
             app=self._app,
             topic=input_topic,
             partition=partition,
+            writes=writes,
             compression=self._compression,
             deadline_seconds=self._deadline_seconds,
         )

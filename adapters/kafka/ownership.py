@@ -7,11 +7,11 @@ partition. The input's position is a record of the transaction (the changelog ho
 import asyncio
 from collections.abc import Sequence
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
-from adapters.kafka.producers import discard, new_producer, packed, send
+from adapters.kafka.producers import discard, new_producer, packed, send, settle
 from engine.partition.ports import LogError, Outgoing
 
 Round = list[tuple[str, list[Outgoing]]]
@@ -94,10 +94,14 @@ async def take_ownership(
     app: str,
     topic: str,
     partition: int,
+    writes: Sequence[str],
     compression: str | None,
     deadline_seconds: float,
 ) -> KafkaOwnership:
-    """Start a producer under the partition's id: this aborts and fences every earlier owner. Raises `LogError`."""
+    """Start a producer under the partition's id: this aborts and fences every earlier owner. Raises `LogError`.
+
+    What earlier owners committed to `writes` is settled before it returns.
+    """
     doing = f"taking {topic}[{partition}]"
     if not 0 <= partition < (await catalog.facts(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
@@ -110,6 +114,7 @@ async def take_ownership(
     try:
         async with asyncio.timeout(deadline_seconds):
             await producer.start()
+            await settle(producer, [TopicPartition(name, partition) for name in writes])
     except BaseException as error:
         await asyncio.shield(discard(producer))
         if isinstance(error, FAILURES):

@@ -15,7 +15,7 @@ from adapters.roles.context import Context
 from engine.partition.ports import Log, Record
 from schemas.account import Slots
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
-from schemas.decisions import Decision, Emitted
+from schemas.decisions import GENESIS, Decision
 from schemas.instant import SECOND, Instant
 from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
 from schemas.wire import digest
@@ -29,6 +29,24 @@ OVERDUE = 60 * SECOND
 CONNECT_SECONDS = 10.0
 
 
+class Place(Struct, frozen=True):
+    """Where a command stands on the log, and the digest of its bytes."""
+
+    topic: str
+    partition: int
+    offset: int
+    digest: str
+
+
+class Named(Struct, frozen=True):
+    """Which decision says that it emitted a command, and with which bytes."""
+
+    partition: int
+    sequence: int
+    offset: int
+    digest: str
+
+
 class Fold(Struct):
     """What the decisions add up to: the newest value of each lead, call, contact and resource."""
 
@@ -37,7 +55,12 @@ class Fold(Struct):
     submissions: Counter[str] = msgspec.field(default_factory=Counter)
     """Id of a submission -> how many of its decisions were `done`: neither refused nor known as a repeat."""
 
-    emitted: list[Emitted] = msgspec.field(default_factory=list)
+    emitted: dict[str, list[Named]] = msgspec.field(default_factory=dict)
+    """Id of a command or fence -> the decisions that emitted it."""
+
+    broken: list[str] = msgspec.field(default_factory=list)
+    """Where a decision does not follow the one before it: the number or the hash chain is broken."""
+
     values: dict[str, bytes] = msgspec.field(default_factory=dict)
     inputs: dict[int, int] = msgspec.field(default_factory=dict)
     """Partition -> offset of the last request that was decided."""
@@ -68,11 +91,8 @@ class Evidence(Struct, kw_only=True):
 
     contacts: Fold
     accounts: Fold
-    commands: Counter[str]
-    """Command id -> how often a committed record has it."""
-
-    digests: dict[str, str]
-    """Command id -> digest of its bytes."""
+    commands: dict[str, list[Place]]
+    """Command id -> the committed records that have it."""
 
     dead: list[tuple[str, int, int, bytes | None]]
     """Topic, partition, offset and bytes that each dead letter names."""
@@ -84,20 +104,18 @@ class Evidence(Struct, kw_only=True):
 async def gather(context: Context) -> Evidence:
     """Read the topics of a deployment from their beginning to the end that they have now. Raises `LogError`."""
     log, names = context.log, context.names
-    commands: Counter[str] = Counter()
-    digests: dict[str, str] = {}
+    commands: dict[str, list[Place]] = {}
     for topic in COMMAND_TOPICS.values():
         async for record in committed(log, names.of(topic.name)):
             found = dict(record.headers)
             if found["ce_type"] != b"fence":
-                commands[found["ce_id"].decode()] += 1
-                digests[found["ce_id"].decode()] = digest(record.value or b"")
+                place = Place(topic.name, record.partition, record.offset, digest(record.value or b""))
+                commands.setdefault(found["ce_id"].decode(), []).append(place)
     dead = [_origin(record) async for record in committed(log, names.of(DEADLETTER.name))]
     return Evidence(
         contacts=await fold(log, names.of(CONTACTS_DECISIONS.name)),
         accounts=await fold(log, names.of(ACCOUNTS_DECISIONS.name)),
         commands=commands,
-        digests=digests,
         dead=dead,
         requests_end=await ends(log, names.of(CONTACTS_REQUESTS.name)),
         inbox_end=sum((await ends(log, names.of(LEADS_INBOX.name))).values()),
@@ -108,12 +126,20 @@ async def fold(log: Log, topic: str) -> Fold:
     """Fold the decisions of a topic."""
     found = Fold()
     decoder = msgspec.json.Decoder(Decision)
+    heads: dict[int, tuple[int, str]] = {}
     async for record in committed(log, topic):
         decision = decoder.decode(record.value or b"")
         cause = decision.cause
         found.decisions += 1
         found.verdicts[decision.verdict] += 1
-        found.emitted += decision.commands
+        before = heads.get(record.partition, (0, GENESIS))
+        if (decision.sequence - 1, decision.prev) != before:
+            told = f"decision {decision.sequence} after {before[0]}"
+            found.broken.append(f"{topic}, partition {record.partition}, offset {record.offset}: {told}")
+        heads[record.partition] = decision.sequence, digest(record.value or b"")
+        for one in decision.commands:
+            named = Named(record.partition, decision.sequence, record.offset, one.digest)
+            found.emitted.setdefault(one.id, []).append(named)
         if cause.kind == "request":
             found.inputs[record.partition] = cause.offset or 0
         if cause.type == "lead.submitted" and decision.verdict == "done":

@@ -47,7 +47,7 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     dead = [(partition, offset, value) for topic, partition, offset, value in found.dead if topic == inbox]
     told = {(partition, offset): value for partition, offset, value in dead}
     undecided = {p: end for p, end in found.requests_end.items() if end and contacts.inputs.get(p, -1) + 1 != end}
-    ordered = {one.id: one.digest for one in contacts.emitted if not one.id.startswith(FENCE)}
+    ordered = {id_: named[-1].digest for id_, named in contacts.emitted.items() if not id_.startswith(FENCE)}
     return [
         Row(promise="records on leads.inbox", expected=accepted.records, found=found.inbox_end),
         none("requests without a decision", (f"partition {p} before {end}" for p, end in undecided.items())),
@@ -61,8 +61,12 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
             ["failed"] * contacts.verdicts["failed"] + ["failed"] * found.accounts.verdicts["failed"],
         ),
         row("commands, as decided", ordered, found.commands),
-        none("command ids on the log twice", (id_ for id_, count in found.commands.items() if count > 1)),
-        none("commands with other bytes", (id_ for id_, told in found.digests.items() if ordered.get(id_) != told)),
+        none("decisions that do not follow the one before", contacts.broken + found.accounts.broken),
+        none("command ids on the log twice", (_doubled(found, id_) for id_, at in found.commands.items() if len(at) > 1)),
+        none(
+            "commands with other bytes",
+            (id_ for id_, places in found.commands.items() if ordered.get(id_) != places[-1].digest),
+        ),
         none("leads that nothing will move", (str(one.id) for one in leads.values() if stuck(one, now))),
         none("leads that wait for a command", (str(one.id) for one in leads.values() if one.flight is not None)),
         none("slots that are held", (one.resource for one in found.accounts.slots().values() if one.in_use or one.waiting)),
@@ -72,6 +76,11 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
             (str(place) for place, value in told.items() if accepted.bad.get(place) != value),
         ),
     ]
+
+
+def _doubled(found: Evidence, id_: str) -> str:
+    """Say everything that the log knows of a command that stands on it twice."""
+    return f"{id_}: records {found.commands[id_]}, decided in {found.contacts.emitted.get(id_)}"
 
 
 def live_count(found: Evidence) -> int:

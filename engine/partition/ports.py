@@ -135,8 +135,12 @@ class Appender(Protocol):
 class Log(Protocol):
     """A set of partitioned topics."""
 
-    async def own(self, input_topic: str, partition: int) -> Ownership:
-        """Fence every earlier owner of this partition and return the new ownership."""
+    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
+        """Fence every earlier owner of this partition and return the new ownership.
+
+        `writes` names the topics that its commits may write to: whatever an earlier owner was told is committed to
+        partition N of these can be read from now on.
+        """
         ...
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:

@@ -34,7 +34,7 @@ from schemas.envelope import rules_seen
 from schemas.instant import HOUR, Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import OUTBOX_PREFIX, POSITION_KEY
-from schemas.topics import TOMBSTONE_RETENTION_MS
+from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
 from schemas.wire import to_pack
 
 RESTORE_BATCH = 5_000
@@ -67,6 +67,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     behind_seconds: float = 2.0
     """Requests unread for longer than this stop contact commands (an opt-out may be among them)."""
     sample_gap_seconds: float = 0.5
+    answer_seconds: float = 3.0
+    """A broker takes milliseconds to tell where a topic ends, and longer than this to come back."""
     records_bytes_max: int = 8_000_000
     """Per transaction: a cycle stops reading decisions beyond it, so that a commit stays well below its deadline."""
     unacknowledged_max: int = 1_000
@@ -159,7 +161,10 @@ class Runner:
         """Take the partition: fence the former owner, restore what was committed, go to the next input."""
         await self._drop()
         input_topic = self._names.of(self.aggregate.requests_topic.name)
-        self._ownership = await self._log.own(input_topic, self.partition)
+        written = WRITTEN_WITH.get(self.aggregate.requests_topic.name, ())
+        self._ownership = await self._log.own(
+            input_topic, self.partition, writes=[self._names.of(topic.name) for topic in written]
+        )
         self.topic_id = await self._log.topic_id(self._names.of(self.aggregate.state_topic.name))
         await self._restore(self._ownership)
         if self._feed is not None:
@@ -401,10 +406,16 @@ class Runner:
         return min(self._limits.idle_poll_seconds, max(0.0, self._clock.seconds_until(due_at)))
 
     async def _sample(self, reader: Reader) -> None:
-        """Remember where the input ended at this moment, every so often."""
+        """Remember where the input ended at this moment, every so often.
+
+        A log that took long to tell has been away, perhaps: what it had acknowledged then shows only after the partition
+        is taken anew (`Log.own`), and the lead whose command hangs there would wait for its outcome.
+        """
         now = self._clock.monotonic()
         if not self._samples or now - self._samples[-1][0] >= self._limits.sample_gap_seconds:
             self._samples.append((now, await reader.end(self.partition)))
+            if self._clock.monotonic() - now > self._limits.answer_seconds:
+                raise LogError("the log was away for a while: the partition is taken anew")
 
     def _is_behind(self, reader: Reader) -> bool:
         """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""

@@ -99,9 +99,9 @@ class LogLine:
         self._log = log
         self._line = line
 
-    async def own(self, input_topic: str, partition: int) -> Ownership:
+    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         await self._line.ask()
-        ownership = await self._log.own(input_topic, partition)
+        ownership = await self._log.own(input_topic, partition, writes=writes)
         await self._line.cross()
         return OwnershipLine(ownership, self._line)
 

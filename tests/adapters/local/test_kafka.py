@@ -8,14 +8,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from adapters.kafka.log import KafkaLog
 from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
 from adapters.local.process import FolderInUseError, LocalServerError, birth
+from engine.partition.ports import LogError, Outgoing, Ownership
 
 GREETING = TopicPartition("greetings", 0)
+APP = "greeter"
 SERVED_SECONDS = 30.0
 
 
@@ -30,11 +33,9 @@ async def greet(bootstrap: str, text: bytes) -> None:
     await admin.start()
     await admin.create_topics([NewTopic(GREETING.topic, num_partitions=1, replication_factor=1)])
     await admin.close()
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id="greeter")
-    await producer.start()
-    async with producer.transaction():
-        await (await producer.send(GREETING.topic, text))
-    await producer.stop()
+    owner = await KafkaLog(bootstrap, app=APP).own(GREETING.topic, GREETING.partition)
+    await owner.commit([Outgoing(GREETING.topic, None, text)])
+    await owner.close()
 
 
 async def greetings(bootstrap: str) -> list[bytes]:
@@ -61,7 +62,8 @@ async def test_a_restart_on_the_same_folder_has_the_records_the_cluster_and_the_
     assert (data_dir / "kafka" / "logs" / "meta.properties").read_text() == cluster
 
 
-async def test_a_killed_broker_keeps_what_it_acknowledged(data_dir: Path) -> None:
+async def test_what_a_killed_broker_acknowledged_shows_once_the_partition_is_owned_again(data_dir: Path) -> None:
+    """Half of the time it does not show before: a broker that comes back forgets the marker (`producers.settle`)."""
     async with managed_kafka(data_dir) as first:
         await greet(first.bootstrap, b"hello")
         pid = first.process.pid
@@ -72,7 +74,20 @@ async def test_a_killed_broker_keeps_what_it_acknowledged(data_dir: Path) -> Non
             first.process.check()
 
     async with managed_kafka(data_dir) as second:
+        owner = await owned_again(second.bootstrap)
         assert await greetings(second.bootstrap) == [b"hello"]
+        await owner.close()
+
+
+async def owned_again(bootstrap: str) -> Ownership:
+    """Own the partition; a broker that was killed answers before it serves its partitions."""
+    log = KafkaLog(bootstrap, app=APP)
+    deadline = time.monotonic() + SERVED_SECONDS
+    while True:
+        try:
+            return await log.own(GREETING.topic, GREETING.partition, writes=[GREETING.topic])
+        except LogError:
+            assert time.monotonic() < deadline
 
 
 async def test_a_second_owner_of_the_folder_is_refused_and_the_first_runs_on(kafka: ManagedKafka, data_dir: Path) -> None:
