@@ -27,7 +27,7 @@ from engine.partition.ports import (
     Snapshots,
 )
 from engine.partition.state import State, unpack_any
-from engine.partition.timers import TimerQueue
+from engine.partition.timers import RIPEN_AT_ONCE, TimerQueue
 from engine.rules import Rules
 from schemas.decisions import OutboxEntry, Position
 from schemas.envelope import rules_seen
@@ -267,6 +267,8 @@ class Runner:
         return len(records)
 
     async def _fire(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> list[Timer]:
+        while self._timers.ripen(now, RIPEN_AT_ONCE):
+            await self._clock.sleep(0)
         due = self._timers.pop_due(now, self._limits.timers_max)
         for index, timer in enumerate(due):
             try:

@@ -1,48 +1,82 @@
 """Which entities are due, most urgent first? A derived structure: rebuilt from state, never stored.
 
 Cancelling and moving a timer are changes of the entity. Entries that no longer say what the entity says are passed over
-when they come up (lazy deletion), so that setting a timer costs one push.
+when they come up (lazy deletion), so that setting a timer costs one append. What is due in a later minute is only a key
+under that minute: eight bytes for a lead that waits for days.
 """
 
 import heapq
 from collections.abc import Callable, Iterable
 
 from engine.partition.aggregate import Timer
-from schemas.instant import Instant
+from schemas.instant import MINUTE, Instant
 
 STALE_ENTRIES_MAX = 10_000
 """Rebuilding below this many passed-over entries costs more than it frees."""
+
+RIPEN_AT_ONCE = 1_000
+"""Keys whose timers are read between two chances for others to run: about 5 ms where a campaign is due at one instant."""
 
 TimerOf = Callable[[str], Timer | None]
 
 
 class TimerQueue:
-    """Two heaps: what is not due yet by time, what is due by urgency (class, priority, due, id)."""
+    """What comes later, by minute; what comes soon, by time; what is due, by urgency (class, priority, due, id)."""
 
     def __init__(self, timer_of: TimerOf) -> None:
         self._timer_of = timer_of
-        self._later: list[Timer] = []
+        self._far: dict[int, list[str]] = {}
+        self._minutes: list[int] = []
+        self._far_count = 0
+        self._near: list[Timer] = []
+        self._near_until: Instant = 0
         self._ready: list[tuple[int, float, Instant, int, Timer]] = []
         self._parked: list[tuple[Instant, Timer]] = []
 
     def rebuild(self, timers: Iterable[Timer]) -> None:
         """Start from these timers alone."""
-        self._later = list(timers)
-        heapq.heapify(self._later)
+        self._far.clear()
+        self._minutes.clear()
+        self._far_count = 0
+        self._near.clear()
+        self._near_until = 0
         self._ready.clear()
         self._parked.clear()
+        for timer in timers:
+            self.push(timer)
 
     def push(self, timer: Timer) -> None:
         """Add the timer that an entity has now."""
-        heapq.heappush(self._later, timer)
+        if timer.due_at < self._near_until:
+            heapq.heappush(self._near, timer)
+            return
+        minute = timer.due_at // MINUTE
+        keys = self._far.get(minute)
+        if keys is None:
+            keys = self._far[minute] = []
+            heapq.heappush(self._minutes, minute)
+        keys.append(timer.key)
+        self._far_count += 1
 
     def park(self, timer: Timer, until: Instant) -> None:
         """Let a timer that could not be decided rest until an instant."""
         heapq.heappush(self._parked, (until, timer))
 
+    def ripen(self, now: Instant, limit: int | None = None) -> bool:
+        """Take in what is due by `now`, at most `limit` entries; tell whether some are left for another call."""
+        left = 2 * (self._far_count + len(self._near)) + 1 if limit is None else limit
+        while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
+            left -= self._approach(left)
+        while self._near and self._near[0].due_at <= now and left > 0:
+            self._get_ready(heapq.heappop(self._near))
+            left -= 1
+        while self._parked and self._parked[0][0] <= now:
+            self._get_ready(heapq.heappop(self._parked)[1])
+        return left <= 0
+
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` timers that are due and still meant, most urgent first."""
-        self._ripen(now)
+        self.ripen(now)
         due: list[Timer] = []
         taken: set[str] = set()
         while self._ready and len(due) < limit:
@@ -55,27 +89,43 @@ class TimerQueue:
     def give_back(self, timers: Iterable[Timer]) -> None:
         """Return timers that were taken and not decided."""
         for timer in timers:
-            self.push(timer)
+            self._get_ready(timer)
 
     def next_due_at(self) -> Instant | None:
-        """Return when the next entry comes up (it may turn out to be stale), or None; 0 where some are due already."""
+        """Return when to look again, or None where nothing ever is due; 0 where some are due already.
+
+        It is never too late. It is early where the next entry turns out to be stale, or is only known by its minute.
+        """
         if self._ready:
             return 0
-        later = self._later[0].due_at if self._later else None
-        parked = self._parked[0][0] if self._parked else None
-        if later is None or parked is None:
-            return parked if later is None else later
-        return min(later, parked)
+        if self._near:
+            soonest = self._near[0].due_at
+        elif self._minutes:
+            soonest = self._minutes[0] * MINUTE
+        else:
+            return self._parked[0][0] if self._parked else None
+        return min(soonest, self._parked[0][0]) if self._parked else soonest
 
     def is_bloated(self, live: int) -> bool:
         """Tell whether stale entries outnumber the live ones so far that rebuilding pays."""
-        return len(self._later) > 2 * live + STALE_ENTRIES_MAX
+        return self._far_count + len(self._near) > 2 * live + STALE_ENTRIES_MAX
 
-    def _ripen(self, now: Instant) -> None:
-        while self._later and self._later[0].due_at <= now:
-            self._get_ready(heapq.heappop(self._later))
-        while self._parked and self._parked[0][0] <= now:
-            self._get_ready(heapq.heappop(self._parked)[1])
+    def _approach(self, limit: int) -> int:
+        """Read the timers of the first minute, at most `limit`; return how many entries that took."""
+        minute = self._minutes[0]
+        keys = self._far[minute]
+        taken = keys[-limit:]
+        del keys[-limit:]
+        self._far_count -= len(taken)
+        if not keys:
+            del self._far[minute]
+            heapq.heappop(self._minutes)
+            self._near_until = (minute + 1) * MINUTE
+        for key in dict.fromkeys(taken):
+            timer = self._timer_of(key)
+            if timer is not None and timer.due_at // MINUTE == minute:
+                heapq.heappush(self._near, timer)
+        return len(taken)
 
     def _get_ready(self, timer: Timer) -> None:
         heapq.heappush(self._ready, (timer.urgency_class, timer.priority, timer.due_at, timer.id, timer))
