@@ -1,14 +1,13 @@
 """What does an answer look like? A record or a list in the envelope of the interface, bare with `root=false`, or as CSV."""
 
-import csv
-import io
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
+from msgspec import structs
 
 from adapters.http.exchange import Exchange, Reply
+from adapters.http.exports import CSV, csv_text, wants_csv, whole_list
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
 from engine.submission.fields import INTEGER_MAX
@@ -44,6 +43,11 @@ def one(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int 
     return Reply(status=status, content={"status": status, "errors": {}, name: shown, **more, "metadata": {"root": name}})
 
 
+def tagged(reply: Reply, version: int) -> Reply:
+    """Return an answer that names the version of its record, for an If-Match to come back with."""
+    return structs.replace(reply, headers={**reply.headers, "ETag": f'"{version}"'})
+
+
 def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
     """Read which rows of a list are wanted; faults are kept in the parameters."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
@@ -64,6 +68,22 @@ def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...
     if unknown:
         parameters.refuse("columns", f"names no column of this record: {', '.join(unknown)[:200]}")
     return tuple(dict.fromkeys(wanted)) if wanted else None
+
+
+async def listed(
+    exchange: Exchange,
+    name: str,
+    parameters: Parameters,
+    *,
+    paging: Paging,
+    columns: Sequence[str],
+    read: Callable[[Paging], Awaitable[Page]],
+    view: Callable[[Row], dict[str, Any]],
+) -> Reply:
+    """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
+    if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
+        return await whole_list(read, paging, columns, view)
+    return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
 
 
 async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
@@ -88,8 +108,8 @@ def many(
 ) -> Reply:
     """Return the answer with a list."""
     rows = [view(row) for row in page.rows]
-    if exchange.request.scope["path"].endswith(".csv"):
-        return _csv(exchange, rows, page, paging, columns)
+    if wants_csv(exchange):
+        return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
     if _bare(exchange):
         return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
     return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
@@ -133,26 +153,3 @@ def _link(exchange: Exchange, name: str, value: int) -> str:
     # `auth_token` never stands in an address that is handed out again.
     query.pop("auth_token", None)
     return f'<{exchange.request.scope["path"]}?{urlencode(query)}>; rel="next"'
-
-
-def _csv(exchange: Exchange, rows: list[dict[str, Any]], page: Page, paging: Paging, columns: Sequence[str]) -> Reply:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([_csv_cell(row[name]) for name in columns] for row in rows)
-    return Reply(
-        content=text.getvalue().encode(),
-        media_type="text/csv; charset=utf-8",
-        headers=_paging_headers(exchange, page, paging),
-    )
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list | tuple):
-        return msgspec.json.encode(value).decode()
-    # A spreadsheet runs what looks like a formula; telephone numbers begin with a plus sign and stay as they are.
-    if isinstance(value, str) and value[:1] in {"=", "@", "\t", "\r", "-"}:
-        return f"'{value}"
-    return value

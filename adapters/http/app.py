@@ -13,6 +13,8 @@ from litestar import Litestar, Request, Response
 from litestar.enums import ScopeType
 from litestar.exceptions import ClientException, HTTPException
 from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
+from litestar.response.base import ASGIResponse
 from litestar.types import (
     HTTPScope,
     LifeSpanReceive,
@@ -154,7 +156,7 @@ class Api(Litestar):
                 company_id=state.get("company_id"),
             )
 
-    def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[bytes]:
+    def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[Any]:
         """Tell an error of the framework in our form."""
         code = CODES_BY_STATUS.get(error.status_code)
         if code is None or (isinstance(error, ClientException) and error.status_code >= SERVER_ERROR):
@@ -166,7 +168,7 @@ class Api(Litestar):
         headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
         return _response(_problem_reply(ProblemError(code, detail, headers=headers), _request_id(request)), {}, request)
 
-    def _fail(self, request: HttpRequest, error: Exception) -> Response[bytes]:
+    def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
         """Tell an error of ours, and keep what it was in the log."""
         return _response(_failure_reply(error, _request_id(request)), {}, request)
 
@@ -174,7 +176,7 @@ class Api(Litestar):
 def _route(services: Services, operation: Operation) -> HTTPRouteHandler:
     """Return the route of an operation; whoever takes GET takes HEAD."""
 
-    async def handle(request: HttpRequest) -> Response[bytes]:
+    async def handle(request: HttpRequest) -> Response[Any]:
         return await _answer(services, operation, request)
 
     path = operation.path.replace("}", ":str}")
@@ -189,7 +191,7 @@ def _route(services: Services, operation: Operation) -> HTTPRouteHandler:
     return route(handle)
 
 
-async def _answer(services: Services, operation: Operation, request: HttpRequest) -> Response[bytes]:
+async def _answer(services: Services, operation: Operation, request: HttpRequest) -> Response[Any]:
     state = request.scope["state"]
     state["operation"] = operation.name
     request_id = _request_id(request)
@@ -249,14 +251,25 @@ def _failure_reply(error: Exception, request_id: str) -> Reply:
     return _problem_reply(ProblemError("internal_error", "Tell us the request_id; it is in our log."), request_id)
 
 
-def _response(reply: Reply, headers: Mapping[str, str], request: HttpRequest) -> Response[bytes]:
+class Streamed(Stream):
+    """An answer that is sent as it is made, under its own media type: the framework's prefers that of the route."""
+
+    def to_asgi_response(self, *arguments: Any, **more: Any) -> ASGIResponse:
+        """Return what the server sends."""
+        return super().to_asgi_response(*arguments, **{**more, "media_type": None})
+
+
+def _response(reply: Reply, headers: Mapping[str, str], request: HttpRequest) -> Response[Any]:
+    said = {**headers, **reply.headers, "X-Request-Id": _request_id(request)}
+    if reply.stream is not None and request.method != "HEAD":
+        return Streamed(reply.stream, status_code=reply.status, media_type=reply.media_type, headers=said)
     content = reply.content
     body = b"" if content is None else content if isinstance(content, bytes) else JSON.encode(content)
     return Response(
         b"" if request.method == "HEAD" else body,
         status_code=reply.status,
         media_type=reply.media_type,
-        headers={**headers, **reply.headers, "X-Request-Id": _request_id(request)},
+        headers=said,
     )
 
 

@@ -4,7 +4,7 @@ An `Operation` is one row of the interface: where it is, who may use it, how oft
 that hold every operation to the same rules are all made of these rows.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -28,10 +28,11 @@ JSON = msgspec.json.Encoder()
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """An answer: `content` is encoded as JSON unless it is bytes; None means no body."""
+    """An answer: `content` is encoded as JSON unless it is bytes; None means no body. `stream` is sent as it comes."""
 
     status: int = 200
     content: Any = None
+    stream: AsyncIterator[bytes] | None = None
     headers: Mapping[str, str] = {}
     media_type: str = "application/json"
 

@@ -1,31 +1,27 @@
 """What can be read of leads? One by id or by token and number, lists with filters, and an empty one with the defaults."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adapters.http.answers import PAGING_PARAMETERS, fetch, many, one, read_columns, read_paging
+from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters
 from adapters.http.people import contact_key_of, country_of
-from adapters.http.ports import LeadFilter, Paging, Row
+from adapters.http.ports import LeadFilter, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import choice, many_of, one_of
 from engine.submission.numbers import read_number
-from engine.views.lead import LEAD_COLUMNS, SORTABLE_COLUMNS, lead_view
+from engine.views.lead import LEAD_COLUMNS, SERIALIZERS, SORTABLE_COLUMNS, lead_view
 from engine.views.periods import LABELS, span_of
 from schemas.contact import PRIORITY_DEFAULT, LeadStatus
 from schemas.instant import Instant
 
 STATUSES: tuple[str, ...] = LeadStatus.__args__  # type: ignore[attr-defined]
 
-COMPLETED = tuple(status for status in STATUSES if status.startswith("completed"))
-
-SERIALIZERS = ("lead", "lead_grid", "lead_external")
-"""Names of alternative forms; all of them give every column here."""
+COMPLETED_CALLS = {"completed_with_one_call": 1, "completed_with_many_calls": 2}
 
 FILTER_PARAMETERS: dict[str, str] = {
-    "serializer": "lead, lead_grid or lead_external; all give every column",
+    "serializer": "lead: all columns; lead_grid: the few of a list; lead_external: no internal ids and no money; lead",
     "created_at_label": "a span of creation such as Today or Last 4 Hours",
     "next_action_at_from": "next action at or after",
     "next_action_at_to": "next action before",
@@ -33,6 +29,7 @@ FILTER_PARAMETERS: dict[str, str] = {
     "schedule_id": "internal id",
     "traffic_source_id": "internal id",
     "buyer_id": "internal id",
+    "contact_id": "internal id of a person, as calls show it",
     "status": "one status; also waiting_to_dial, completed_with_one_call, completed_with_many_calls",
     "status_wait": "why a lead waits, such as quiet_hours_state",
     "number": "telephone number of the lead",
@@ -49,9 +46,9 @@ async def show(exchange: Exchange) -> Reply:
     """Answer with one lead."""
     row = await live_row(exchange)
     parameters = Parameters(exchange.query)
-    columns = read_columns(parameters, LEAD_COLUMNS)
+    columns = read_shown(parameters)
     parameters.finish()
-    return one(exchange, "lead", lead_view(row, exchange.now, columns))
+    return tagged(one(exchange, "lead", lead_view(row, exchange.now, columns)), row["version"])
 
 
 async def live_row(exchange: Exchange) -> Row:
@@ -103,27 +100,32 @@ async def index(exchange: Exchange) -> Reply:
     """Answer with a list of leads."""
     parameters = Parameters(exchange.query)
     paging = read_paging(parameters, SORTABLE_COLUMNS)
-    columns = read_columns(parameters, LEAD_COLUMNS)
+    columns = read_shown(parameters)
     wanted = read_filter(exchange, parameters)
     parameters.finish()
-    read: Callable[[Paging], Any] = partial(exchange.services.reads.leads, exchange.company_id, wanted)
-    page = await fetch(parameters, paging, read)
     now = exchange.now
-    return many(
+    return await listed(
         exchange,
         "leads",
-        page,
+        parameters,
         paging=paging,
         columns=columns or LEAD_COLUMNS,
+        read=partial(exchange.services.reads.leads, exchange.company_id, wanted),
         view=lambda row: lead_view(row, now, columns),
     )
+
+
+def read_shown(parameters: Parameters) -> tuple[str, ...] | None:
+    """Read which columns are wanted, None being all: those of a serializer, or the named ones among them."""
+    serializer = parameters.choice("serializer", tuple(SERIALIZERS)) or "lead"
+    columns = read_columns(parameters, SERIALIZERS[serializer])
+    return columns if columns is not None or serializer == "lead" else SERIALIZERS[serializer]
 
 
 def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     """Read which leads are wanted; faults are kept in the parameters."""
     zone_name = parameters.zone("time_zone")
     moment = partial(parameters.instant, zone_name=zone_name)
-    parameters.choice("serializer", SERIALIZERS)
     label = parameters.choice("created_at_label", LABELS)
     created_from, created_to = span_of(label, exchange.now, zone_name) if label else (None, None)
     status = _status(parameters, exchange.now)
@@ -138,7 +140,9 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
         schedule_id=parameters.id("schedule_id"),
         traffic_source_id=parameters.id("traffic_source_id"),
         buyer_id=parameters.id("buyer_id"),
-        statuses=status.statuses,
+        contact_id=parameters.id("contact_id"),
+        status=status.status,
+        completed_calls=status.completed_calls,
         status_wait=_status_wait(parameters),
         caller_id=_number(exchange, parameters),
         email=parameters.text("email"),
@@ -148,7 +152,6 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
         either_converted=parameters.flag("either_converted"),
         opt_out=parameters.flag("opt_out"),
         fulltext=parameters.text("fulltext"),
-        outbound_calls=status.outbound_calls,
     )
 
 
@@ -158,14 +161,12 @@ def _status(parameters: Parameters, now: Instant) -> LeadFilter:
     if status is None:
         return LeadFilter()
     if status == "waiting_to_dial":
-        return LeadFilter(statuses=("scheduled",), next_action_to=now + 1)
-    if status == "completed_with_one_call":
-        return LeadFilter(statuses=COMPLETED, outbound_calls=(1, 1))
-    if status == "completed_with_many_calls":
-        return LeadFilter(statuses=COMPLETED, outbound_calls=(2, None))
+        return LeadFilter(status="scheduled", next_action_to=now + 1)
+    if status in COMPLETED_CALLS:
+        return LeadFilter(completed_calls=COMPLETED_CALLS[status])
     if status not in STATUSES:
         parameters.refuse("status", f"must be one of {', '.join(STATUSES)}")
-    return LeadFilter(statuses=(status,))
+    return LeadFilter(status=status)
 
 
 def _status_wait(parameters: Parameters) -> str | None:
@@ -200,7 +201,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="lead:read",
         parameters={**PAGING_PARAMETERS, **FILTER_PARAMETERS},
         types={
-            "serializer": choice(SERIALIZERS),
+            "serializer": choice(tuple(SERIALIZERS)),
             "created_at_label": choice(LABELS),
             "order": choice(sorted(SORTABLE_COLUMNS)),
         },
@@ -223,7 +224,12 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Show a lead",
         handler=show,
         scope="lead:read",
-        parameters={"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"},
+        parameters={
+            "serializer": FILTER_PARAMETERS["serializer"],
+            "columns": PAGING_PARAMETERS["columns"],
+            "root": "false: the bare record",
+        },
+        types={"serializer": choice(tuple(SERIALIZERS))},
         answer=one_of("lead", "Lead"),
     ),
     Operation(

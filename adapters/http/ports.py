@@ -74,7 +74,8 @@ class Paging(Struct, frozen=True, kw_only=True):
     """Which rows of a list: by `page` (from 1) or by `cursor`, never by both.
 
     `cursor` None: pages, ordered by `order` (a column; None is created_at), then id. Otherwise: rows with an id below
-    `cursor`, or from the newest on where it is -1, in descending order of id.
+    `cursor`, or from the newest on where it is -1, in descending order of id. `after` is for whoever reads a whole list in
+    its order: the value ordered by and the id of the last row seen; `page` is 1 then.
     """
 
     page: int = 1
@@ -83,15 +84,18 @@ class Paging(Struct, frozen=True, kw_only=True):
     order: str | None = None
     descending: bool = True
     counted: bool = True
+    after: tuple[Any, int] | None = None
 
 
 class Page(Struct, frozen=True, kw_only=True):
     """Rows in order. `total_count` is exact up to 10,000 and None beyond (or where it was not asked for).
 
-    `next_cursor`: with a cursor, the id of the last row, or 0 where no further row follows.
+    `next_cursor`: with a cursor, the id of the last row, or 0 where no further row follows. `after` is where the next
+    page of the same order begins, None where there is none.
     """
 
     rows: Sequence[Row]
+    after: tuple[Any, int] | None = None
     total_count: int | None = None
     next_cursor: int | None = None
 
@@ -99,8 +103,9 @@ class Page(Struct, frozen=True, kw_only=True):
 class LeadFilter(Struct, frozen=True, kw_only=True):
     """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
-    `statuses` empty means any; `due` asks for leads whose next action is before that instant.
-    `outbound_calls` is (lowest, highest or None) of `outbound_calls_count`.
+    `has_next_action` asks for live leads with a next action. `completed_calls` asks for leads that completed with one
+    outbound call (1) or with more (2). `fulltext` finds words by their beginning, numbers by all, the last ten, seven or
+    four of their digits.
     """
 
     ids: tuple[int, ...] | None = None
@@ -112,7 +117,9 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     schedule_id: int | None = None
     traffic_source_id: int | None = None
     buyer_id: int | None = None
-    statuses: tuple[str, ...] = ()
+    contact_id: int | None = None
+    status: str | None = None
+    completed_calls: int | None = None
     status_wait: str | None = None
     caller_id: str | None = None
     email: str | None = None
@@ -122,7 +129,45 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     either_converted: bool | None = None
     opt_out: bool | None = None
     fulltext: str | None = None
-    outbound_calls: tuple[int, int | None] | None = None
+
+
+class CallFilter(Struct, frozen=True, kw_only=True):
+    """Which calls: every field that is set must match. Bounds include their lower and exclude their upper instant.
+
+    `token_key`: calls with this token; `token_value`: calls with this (key, value). `fulltext` as for leads.
+    """
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    ended_from: Instant | None = None
+    ended_to: Instant | None = None
+    lead_id: int | None = None
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    traffic_source_id: int | None = None
+    buyer_id: int | None = None
+    buyer_group_ids: tuple[int, ...] | None = None
+    number_id: int | None = None
+    ring_pool_id: int | None = None
+    provider_configuration_id: int | None = None
+    contact_id: int | None = None
+    caller_number: str | None = None
+    status: str | None = None
+    buyer_converted: bool | None = None
+    offer_converted: bool | None = None
+    either_converted: bool | None = None
+    buyer_conversion_duplicated_call: bool | None = None
+    offer_conversion_duplicated_call: bool | None = None
+    buyer_repeat_caller: bool | None = None
+    offer_repeat_caller: bool | None = None
+    in_progress: bool | None = None
+    placed_on_hold: bool | None = None
+    has_recording: bool | None = None
+    no_buyer: bool | None = None
+    token_key: str | None = None
+    token_value: tuple[str, str] | None = None
+    fulltext: str | None = None
 
 
 class RecordFilter(Struct, frozen=True, kw_only=True):
@@ -144,6 +189,10 @@ class Reads(Protocol):
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return live rows of leads (deleted ones left out)."""
+        ...
+
+    async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
+        """Return calls (deleted ones left out)."""
         ...
 
     async def newest_lead(

@@ -4,7 +4,7 @@ Tokens, keys and secrets are given here and shown once where only their hash is 
 creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,11 @@ from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
 from adapters.gateway.signing import shown_secret, signing_key
-from adapters.http.answers import PAGING_PARAMETERS, fetch, many, one, read_columns, read_paging
+from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
 from adapters.http.parameters import Parameters
-from adapters.http.ports import Paging, RecordFilter, Result, Row
+from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.shapes import choice, many_of, record_answer, record_inputs, view_name
@@ -30,7 +30,7 @@ from schemas.requests import RecordChangeRequested
 UNSORTABLE = frozenset(
     {
         *("steps", "end_steps", "triggers", "windows", "headers", "body_template", "scopes", "ip_allow_list"),
-        *("buyer_ids", "buyer_group_ids"),
+        *("buyer_ids", "buyer_group_ids", "rules", "holiday_sets", "pauses", "min_spacing"),
     }
 )
 """Fields that have no order."""
@@ -70,6 +70,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("number", "numbers", "number"),
     Kind("outgoing_webhook", "outgoing_webhooks", "outgoing_webhook"),
     Kind("api_key", "keys", "key"),
+    Kind("call_disposition", "call_dispositions", "call_disposition"),
+    Kind("rule_pack", "rule_packs", "rule_pack"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -89,15 +91,20 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
         fulltext=parameters.text("fulltext"),
     )
     parameters.finish()
-    read: Callable[[Paging], Any] = partial(exchange.services.reads.records, exchange.company_id, kind.type, wanted)
-    page = await fetch(parameters, paging, read)
-    held = await _held(exchange, kind, page.rows)
-    return many(
+    held: dict[int, int] = {}
+
+    async def read(paging: Paging) -> Page:
+        page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, paging)
+        held.update(await _held(exchange, kind, page.rows))
+        return page
+
+    return await listed(
         exchange,
         kind.collection,
-        page,
+        parameters,
         paging=paging,
         columns=columns or known,
+        read=read,
         view=lambda row: record_view(kind.type, row, kind.path, columns, slots_held=held.get(row["id"], 0)),
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from adapters.http.ports import LeadFilter, RecordFilter
+from adapters.http.ports import CallFilter, LeadFilter, RecordFilter
 from adapters.projector.rows import BIGINT_MAX
 from schemas.instant import to_datetime
 
@@ -22,19 +22,56 @@ LEAD_PIECES: dict[str, str] = {
     "schedule_id": "schedule_id = ?",
     "traffic_source_id": "traffic_source_id = ?",
     "buyer_id": "buyer_id = ?",
+    "contact_id": "contact_key IN (SELECT contact_key FROM {read}.contacts WHERE company_id = $1 AND contact_id = ?)",
     "status": "status = ?",
-    "statuses": "status = ANY (?::text[])",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",
-    "email": "email = ?",
-    "has_next_action": "(next_action_at IS NOT NULL) = ?",
-    "buyer_converted": "buyer_converted = ?",
-    "offer_converted": "offer_converted = ?",
-    "either_converted": "(buyer_converted OR offer_converted) = ?",
-    "opt_out": "opt_out = ?",
-    "calls_min": "outbound_calls_count >= ?",
-    "calls_max": "outbound_calls_count <= ?",
-    "fulltext": "strpos(lower(concat_ws(' ', caller_id, email, name, full_name, external_record_id)), lower(?)) > 0",
+    "email": "lower(email) = lower(?::text)",
+    "fulltext": "EXISTS (SELECT 1 FROM {read}.lead_words AS w"
+    " WHERE w.company_id = leads.company_id AND w.id = leads.id AND w.words @@ ?::text::tsquery)",
+}
+LEAD_FLAGS: dict[str, str] = {
+    "has_next_action": "(is_live AND next_action_at IS NOT NULL)",
+    "buyer_converted": "buyer_converted",
+    "offer_converted": "offer_converted",
+    "either_converted": "(buyer_converted OR offer_converted)",
+    "opt_out": "opt_out",
+}
+COMPLETED = "status IN ('completed', 'completed_attempted', 'completed_connected', 'completed_converted')"
+CALL_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "ended_from": "ended_at >= ?",
+    "ended_to": "ended_at < ?",
+    "lead_id": "lead_id = ?",
+    "offer_id": "offer_id = ?",
+    "schedule_id": "schedule_id = ?",
+    "traffic_source_id": "traffic_source_id = ?",
+    "buyer_id": "buyer_id = ?",
+    "buyer_group_ids": "buyer_group_id = ANY (?::bigint[])",
+    "number_id": "number_id = ?",
+    "ring_pool_id": "ring_pool_id = ?",
+    "provider_configuration_id": "provider_configuration_id = ?",
+    "contact_id": "contact_id = ?",
+    "caller_number": "caller_number = ?",
+    "status": "status = ?",
+    "token_key": "token_values -> ?::text IS NOT NULL",
+    "fulltext": "EXISTS (SELECT 1 FROM {read}.call_words AS w"
+    " WHERE w.company_id = calls.company_id AND w.id = calls.id AND w.words @@ ?::text::tsquery)",
+}
+CALL_FLAGS: dict[str, str] = {
+    "buyer_converted": "buyer_converted",
+    "offer_converted": "offer_converted",
+    "either_converted": "(buyer_converted OR offer_converted)",
+    "buyer_conversion_duplicated_call": "buyer_conversion_duplicated_call",
+    "offer_conversion_duplicated_call": "offer_conversion_duplicated_call",
+    "buyer_repeat_caller": "buyer_repeat_caller",
+    "offer_repeat_caller": "offer_repeat_caller",
+    "in_progress": "in_progress",
+    "placed_on_hold": "placed_on_hold",
+    "has_recording": "has_recording",
+    "no_buyer": "no_buyer",
 }
 RECORD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
@@ -44,7 +81,11 @@ RECORD_PIECES: dict[str, str] = {
     "fulltext": "strpos(lower(concat_ws(' ', name, body->>'description', body->>'number', body->>'external_record_id')),"
     " lower(?)) > 0",
 }
-INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_action_to"})
+INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_action_to", "ended_from", "ended_to"})
+
+
+TAG_LENGTH = 200
+"""Characters of a tag, as the read schema cuts them."""
 
 
 class Statement:
@@ -65,20 +106,29 @@ class Statement:
 
 
 def of_leads(wanted: LeadFilter, statement: Statement) -> None:
-    """Add the conditions of a filter of leads."""
+    """Add the conditions of a filter of leads; its `fulltext` is a tsquery by now."""
     fields = asdict(wanted)
-    fields["calls_min"], fields["calls_max"] = fields.pop("outbound_calls") or (None, None)
-    statuses = fields.pop("statuses")
-    if len(statuses) == 1:
-        fields["status"] = statuses[0]  # its index gives the rows in order; for several it does not
-    elif statuses:
-        fields["statuses"] = statuses
-    _narrow(statement, LEAD_PIECES, fields)
+    calls = fields.pop("completed_calls")
+    if calls is not None:
+        statement.where += f" AND {COMPLETED} AND least(outbound_calls_count, 2) = {2 if calls > 1 else 1}"
+    _narrow(statement, LEAD_PIECES, LEAD_FLAGS, fields)
+
+
+def of_calls(wanted: CallFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of calls; its `fulltext` is a tsquery by now."""
+    fields = asdict(wanted)
+    token = fields.pop("token_value")
+    if token is not None and storable(list(token)):
+        key, value = token
+        statement.where += f" AND token_values ->> {statement.bind(key)}::text = {statement.bind(value)}"
+    elif token is not None:
+        statement.where += f" AND {NEVER}"
+    _narrow(statement, CALL_PIECES, CALL_FLAGS, fields)
 
 
 def of_records(wanted: RecordFilter, statement: Statement) -> None:
     """Add the conditions of a filter of account records."""
-    _narrow(statement, RECORD_PIECES, asdict(wanted))
+    _narrow(statement, RECORD_PIECES, {}, asdict(wanted))
 
 
 def storable(value: Any) -> bool:
@@ -90,12 +140,20 @@ def storable(value: Any) -> bool:
     return all(storable(item) for item in value) if isinstance(value, list | tuple) else True
 
 
-def _narrow(statement: Statement, pieces: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+def tagged(key: str, value: str | None = None) -> str:
+    """Return the tsquery of the calls with a token, as `keep_call_words` of the read schema marks them."""
+    tag = "=" + (key[:TAG_LENGTH] if value is None else f"{key}:{value}"[:TAG_LENGTH])
+    escaped = tag.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _narrow(statement: Statement, pieces: Mapping[str, str], flags: Mapping[str, str], fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if value is None:
             continue
-        if name == "has_next_action" and value:
-            statement.where += " AND next_action_at IS NOT NULL"  # as the index says it
+        if name in flags:
+            # Not compared with a parameter: only the bare column is what the partial indexes say.
+            statement.where += f" AND {flags[name]}" if value else f" AND NOT {flags[name]}"
         else:
             statement.narrow(pieces[name], to_datetime(value) if name in INSTANTS else value)
 

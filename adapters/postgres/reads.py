@@ -2,18 +2,27 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
-from adapters.http.ports import LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
-from adapters.postgres.conditions import Statement, of_leads, of_records, storable
+from adapters.http.ports import (
+    CallFilter,
+    LeadFilter,
+    Page,
+    Paging,
+    ReadsUnavailableError,
+    RecordFilter,
+    Result,
+    Row,
+)
+from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
-from adapters.projector.rows import LEADS, RECORDS
+from adapters.projector.rows import CALLS, LEADS, RECORDS
 from schemas.decisions import Answer
 from schemas.instant import from_datetime
 from schemas.records import RECORD_BODIES
@@ -21,6 +30,9 @@ from schemas.wire import to_json
 
 COUNT_MAX = 10_000
 """A total is exact up to here, and None beyond: counting on would cost more than the page itself."""
+
+MATCHES_MAX = 10_000
+"""So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
 
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
@@ -42,6 +54,7 @@ class PostgresReads:
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
+        self._schemas = schemas
         self._sql = queries("reads", schemas)
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
@@ -60,11 +73,12 @@ class PostgresReads:
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return leads that are not deleted. Raises `ValueError` for an order that is no column."""
-        statement = Statement(company_id)
-        of_leads(wanted, statement)
         order = paging.order or "created_at"
         if order not in LEADS.columns:
             raise ValueError(f"{order!r} is not a column of a lead")
+        found = await self._searched("lead", company_id, wanted.fulltext, wanted.ids)
+        statement = Statement(company_id)
+        of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
         return await self._page("leads", statement, paging, order)
 
     async def newest_lead(
@@ -89,6 +103,16 @@ class PostgresReads:
     async def call(self, company_id: int, call: int | str) -> Row | None:
         """Return a call by internal id (int) or uuid (str), deleted or not."""
         return await self._one("call", company_id, reference=call)
+
+    async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
+        """Return calls that are not deleted. Raises `ValueError` for an order that is no column."""
+        order = paging.order or "created_at"
+        if order not in CALLS.columns:
+            raise ValueError(f"{order!r} is not a column of a call")
+        found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
+        statement = Statement(company_id)
+        of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+        return await self._page("calls", statement, paging, order)
 
     async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
         """Return the newest calls of a lead, newest first."""
@@ -144,26 +168,55 @@ class PostgresReads:
         except ValueError:
             return None
 
+    async def _searched(
+        self, kind: str, company_id: int, text: str | None, ids: tuple[int, ...] | None, tags: Sequence[str] = ()
+    ) -> "Found":
+        """Look text and tags up among the words of leads or calls: the ids where they are few, else how to ask each row."""
+        if text is None and not tags:
+            return Found(None, ids)
+        words = [] if text is None else await self._words(text)
+        if not words and text is not None:
+            return Found(None, ())
+        query = " & ".join([*words, *tags])
+        async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
+            # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
+            await connection.execute("SET LOCAL enable_seqscan = off")
+            matches = await connection.fetch(self._sql[f"matching_{kind}s"], company_id, query, MATCHES_MAX + 1)
+        if len(matches) > MATCHES_MAX:
+            return Found(query, ids)
+        matched = tuple(match["id"] for match in matches)
+        return Found(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
+
+    async def _words(self, text: str) -> list[str]:
+        """Return the words of a text as the database cuts them, each to be found by its beginning."""
+        if not storable(text):
+            return []
+        async with reading():
+            return list(await self._pool.fetchval(self._sql["words"], text))
+
     async def _page(self, name: str, statement: Statement, paging: Paging, order: str) -> Page:
         if paging.cursor is not None:
             return await self._cursored(name, statement, paging)
         offset = (paging.page - 1) * paging.per_page
-        counting = tuple(statement.values)
+        counting, where = tuple(statement.values), statement.where
+        _go_on(statement, paging, order)
         direction = "DESC" if paging.descending else "ASC"
         nulls = "" if order in {"created_at", "id"} else " NULLS LAST"  # without it, the index gives the order
         text = (
             self._sql[name]
             .replace("{where}", statement.where)
+            .replace("{ordered}", order)
             .replace("{order}", f"{order} {direction}{nulls}, id {direction}")
             .replace("{limit}", f"{statement.bind(paging.per_page)} OFFSET {statement.bind(offset)}")
         )
         async with reading():
-            rows = await self._pool.fetch(text, *statement.values)
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+            after = (rows[-1]["ordered_by"], rows[-1]["id"]) if len(rows) == paging.per_page else None
             if not paging.counted:
-                return Page(rows=rows)
+                return Page(rows=rows, after=after)
             if 0 < len(rows) < paging.per_page:
                 return Page(rows=rows, total_count=_exact(offset + len(rows)))
-            return Page(rows=rows, total_count=await self._count(name, statement.where, counting))
+            return Page(rows=rows, total_count=await self._count(name, where, counting), after=after)
 
     async def _cursored(self, name: str, statement: Statement, paging: Paging) -> Page:
         where, counting = statement.where, tuple(statement.values)
@@ -172,18 +225,19 @@ class PostgresReads:
         text = (
             self._sql[name]
             .replace("{where}", statement.where)
+            .replace("{ordered}", "id")
             .replace("{order}", "id DESC")
             .replace("{limit}", statement.bind(paging.per_page + 1))
         )
         async with reading():
-            rows = await self._pool.fetch(text, *statement.values)
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
             total = await self._count(name, where, counting) if paging.counted else None
         shown = rows[: paging.per_page]
         return Page(rows=shown, total_count=total, next_cursor=shown[-1]["id"] if len(rows) > len(shown) else 0)
 
     async def _count(self, name: str, where: str, values: tuple[Any, ...]) -> int | None:
         text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(COUNT_MAX + 1))
-        return _exact(await self._pool.fetchval(text, *values))
+        return _exact(await self._pool.fetchval(self._schemas.fill(text), *values))
 
     async def _row(self, name: str, *values: Any) -> Row | None:
         async with reading():
@@ -194,6 +248,36 @@ class PostgresReads:
         async with reading():
             rows: Sequence[Row] = await self._pool.fetch(self._sql[name], *values)
             return rows
+
+
+class Found(NamedTuple):
+    """What a search came to: a tsquery to ask each row with, or the ids of all rows that there can be (None: any)."""
+
+    query: str | None
+    ids: tuple[int, ...] | None
+
+
+def tags_of(wanted: CallFilter) -> list[str]:
+    """Return what the calls that are wanted are tagged with."""
+    tags = [] if wanted.token_key is None else [tagged(wanted.token_key)]
+    return tags if wanted.token_value is None else [*tags, tagged(*wanted.token_value)]
+
+
+def _go_on(statement: Statement, paging: Paging, order: str) -> None:
+    """Leave out what was seen before: rows up to the one that `paging.after` names, in either direction."""
+    if paging.after is None:
+        return
+    value, last_id = paging.after
+    sign = "<" if paging.descending else ">"
+    here = statement.bind(last_id)
+    if value is None:
+        statement.where += f" AND {order} IS NULL AND id {sign} {here}"
+        return
+    there = statement.bind(value)
+    if order in {"created_at", "id"}:
+        statement.where += f" AND ({order}, id) {sign} ({there}, {here})"
+    else:
+        statement.where += f" AND ({order} {sign} {there} OR ({order} = {there} AND id {sign} {here}) OR {order} IS NULL)"
 
 
 def _exact(count: int) -> int | None:

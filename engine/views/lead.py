@@ -209,6 +209,27 @@ sms_number_plain outbound_calls_count sms_count emails_count
 LEAD_COLUMNS: tuple[str, ...] = tuple(_ORDER_OF_THE_INTERFACE.split())
 """Every column that can be asked for: those of the interface in its order, then ours."""
 
+GRID_COLUMNS: tuple[str, ...] = (
+    "id", "uuid", "created_at", "context_menu_name", "name", "caller_id", "email", "offer_id", "schedule_id", "status",
+    "human_status", "css_status", "status_wait", "has_next_action", "next_action_at", "last_action_at",
+    "outbound_calls_count", "sms_count", "emails_count", "routes_show_path",
+)  # fmt: skip
+"""The few that a list on a screen shows."""
+
+_INTERNAL = frozenset({"revenue", "payout", "routes_show_path", "routes_edit_path", "contact_field_type", "dial_tier", "id"})
+"""Beside the ids of other records: money, and what an internal id stands in."""
+
+SERIALIZERS: dict[str, tuple[str, ...]] = {
+    "lead": LEAD_COLUMNS,
+    "lead_grid": GRID_COLUMNS,
+    "lead_external": tuple(
+        name
+        for name in LEAD_COLUMNS
+        if name not in _INTERNAL and (not name.endswith("_id") or name in {"external_record_id", "sub_id"})
+    ),
+}
+"""The forms in which a lead can be asked for: all columns, the list's own few, or none that is an internal id or money."""
+
 SORTABLE_COLUMNS = frozenset(
     {
         "created_at", "updated_at", "next_action_at", "last_action_at", "first_action_at", "last_call_at", "status",

@@ -15,10 +15,28 @@ ORDER BY is_live DESC, created_at DESC, id DESC
 LIMIT 1
 
 -- leads --
-SELECT * FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
+SELECT *, {ordered} AS ordered_by FROM {read}.leads
+WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
 -- leads_count --
 SELECT count(*) FROM (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
+
+-- matching_leads --
+SELECT id FROM {read}.lead_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
+
+-- words --
+-- The words of a text, each quoted and to be found by its beginning; the parser leaves no quote within a word.
+SELECT ARRAY(SELECT quote_literal(lexeme) || ':*' FROM unnest({read}.words_of($1)))
+
+-- calls --
+SELECT *, {ordered} AS ordered_by FROM {read}.calls
+WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
+
+-- calls_count --
+SELECT count(*) FROM (SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
+
+-- matching_calls --
+SELECT id FROM {read}.call_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
 
 -- lead_history --
 -- The newest facts of a lead; `reasons` are the codes that a fact carries, if any.
@@ -50,7 +68,7 @@ SELECT * FROM {read}.records WHERE company_id = $1 AND type = $2 AND id = $3
 SELECT * FROM {read}.records WHERE company_id = $1 AND type = $2 AND uuid = $3
 
 -- records --
-SELECT * FROM {read}.records
+SELECT *, {ordered} AS ordered_by FROM {read}.records
 WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
 -- records_count --

@@ -12,7 +12,7 @@ from adapters.postgres import reads
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.projector.rows import LEADS
-from engine.identity import uuid_of
+from engine.identity import contact_id, uuid_of
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, from_datetime
@@ -60,7 +60,7 @@ async def test_a_deleted_lead_is_still_known_but_in_no_list(shown: Shown) -> Non
 
 
 FILTERED: list[tuple[LeadFilter, list[int]]] = [
-    (LeadFilter(), [9, 8, 7, 6, 5, 4, 3, 2, 1]),
+    (LeadFilter(), [9, 8, 7, 6, 5, 4, 3, 2, 1, 12, 11]),
     (LeadFilter(ids=(3, 5, 77, 2**70 % 1000)), [5, 3]),
     (LeadFilter(ids=()), []),
     (LeadFilter(created_from=START + 3000, created_to=START + 5000), [4, 3]),
@@ -69,33 +69,43 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
     (LeadFilter(schedule_id=8), [9, 8]),
     (LeadFilter(traffic_source_id=12), [4]),
     (LeadFilter(buyer_id=3), [3]),
-    (LeadFilter(statuses=("opt_out",)), [6]),
-    (LeadFilter(statuses=("opt_out", "waiting")), [6, 5]),
+    (LeadFilter(status="opt_out"), [6]),
     (LeadFilter(status_wait="quiet_hours_state"), [5]),
     (LeadFilter(caller_id="+13055550002"), [2]),
     (LeadFilter(email="ann@example.org"), [9]),
+    (LeadFilter(email="ANN@Example.ORG"), [9]),
     (LeadFilter(has_next_action=True), [4, 3, 2, 1]),
-    (LeadFilter(has_next_action=False), [9, 8, 7, 6, 5]),
+    (LeadFilter(has_next_action=False), [9, 8, 7, 6, 5, 12, 11]),
     (LeadFilter(buyer_converted=True), [1]),
     (LeadFilter(offer_converted=True), [2]),
     (LeadFilter(either_converted=True), [2, 1]),
-    (LeadFilter(either_converted=False), [9, 8, 7, 6, 5, 4, 3]),
+    (LeadFilter(either_converted=False), [9, 8, 7, 6, 5, 4, 3, 12, 11]),
     (LeadFilter(opt_out=True), [6]),
-    (LeadFilter(outbound_calls=(2, None)), [8, 7]),
-    (LeadFilter(outbound_calls=(1, 2)), [7, 1]),
+    (LeadFilter(completed_calls=1), [11]),
+    (LeadFilter(completed_calls=2), [12]),
+    (LeadFilter(contact_id=contact_id("1|+13055550002")), [2]),
+    (LeadFilter(contact_id=77), []),
     (LeadFilter(fulltext="EXAMPLE.org"), [9]),
-    (LeadFilter(fulltext="ann%"), []),
+    (LeadFilter(fulltext="ann"), [9, 4]),
+    (LeadFilter(fulltext="ann smi"), [4]),
+    (LeadFilter(fulltext="(305) 555-0007"), [7]),
+    (LeadFilter(fulltext="0007"), [7]),
+    (LeadFilter(fulltext="O'Bri"), [1]),
+    (LeadFilter(fulltext="%"), []),
+    (LeadFilter(fulltext="<z>'&|!:*\\"), []),
     (LeadFilter(fulltext="Smith"), [4]),
+    (LeadFilter(fulltext="Smith", ids=(4, 9)), [4]),
+    (LeadFilter(fulltext="Smith", ids=(9,)), []),
     (LeadFilter(offer_id=2**70), []),
     (LeadFilter(fulltext="\0"), []),
     (LeadFilter(email="\ud800"), []),
-    (LeadFilter(schedule_id=8, statuses=("scheduled",), buyer_converted=False, created_from=START), [9, 8]),
+    (LeadFilter(schedule_id=8, status="scheduled", buyer_converted=False, created_from=START), [9, 8]),
 ]
 
 
 async def test_every_filter_narrows_the_list(shown: Shown) -> None:
     fields: dict[int, dict[str, Any]] = {
-        1: {"buyer_converted": True, "outbound_calls_count": 1},
+        1: {"buyer_converted": True, "outbound_calls_count": 1, "data": {"who": "Sean O'Brien"}},
         2: {"offer_converted": True},
         3: {"buyer_id": 3},
         4: {"columns": {"traffic_source_id": "12", "full_name": "Ann Smith"}},
@@ -103,11 +113,14 @@ async def test_every_filter_narrows_the_list(shown: Shown) -> None:
         6: {"status": "opt_out", "opt_out": True},
         7: {"offer_id": 70, "outbound_calls_count": 2},
         8: {"schedule_id": 8, "outbound_calls_count": 3},
-        9: {"schedule_id": 8, "email": "ann@example.org"},
+        9: {"schedule_id": 8, "email": "Ann@example.org"},
+        11: {"status": "completed", "outbound_calls_count": 1, "created_at": START - DAY},
+        12: {"status": "completed_connected", "outbound_calls_count": 3, "created_at": START - DAY},
     }
     moments = {number: {"next_action_at": START + DAY + number} for number in range(1, 5)}
     await shown.decide(*(lead(number, **fields[number], **moments.get(number, {})) for number in fields))
     await shown.decide(lead(10, company=2, **fields[9]))
+    await shown.decide(Head(company_id=1, contact_key="1|+13055550002"))
     for wanted, expected in FILTERED:
         page = await PostgresReads(shown.pool).leads(1, wanted, Paging())
         assert ids(page) == expected, wanted
@@ -117,9 +130,9 @@ async def test_every_filter_narrows_the_list(shown: Shown) -> None:
 async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> None:
     everything = LeadFilter(
         ids=(1,), created_from=0, created_to=1, next_action_from=0, next_action_to=1, offer_id=1, schedule_id=1,
-        traffic_source_id=1, buyer_id=1, statuses=("queue",), status_wait="x", caller_id="x", email="x",
+        traffic_source_id=1, buyer_id=1, status="queue", status_wait="x", caller_id="x", email="x",
         has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
-        fulltext="x", outbound_calls=(1, 2),
+        fulltext="x", completed_calls=1, contact_id=1,
     )  # fmt: skip
     assert None not in msgspec.structs.astuple(everything)
     assert ids(await PostgresReads(shown.pool).leads(1, everything, Paging())) == []

@@ -80,21 +80,32 @@ CREATE TABLE {read}.leads (
     PRIMARY KEY (company_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);  -- every change of a lead leaves a dead row behind
 
--- Newest first, alone or behind the filter that cuts deepest; the others are checked on the rows found.
+-- Newest first, alone or behind the filter that cuts deepest; the others are checked on the rows found. What few leads are
+-- (converted, opted out, ...) has an index of these alone, or the newest page would be looked for among all the others.
 CREATE INDEX leads_uuid ON {read}.leads (uuid);
 CREATE INDEX leads_created ON {read}.leads (company_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX leads_status ON {read}.leads (company_id, status, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX leads_status_wait ON {read}.leads (company_id, status_wait, created_at, id)
+    WHERE deleted_at IS NULL AND status_wait IS NOT NULL;
 CREATE INDEX leads_schedule ON {read}.leads (company_id, schedule_id, created_at, id)
     WHERE deleted_at IS NULL AND schedule_id IS NOT NULL;
 CREATE INDEX leads_offer ON {read}.leads (company_id, offer_id, created_at, id)
     WHERE deleted_at IS NULL AND offer_id IS NOT NULL;
+CREATE INDEX leads_buyer ON {read}.leads (company_id, buyer_id, created_at, id)
+    WHERE deleted_at IS NULL AND buyer_id IS NOT NULL;
+CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id, created_at, id)
+    WHERE deleted_at IS NULL AND traffic_source_id IS NOT NULL;
 CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at)
     WHERE deleted_at IS NULL AND next_action_at IS NOT NULL;
+CREATE INDEX leads_pending ON {read}.leads (company_id, created_at, id)
+    WHERE deleted_at IS NULL AND is_live AND next_action_at IS NOT NULL;
+CREATE INDEX leads_converted ON {read}.leads (company_id, created_at, id)
+    WHERE deleted_at IS NULL AND (buyer_converted OR offer_converted);
+CREATE INDEX leads_opted_out ON {read}.leads (company_id, created_at, id) WHERE deleted_at IS NULL AND opt_out;
+CREATE INDEX leads_completed ON {read}.leads (company_id, least(outbound_calls_count, 2), created_at, id)
+    WHERE deleted_at IS NULL AND status IN ('completed', 'completed_attempted', 'completed_connected', 'completed_converted');
 CREATE INDEX leads_contact ON {read}.leads (contact_key) WHERE deleted_at IS NULL;
 CREATE INDEX leads_caller ON {read}.leads (company_id, caller_id) WHERE deleted_at IS NULL AND caller_id IS NOT NULL;
-CREATE INDEX leads_email ON {read}.leads (company_id, email) WHERE deleted_at IS NULL AND email IS NOT NULL;
+CREATE INDEX leads_email ON {read}.leads (company_id, lower(email)) WHERE deleted_at IS NULL AND email IS NOT NULL;
 CREATE INDEX leads_external ON {read}.leads (company_id, external_record_id)
     WHERE deleted_at IS NULL AND external_record_id IS NOT NULL;
-CREATE INDEX leads_buyer ON {read}.leads (company_id, buyer_id) WHERE deleted_at IS NULL AND buyer_id IS NOT NULL;
-CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id)
-    WHERE deleted_at IS NULL AND traffic_source_id IS NOT NULL;

@@ -85,4 +85,4 @@ CREATE INDEX calls_uuid ON {read}.calls (uuid);
 CREATE INDEX calls_created ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX calls_lead ON {read}.calls (company_id, lead_id);
 CREATE INDEX calls_caller ON {read}.calls (company_id, caller_number, created_at) WHERE deleted_at IS NULL;
-CREATE INDEX calls_in_progress ON {read}.calls (company_id) WHERE deleted_at IS NULL AND ended_at IS NULL;
+CREATE INDEX calls_in_progress ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND in_progress;

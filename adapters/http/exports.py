@@ -1,0 +1,87 @@
+"""How does a list become a file? As CSV, by `.csv` or by Accept, sent while it is read; formula-like text is disarmed.
+
+A spreadsheet runs what begins with `=`, `+`, `-` or `@`, so such text gets an apostrophe in front. Numbers and telephone
+numbers stay as they are: what was exported imports again.
+"""
+
+import csv
+import io
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adapters.http.exchange import Exchange, Reply
+from adapters.http.ports import Page, Paging, Row
+
+CSV = "text/csv; charset=utf-8"
+
+BATCH_ROWS = 1_000
+"""Rows that are read, and held in memory, at once while a whole list is sent."""
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+
+Read = Callable[[Paging], Awaitable[Page]]
+View = Callable[[Row], Mapping[str, Any]]
+
+
+def wants_csv(exchange: Exchange) -> bool:
+    """Tell whether CSV is asked for: by the end of the path, else where Accept likes it better than JSON."""
+    path = exchange.request.scope["path"]
+    if path.endswith((".csv", ".json")):
+        return bool(path.endswith(".csv"))
+    liked = _liked(exchange.request.headers.get("accept", ""))
+    return liked.get("text/csv", 0.0) > max(liked.get("application/json", 0.0), liked.get("*/*", 0.0))
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, headed: bool = True) -> bytes:
+    """Return rows as CSV (RFC 4180), the names of the columns in the first line."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    if headed:
+        writer.writerow(columns)
+    writer.writerows([csv_cell(row[name]) for name in columns] for row in rows)
+    return text.getvalue().encode()
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a value as it stands in a file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+async def whole_list(read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
+    """Return the answer with every row of a list, in its order. What is created meanwhile is not in it.
+
+    The first rows are read before the answer begins, so that a database that is away is told as such.
+    """
+    paging = Paging(per_page=BATCH_ROWS, order=paging.order, descending=paging.descending, counted=False)
+    page = await read(paging)
+    return Reply(stream=_batches(read, paging, page, columns, view), media_type=CSV)
+
+
+async def _batches(read: Read, paging: Paging, page: Page, columns: Sequence[str], view: View) -> AsyncIterator[bytes]:
+    yield csv_text(columns, map(view, page.rows))
+    while page.after is not None:
+        following = Paging(
+            per_page=paging.per_page, order=paging.order, descending=paging.descending, counted=False, after=page.after
+        )
+        page = await read(following)
+        yield csv_text(columns, map(view, page.rows), headed=False)
+
+
+def _liked(accept: str) -> dict[str, float]:
+    """Return the weights of the media types of an Accept header; what cannot be read weighs nothing."""
+    found: dict[str, float] = {}
+    for entry in accept.split(","):
+        kind, *options = (part.strip().lower() for part in entry.split(";"))
+        weight = next((option[2:] for option in options if option.startswith("q=")), "1")
+        found[kind] = float(weight) if re.fullmatch(r"[01](?:\.[0-9]{0,3})?", weight) else 0.0
+    return found

@@ -1,0 +1,197 @@
+"""Does a list of leads give what was asked for: each filter, each form, as JSON and as a file that imports again?"""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from adapters.http import exports
+from adapters.http.exports import csv_cell
+from engine.views.lead import GRID_COLUMNS, LEAD_COLUMNS, SERIALIZERS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def _submit(company: Any, schedule: dict[str, Any], number: str, **fields: Any) -> dict[str, Any]:
+    answer = await company.send(
+        "POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": number, **fields}
+    )
+    assert answer.status_code == 201, answer.text
+    lead: dict[str, Any] = answer.json()["lead"]
+    return lead
+
+
+async def _list(company: Any, **query: Any) -> list[dict[str, Any]]:
+    answer = await company.send("GET", "/api/v1/leads", params=query)
+    assert answer.status_code == 200, answer.text
+    leads: list[dict[str, Any]] = answer.json()["leads"]
+    return leads
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+async def test_text_is_found_in_names_numbers_addresses_and_tokens(company: Any) -> None:
+    schedule = await company.schedule()
+    ann = await _submit(
+        company, schedule, "+13055550101", full_name="Ann O'Neil", email="ann@roofs.example.com", roof="flat tin"
+    )
+    ben = await _submit(company, schedule, "+13055550102", name="Ben Lee", data={"notes": {"pet": "Zebra"}, "floors": 12})
+    for text, expected in [
+        ("ann", [ann]),
+        ("NEIL", [ann]),
+        ("roofs.example", [ann]),
+        ("tin flat", [ann]),
+        ("zeb", [ben]),
+        ("12", [ben]),
+        ("+1 305-555-0102", [ben]),
+        ("0101", [ann]),
+        ("5550101", [ann]),
+        ("305", [ben, ann]),
+        ("ann zebra", []),
+        ("eil", []),
+    ]:
+        assert [lead["id"] for lead in await _list(company, fulltext=text)] == [lead["id"] for lead in expected], text
+    await company.send("PUT", f"/api/v1/leads/{ann['id']}", json={"full_name": "Mia Chen"})
+    assert [lead["id"] for lead in await _list(company, fulltext="mia")] == [ann["id"]]
+    assert await _list(company, fulltext="neil") == []
+    await company.send("DELETE", f"/api/v1/leads/{ann['id']}/id")
+    assert await _list(company, fulltext="mia") == []
+
+
+async def test_an_address_is_found_whatever_its_case(company: Any) -> None:
+    schedule = await company.schedule()
+    ann = await _submit(company, schedule, "+13055550101", email="Ann.Lee@Example.com")
+    for email in ("ann.lee@example.com", "ANN.LEE@EXAMPLE.COM", "Ann.Lee@Example.com"):
+        assert [lead["id"] for lead in await _list(company, email=email)] == [ann["id"]]
+    assert await _list(company, email="ann.lee@example.org") == []
+
+
+async def test_each_serializer_shows_its_own_columns(company: Any) -> None:
+    schedule = await company.schedule()
+    lead = await _submit(company, schedule, "+13055550101", sub_id="s-1", external_record_id="crm-7")
+    for name, columns in [("", LEAD_COLUMNS), ("lead", LEAD_COLUMNS), ("lead_grid", GRID_COLUMNS)]:
+        (found,) = await _list(company, serializer=name)
+        assert tuple(found) == columns
+    (outside,) = await _list(company, serializer="lead_external")
+    assert tuple(outside) == SERIALIZERS["lead_external"]
+    assert (outside["uuid"], outside["sub_id"], outside["external_record_id"]) == (lead["uuid"], "s-1", "crm-7")
+    assert not {"id", "offer_id", "schedule_id", "buyer_id", "revenue", "payout", "routes_show_path"} & set(outside)
+    assert str(lead["id"]) not in str(outside)
+    shown = await company.send("GET", f"/api/v1/leads/{lead['uuid']}", params={"serializer": "lead_external"})
+    assert shown.json()["lead"]["uuid"] == lead["uuid"]
+    assert "id" not in shown.json()["lead"]
+    assert list((await _list(company, serializer="lead_external", columns="uuid,status"))[0]) == ["uuid", "status"]
+    refused = await company.send("GET", "/api/v1/leads", params={"serializer": "lead_external", "columns": "id"})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["columns"])
+
+
+async def test_a_person_is_found_by_the_number_that_calls_show_for_them(company: Any) -> None:
+    from engine.identity import contact_id, contact_key  # noqa: PLC0415
+
+    schedule = await company.schedule()
+    lead = await _submit(company, schedule, "+13055550101")
+    await _submit(company, schedule, "+13055550102")
+    person = contact_id(contact_key(company.id, "+13055550101", None) or "")
+    assert [found["id"] for found in await _list(company, contact_id=person)] == [lead["id"]]
+    assert await _list(company, contact_id=person + 1) == []
+
+
+async def test_csv_is_chosen_by_suffix_or_by_accept_and_a_page_of_it_by_its_parameters(company: Any) -> None:
+    schedule = await company.schedule()
+    for place in range(5):
+        await _submit(company, schedule, f"+1305555010{place}")
+    for path, headers, is_csv in [
+        ("/api/v1/leads.csv", {}, True),
+        ("/api/v1/leads", {"Accept": "text/csv"}, True),
+        ("/api/v1/leads", {"Accept": "application/json;q=0.5, text/csv;q=0.9"}, True),
+        ("/api/v1/leads", {"Accept": "text/csv;q=0.2, */*"}, False),
+        ("/api/v1/leads", {"Accept": "*/*"}, False),
+        ("/api/v1/leads.json", {"Accept": "text/csv"}, False),
+        ("/api/v1/leads.csv", {"Accept": "application/json"}, True),
+    ]:
+        answer = await company.send("GET", path, headers=headers)
+        assert answer.headers["content-type"].startswith("text/csv" if is_csv else "application/json"), (path, answer.text[:300])
+    whole = _rows((await company.send("GET", "/api/v1/leads.csv")).text)
+    assert len(whole) == 5
+    assert list(whole[0]) == list(LEAD_COLUMNS)
+    page = await company.send("GET", "/api/v1/leads.csv", params={"per_page": "2", "page": "2", "columns": "caller_id"})
+    assert page.text == "caller_id\r\n+13055550102\r\n+13055550101\r\n"
+    assert page.headers["x-total-count"] == "5"
+    assert (await company.send("HEAD", "/api/v1/leads.csv")).text == ""
+
+
+async def test_a_file_holds_every_row_once_in_the_order_asked_for(company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "BATCH_ROWS", 2)
+    schedule = await company.schedule()
+    made = [
+        await _submit(company, schedule, f"+1305555010{place}", **({"email": f"p{place}@example.com"} if place % 3 else {}))
+        for place in range(7)
+    ]
+    ids = [lead["id"] for lead in made]
+    emails = [lead for lead in made if lead["email"]]
+    plain = sorted((lead["id"] for lead in made if not lead["email"]), reverse=True)
+    for query, expected in [
+        ({}, ids[::-1]),
+        ({"order_dir": "asc"}, ids),
+        ({"order": "email"}, [lead["id"] for lead in emails[::-1]] + plain),
+        ({"order": "email", "order_dir": "asc"}, [lead["id"] for lead in emails] + plain[::-1]),
+        ({"order": "revenue"}, sorted(ids, reverse=True)),
+        ({"fulltext": "example"}, [lead["id"] for lead in emails[::-1]]),
+        ({"status": "expired"}, []),
+    ]:
+        answer = await company.send("GET", "/api/v1/leads.csv", params={"columns": "id", **query})
+        assert [int(row["id"]) for row in _rows(answer.text)] == expected, query
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("=SUM(A1)", "'=SUM(A1)"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@import", "'@import"),
+        ("\t=1", "'\t=1"),
+        ("\n=1", "'\n=1"),
+        ("+13055550123", "+13055550123"),
+        ("-12.50", "-12.50"),
+        ("-5", "-5"),
+        (-5, -5),
+        (2.5, 2.5),
+        (True, "true"),
+        (None, None),
+        ({"a": "=1"}, '{"a":"=1"}'),
+        ("", ""),
+        ("Ann", "Ann"),
+    ],
+)
+async def test_what_a_spreadsheet_would_run_is_disarmed_and_numbers_stay(value: Any, expected: Any) -> None:
+    assert csv_cell(value) == expected
+
+
+async def test_an_export_imports_again(company: Any) -> None:
+    first, second = await company.schedule(), await company.schedule(name="Second")
+    await _submit(
+        company, first, "+13055550101", full_name="Ann Lee", email="ann@example.com", state="CA", zip="90001",
+        sub_id="-7", data={"score": "-12.5", "other": "+13055550199", "roof": "flat"},
+    )  # fmt: skip
+    columns = ("caller_id", "email", "full_name", "state_province", "zip_postal_code", "sub_id", "data")
+    asked = {"columns": ",".join(columns), "schedule_id": first["id"]}
+    (row,) = _rows((await company.send("GET", "/api/v1/leads.csv", params=asked)).text)
+    again = await company.send("POST", "/api/v1/leads", data={"lead_token": second["lead_token"], **row})
+    assert again.status_code == 201, again.text
+    copied = again.json()["lead"]
+    (original,) = await _list(company, schedule_id=first["id"])
+    assert {name: copied[name] for name in columns} == {name: original[name] for name in columns}
+
+
+async def test_a_lead_is_shown_with_its_version(company: Any) -> None:
+    schedule = await company.schedule()
+    lead = await _submit(company, schedule, "+13055550101")
+    path = f"/api/v1/leads/{lead['id']}"
+    before = (await company.send("GET", path)).headers["etag"]
+    assert before == (await company.send("GET", path)).headers["etag"]
+    await company.send("PUT", path, json={"full_name": "Ann Lee"})
+    assert (await company.send("GET", path)).headers["etag"] != before
