@@ -47,6 +47,13 @@ class Attempt(Struct, array_like=True, frozen=True):
     command_id: str
 
 
+class ContactPause(Struct, frozen=True):
+    """Steps that would contact the person wait until then; `code` says why (a `status_wait`)."""
+
+    until: Instant
+    code: str
+
+
 class Head(Entity, kw_only=True):
     """What is true of the number or address itself, whichever lead it is about.
 
@@ -54,7 +61,8 @@ class Head(Entity, kw_only=True):
     (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete. `moved` tells where a lead
     went whose number changed (lead id -> contact key). `sweep_at` is the head's timer while more of its leads are to be
     ended than one decision may end; `sweep_from` is how many of `lead_ids` are done. `call_ids` are the calls of the person,
-    oldest first.
+    oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
+    before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
     """
 
     company_id: int
@@ -71,6 +79,10 @@ class Head(Entity, kw_only=True):
     sweep_at: Instant | None = None
     sweep_from: int = 0
     call_ids: tuple[int, ...] = ()
+    suppressed_at: Instant | None = None
+    inbound_call_id: int | None = None
+    inbound_until: Instant | None = None
+    review_until: Instant | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,7 +115,9 @@ class Lead(Entity, kw_only=True):
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
     `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
-    places of the triggers that were taken in this run.
+    places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
+    the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `heard` are
+    the events since the last action that a step may be waiting for; `pause` holds the contacts of a person who answered.
     """
 
     id: int
@@ -162,6 +176,7 @@ class Lead(Entity, kw_only=True):
     svc_number: str | None = None
     sms_number: str | None = None
     outbound_calls_count: int = 0
+    inbound_calls_count: int = 0
     sms_count: int = 0
     emails_count: int = 0
     attempted_call_id: int | None = None
@@ -177,6 +192,10 @@ class Lead(Entity, kw_only=True):
     restarts: int = 0
     moves: tuple[Instant, ...] = ()
     fired: tuple[int, ...] = ()
+    disposition_due_at: Instant | None = None
+    disposition: str | None = None
+    heard: tuple[str, ...] = ()
+    pause: ContactPause | None = None
 
 
 class Call(Entity, kw_only=True):
@@ -261,3 +280,21 @@ class Relay(Entity, kw_only=True):
     kind: str
     emitted_at: Instant
     expires_at: Instant
+
+
+class Replan(Entity, kw_only=True):
+    """Leads whose plans rest on rules that have changed: they are gone through by id, `after` is the last that was.
+
+    `cause` names what changed (`rule_pack/5@3`, `schedule/1@2`, `versions tzdata 2026a -> 2026b`). Without `company_id` all
+    leads are meant, with `offer_id` or `schedule_id` those of it, with `waits` only leads that wait for one of these reasons.
+    Leads of the schedule on an earlier version than `version` go over to it.
+    """
+
+    cause: str
+    due_at: Instant
+    company_id: int | None = None
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    version: int | None = None
+    waits: tuple[str, ...] = ()
+    after: int = 0

@@ -24,6 +24,7 @@ RecordType = Literal[
     "number",
     "outgoing_webhook",
     "api_key",
+    "call_disposition",
     "action_group",
     "rule_pack",
 ]
@@ -68,6 +69,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     `purpose` chooses the legal limits. `min_spacing` (keys call, sms and any) is kept between contacts to one number,
     `jitter_seconds` spreads what follows the first contact; both are off by default. `unknown_zone` says what is done about
     a telephone whose place nothing tells. With `real_time_priority` a first call goes before those of other schedules.
+    `migrate` is said of one version: leads on earlier ones go over to it, at the step of the same id.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     pauses: tuple[Pause, ...] = ()
     unknown_zone: UnknownZone = "intersect"
     real_time_priority: bool = False
+    migrate: Literal["none", "by_step_id"] = "none"
     windows: dict[str, tuple[Window, ...]] = {}
     steps: tuple[Step, ...] = ()
     end_steps: tuple[Step, ...] = ()
@@ -233,6 +236,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "number": Number,
     "outgoing_webhook": OutgoingWebhook,
     "api_key": ApiKey,
+    "call_disposition": CallDisposition,
     "action_group": ActionGroup,
     "rule_pack": RulePack,
 }

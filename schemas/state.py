@@ -1,7 +1,7 @@
 """Under which key does a value of state live? The key says the type; keys starting with `__` are the runner's own."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Call, Head, Lead, Relay
+from schemas.contact import Call, Head, Lead, Relay, Replan
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -25,6 +25,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "lead": Lead,
     "call": Call,
     "relay": Relay,
+    "replan": Replan,
     "record": Record,
     "slots": Slots,
     "claim": Claim,
@@ -53,6 +54,11 @@ def call_key(call_id: int) -> str:
 def relay_key(command_id: str) -> str:
     """Return the key of a relayed command."""
     return f"relay/{command_id}"
+
+
+def replan_key(subject: str) -> str:
+    """Return the key of the leads that are to be planned anew because of something."""
+    return f"replan/{subject}"
 
 
 def record_key(record_type: str, record_id: int) -> str:

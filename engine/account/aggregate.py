@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from engine.account.changes import change_record
 from engine.account.slots import follow_change, release_slot, request_slot
-from engine.partition.aggregate import Timer
+from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from schemas.account import Seen
 from schemas.envelope import Envelope
@@ -62,6 +62,10 @@ class AccountAggregate:
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         """Nothing of an account waits for a time."""
         raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
+
+    def adopt(self, draft: Draft, adoption: Adoption) -> None:
+        """Nothing of an account rests on the rules of others."""
+        del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
         """Return None: only contacts wait for a time."""

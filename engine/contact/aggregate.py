@@ -3,20 +3,39 @@
 from collections.abc import Mapping
 from typing import assert_never, cast
 
-from engine.contact import caller, outcome, reach, slots, stop, submission, update
+from engine.contact import (
+    call_changes,
+    call_start,
+    caller,
+    dispositions,
+    inbound,
+    outcome,
+    reach,
+    replan,
+    replies,
+    slots,
+    stop,
+    submission,
+    update,
+)
 from engine.contact.moving import forward, take_in
 from engine.contact.person import Person
 from engine.contact.plan import hold
 from engine.contact.walk import cadence_for, go_on
-from engine.partition.aggregate import Timer
+from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
-from schemas.contact import Head, Lead, Relay
+from schemas.contact import Head, Lead, Relay, Replan
 from schemas.envelope import Envelope
 from schemas.instant import Instant
 from schemas.requests import (
     CONTACT_REQUESTS,
+    CallDeleteRequested,
     CallerActed,
+    CallKeysRequested,
     CallProgressed,
+    CallReceived,
+    CallStartRequested,
+    CallUpdateRequested,
     ContactRequest,
     LeadDeleteRequested,
     LeadMoved,
@@ -27,6 +46,7 @@ from schemas.requests import (
     ReachRequested,
     ReachWithdrawn,
     SlotAnswered,
+    SmsReceived,
 )
 from schemas.schedule import CallStep
 from schemas.state import kind_of
@@ -40,6 +60,12 @@ Request = (
     | CallerActed
     | CallProgressed
     | OutcomeRecorded
+    | CallUpdateRequested
+    | CallDeleteRequested
+    | CallStartRequested
+    | CallKeysRequested
+    | CallReceived
+    | SmsReceived
     | ReachRequested
     | ReachAnswered
     | ReachWithdrawn
@@ -47,8 +73,13 @@ Request = (
     | LeadMoved
 )
 
+CALLS_BY_HAND = CallUpdateRequested | CallDeleteRequested | CallStartRequested | CallKeysRequested | CallReceived
+
 STOP_CLASS = 0
 """Ending the leads of a stopped person goes before everything else that is due."""
+
+REPLAN_CLASS = 1
+"""One of a thousand ticks of a cycle, so that it takes nothing from the leads that are due, and is not starved by them."""
 
 UPKEEP_CLASS = 9
 """Forgetting goes last."""
@@ -73,7 +104,7 @@ class ContactAggregate:
             problem = "must begin with the company's id"
             raise RefusedError("validation_failed", f"contact_key {problem}", {"contact_key": [problem]})
         person = Person(draft, asked.company_id, asked.contact_key)
-        if isinstance(asked, LeadSubmitted | LeadUpdateRequested | LeadDeleteRequested | CallerActed):
+        if isinstance(asked, CALLS_BY_HAND | LeadSubmitted | LeadUpdateRequested | LeadDeleteRequested | CallerActed):
             person.see(envelope)
         _decide(person, asked)
         person.put()
@@ -93,8 +124,14 @@ class ContactAggregate:
                 person.put()
             case Relay():
                 draft.remove(key)
+            case Replan():
+                replan.sweep(draft, key, entity)
             case _:
                 pass
+
+    def adopt(self, draft: Draft, adoption: Adoption) -> None:
+        """Have planned anew, by later ticks, what rests on rules that have changed."""
+        replan.adopt(draft, adoption)
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
         """Return when the entity is to be woken."""
@@ -106,10 +143,12 @@ class ContactAggregate:
             return None if entity.sweep_at is None else Timer(entity.sweep_at, STOP_CLASS, 0.0, 0, key)
         if isinstance(entity, Relay):
             return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key)
+        if isinstance(entity, Replan):
+            return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key)
         return None
 
 
-def _decide(person: Person, request: Request) -> None:  # noqa: C901 - one line per request
+def _decide(person: Person, request: Request) -> None:  # noqa: C901, PLR0912 - one line per request
     match request:
         case LeadSubmitted():
             submission.submit(person, request)
@@ -123,6 +162,18 @@ def _decide(person: Person, request: Request) -> None:  # noqa: C901 - one line 
             outcome.progress(person, request)
         case OutcomeRecorded():
             outcome.record(person, request)
+        case SmsReceived():
+            replies.receive(person, request)
+        case CallUpdateRequested():
+            call_changes.update(person, request)
+        case CallDeleteRequested():
+            call_changes.delete(person, request)
+        case CallStartRequested():
+            call_start.start(person, request)
+        case CallKeysRequested():
+            call_changes.press_keys(person, request)
+        case CallReceived():
+            inbound.receive(person, request)
         case ReachRequested():
             reach.answer_request(person, request)
         case ReachAnswered():
@@ -170,6 +221,8 @@ def _wake_lead(person: Person, lead: Lead) -> None:
         if isinstance(step, CallStep):
             slots.ask_again(person, lead, step)
             return
+    if lead.disposition_due_at is not None and lead.disposition_due_at <= now and not _has_expired(lead, now):
+        dispositions.time_out(person, lead)
     go_on(person, lead)
 
 

@@ -47,6 +47,10 @@ class Cadence:
         ending, index = self._places[step_id]
         return (self.end_steps if ending else self.steps)[index]
 
+    def has(self, step_id: str) -> bool:
+        """Tell whether there is a step or end step of this id."""
+        return step_id in self._places
+
     def after(self, step_id: str) -> Step | None:
         """Return the step that follows, or None behind the last one of its list."""
         ending, index = self._places[step_id]

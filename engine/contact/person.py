@@ -168,13 +168,22 @@ def wake_at(lead: Lead) -> Instant | None:
     if lead.slot_id is not None:
         moments = [lead.slot_due_at]
     else:
-        moments = [lead.next_action_at if lead.recheck_at is None else lead.recheck_at]
+        moments = [_next_look(lead)]
     if not lead.ending:
         moments.append(lead.expires_at)
     if lead.disposition_due_at is not None:
         moments.append(lead.disposition_due_at)
     return min((moment for moment in moments if moment is not None), default=None)
 
+
+def _next_look(lead: Lead) -> Instant | None:
+    if lead.recheck_at is None and lead.held_at is not None and lead.status_wait in PAUSES:
+        return None
+    return lead.next_action_at if lead.recheck_at is None else lead.recheck_at
+
+
+PAUSES = frozenset({"company_paused", "offer_paused", "schedule_paused"})
+"""What a due lead waits for without a time: the adoption of the rule that lifts the pause."""
 
 RECHECK_AFTER = SECOND
 """How soon a lead is looked at again that may not be contacted because requests are unread."""

@@ -19,7 +19,7 @@ from engine.contact.hours import (
     opening,
     same_time_opening,
 )
-from engine.contact.person import Person
+from engine.contact.person import PAUSES, Person
 from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from schemas.contact import ContactPause, Lead
@@ -155,6 +155,10 @@ def hold(person: Person, lead: Lead, reason: str) -> None:
     if lead.held_at is None:
         lead.held_at = now
     lead.status, lead.status_wait = "waiting", reason
+    if reason in PAUSES:  # whoever lifts the pause wakes them (engine/contact/replan.py)
+        lead.recheck_at = None
+        person.keep(lead)
+        return
     lead.recheck_at = now + min(RECHECK_LATEST, max(RECHECK_SOONEST, (now - lead.held_at) // 4))
     person.keep(lead)
 
@@ -345,6 +349,8 @@ def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict
         found["base"] = base
     if earliest.constraints:
         found["constraints"] = earliest.constraints
+    elif earliest.decider is not None:
+        found["waits_for"] = earliest.decider
     if earliest.at != lead.next_action_at:
         found["earliest"] = earliest.at
     if source not in {SCHEDULE_STEP, RETRY} and lead.base_at is not None:

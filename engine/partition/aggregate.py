@@ -1,6 +1,6 @@
 """What must an aggregate offer so that a partition of it can be run, restored, replayed and simulated?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.partition.draft import Draft
 from schemas.envelope import Envelope
 from schemas.instant import Instant
+from schemas.records import Record
 from schemas.topics import Topic
 from schemas.wire import Entity, Message
 
@@ -20,6 +21,21 @@ class Timer(Struct, frozen=True, order=True, gc=False):
     priority: float
     id: int
     key: str
+
+
+class News(Struct, frozen=True):
+    """A record as it was known (None: not at all) and as it is adopted now."""
+
+    before: Record | None
+    after: Record
+
+
+class Adoption(Struct, frozen=True, kw_only=True):
+    """What a partition takes over at once: records, oldest first, and the versions of code and data."""
+
+    news: Sequence[News] = ()
+    versions_before: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}
 
 
 class Aggregate(Protocol):
@@ -55,6 +71,10 @@ class Aggregate(Protocol):
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         """Decide a timer that is due. Must leave the entity with a later timer, or none."""
+        ...
+
+    def adopt(self, draft: Draft, adoption: Adoption) -> None:
+        """Decide what follows from newer rules, which `draft.rules` hold already; what takes long is left to timers."""
         ...
 
     def timer(self, key: str, entity: Entity) -> Timer | None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from engine.partition.aggregate import Aggregate
+from engine.partition.aggregate import Adoption, Aggregate, News
 from engine.partition.draft import Draft, Letter, Order, RefusedError, RepeatedError
 from engine.partition.ports import Outgoing, Record
 from engine.partition.state import State
@@ -92,10 +92,14 @@ class Decider:
 
     def adoption(self, entries: Iterable[tuple[int, records.Record]], versions: Mapping[str, str], now: Instant) -> Sealed:
         """Take newer rules, or newer versions of code and data, from here on."""
+        news = []
         for partition, record in entries:
+            news.append(News(self.rules.record(record.type, record.id), record))
             self.rules.apply(partition, record)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
-        return self._seal(Cause(kind="adoption", rules=positions, versions=dict(versions)), now, "done")
+        cause = Cause(kind="adoption", rules=positions, versions=dict(versions))
+        adoption = Adoption(news=news, versions_before=self.position.versions, versions=versions)
+        return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption), behind=False)
 
     def _read(self, record: Record) -> tuple[Envelope, Message]:
         try:
@@ -136,7 +140,7 @@ class Decider:
             rule(draft)
             return self._seal(cause, now, "done", draft=draft, answer=draft.answer, mark=mark)
         except RefusedError as refusal:
-            answer = refused(refusal.code, refusal.detail, refusal.errors)
+            answer = refused(refusal.code, refusal.detail, refusal.errors, refusal.extra)
             return self._seal(cause, now, "refused", answer=answer, mark=mark)
         except RepeatedError:
             return self._seal(cause, now, "repeated", mark=mark)
@@ -231,9 +235,12 @@ def advanced(position: Position, decision: Decision, value: bytes) -> Position:
     )
 
 
-def refused(code: str, detail: str, errors: Mapping[str, list[str]] | None = None) -> Answer:
+def refused(
+    code: str, detail: str, errors: Mapping[str, list[str]] | None = None, extra: Mapping[str, Any] | None = None
+) -> Answer:
     """Return the answer to a refused request."""
-    return Answer(status=PROBLEMS[code].status, code=code, detail=detail, errors=dict(errors or {}))
+    status = PROBLEMS[code].status
+    return Answer(status=status, code=code, detail=detail, errors=dict(errors or {}), extra=dict(extra or {}))
 
 
 def _mark(envelope: Envelope, now: Instant) -> Changes:

@@ -23,13 +23,24 @@ E = TypeVar("E", bound=Entity)
 
 
 class RefusedError(Exception):
-    """The sender's fault: the input changes nothing and is answered with a code of `schemas.problems`."""
+    """The sender's fault: the input changes nothing and is answered with a code of `schemas.problems`.
 
-    def __init__(self, code: str, detail: str, errors: Mapping[str, list[str]] | None = None) -> None:
+    `extra` are further members of the answer, such as `next_allowed_at`.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        errors: Mapping[str, list[str]] | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.errors = dict(errors or {})
+        self.extra = dict(extra or {})
 
 
 class RepeatedError(Exception):
@@ -88,6 +99,14 @@ class Draft:
         """Remove the entity under a key."""
         self._read[key] = None
         self.changed[key] = None
+
+    def lead_ids_after(self, last: int, limit: int) -> list[int]:
+        """Return the next leads of the partition behind an id, in order: for what must go through all of them."""
+        return self._state.numbers_after("lead", last, limit)
+
+    def has_gone_through(self) -> None:
+        """Nobody goes through the leads any more."""
+        self._state.forget_numbers("lead")
 
     def next_id(self) -> int:
         """Give out the next internal id of this partition."""

@@ -1,5 +1,6 @@
 """What does a partition know? Packed values under keys; what a running cycle decided lies on top until it is committed."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ class State:
     def __init__(self) -> None:
         self._committed: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
+        self._numbers: dict[str, list[int]] = {}
 
     def get(self, key: str, kind: type[E]) -> E | None:
         """Return a fresh copy of the value of a key, or None."""
@@ -37,6 +39,8 @@ class State:
     def set(self, key: str, packed: bytes | None) -> None:
         """Decide a value: visible to later decisions of this cycle, kept only by `commit`."""
         self._pending[key] = packed
+        if self._numbers and packed is not None:
+            self._note(key)
 
     def commit(self) -> None:
         """The transaction is durable: what was decided is now what is known."""
@@ -58,6 +62,41 @@ class State:
             self._committed.pop(key, None)
         else:
             self._committed[key] = packed
+            if self._numbers:
+                self._note(key)
+
+    def numbers_after(self, kind: str, last: int, limit: int) -> list[int]:
+        """Return the next numbers behind `last` under which values of a kind are known (`lead/17`), in rising order.
+
+        Pending ones included. The list that is kept for the next question costs 40 bytes a value; `forget_numbers` frees it.
+        """
+        numbers = self._numbers.get(kind)
+        if numbers is None:
+            start = len(kind) + 1
+            keys = (key for known in (self._committed, self._pending) for key in known if key.startswith(f"{kind}/"))
+            numbers = self._numbers[kind] = sorted({int(key[start:]) for key in keys})
+        found: list[int] = []
+        for place in range(bisect_right(numbers, last), len(numbers)):
+            if len(found) == limit:
+                break
+            if self.packed(f"{kind}/{numbers[place]}") is not None:
+                found.append(numbers[place])
+        return found
+
+    def forget_numbers(self, kind: str) -> None:
+        """Free what was kept for `numbers_after`."""
+        self._numbers.pop(kind, None)
+
+    def _note(self, key: str) -> None:
+        """Keep the list of numbers complete; what is gone again is passed over by whoever reads it."""
+        kind, _, text = key.partition("/")
+        numbers = self._numbers.get(kind)
+        if numbers is None:
+            return
+        number = int(text)
+        place = len(numbers) if not numbers or number > numbers[-1] else bisect_left(numbers, number)
+        if place == len(numbers) or numbers[place] != number:
+            numbers.insert(place, number)
 
     def items(self) -> Iterator[tuple[str, bytes]]:
         """Iterate over the committed values, in order of first appearance."""

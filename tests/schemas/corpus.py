@@ -5,6 +5,7 @@ yet: run it after adding a field, and commit what it wrote.
 """
 
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -94,6 +95,7 @@ def _plain(kind: Any, name: str) -> Any:
         str: name,
         bytes: name.encode(),
         msgspec.Raw: msgspec.Raw(b'{"%s":1}' % name.encode()),
+        date: date(2026, 1, 1) + timedelta(days=number),
         Any: {name: [1, 2.5, "x", True, None]},
     }
     return plain[kind]

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.contact.person import PAUSES
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.contact import LIVE_STATUSES, Head, Lead
@@ -22,7 +23,7 @@ LIMIT = 3
 OTHER = "+13055550199"
 EMAIL = "ann@example.com"
 DAYTIME = {"days": ["mon", "tue", "wed", "thu", "fri", "sat"], "open": "09:00", "close": "17:30"}
-HELD_FOR_GOOD = {"window_never_open", "expires_first"}
+HELD_FOR_GOOD = {"window_never_open", "expires_first", "timezone_unknown", *PAUSES}
 
 LAST, NEXT = "(last)", "(next)"
 """Stand for the ids that they become in a list, where the last step is a wait."""

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from engine.contact.aggregate import ContactAggregate
+from engine.partition.aggregate import Adoption, News
 from engine.partition.draft import Draft, Letter
 from engine.partition.state import State
 from engine.rules import Rules
@@ -83,7 +84,15 @@ class World:
             deleted_at=1 if deleted else None,
             body=plain(body),
         )
+        news = News(self.rules.record(record_type, record_id), record)
         self.rules.apply(0, record)
+        self.adopt(Adoption(news=[news]))
+
+    def adopt(self, adoption: Adoption) -> None:
+        """Let follow what follows from newer rules or versions."""
+        draft = self._draft()
+        self.aggregate.adopt(draft, adoption)
+        self._apply(draft)
 
     def schedule(self, *steps: dict[str, Any], record_id: int = 1, version: int = 1, **fields: Any) -> None:
         """Adopt a schedule of the offer, its steps as JSON."""

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
-from engine.partition.aggregate import Timer
+from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.ports import FencedError, LogError, Outgoing
 from engine.partition.runner import Runner
@@ -57,6 +57,9 @@ class Counting:
         head.opted_out_at = draft.now
         head.last_call_at = None
         draft.put(key, head)
+
+    def adopt(self, draft: Draft, adoption: Adoption) -> None:
+        """Nothing here rests on rules."""
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
         if isinstance(entity, Head) and entity.last_call_at is not None:

@@ -1,0 +1,333 @@
+"""What follows from a rule that changes? Every lead that rests on it is planned anew, at once, and nobody else is."""
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from engine.contact.replan import LOOKED_AT_MAX
+from engine.partition.aggregate import Adoption
+from engine.partition.state import State
+from schemas.instant import HOUR
+from schemas.records import Company, Offer, RulePack, plain
+from schemas.state import lead_key
+from schemas.wire import from_builtins, to_pack
+from tests.engine.contact.world import NEW_YORK, NOON, World, at
+
+EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+CALL = {"id": "call-1", "kind": "call"}
+WAIT = {"id": "wait", "kind": "wait", "duration": "1h"}
+EVENING = at("2026-07-15 22:00")
+
+
+def pack(*rows: dict[str, Any], name: str = "Counsel") -> RulePack:
+    """Return a company's own rules, of a source that everybody can read."""
+    known = {"country": "US", "purposes": ["telemarketing"], "channels": ["call", "sms"], "reviewed_at": "2026-11-01"}
+    rules = [
+        {"id": f"own-{number}", "source_url": "https://example.com/memo", **known, **row} for number, row in enumerate(rows)
+    ]
+    return from_builtins({"name": name, "rules": rules}, RulePack)
+
+
+TEN_TO_SIX = pack({"windows": [{"days": EVERY_DAY, "open": "10:00", "close": "18:00"}]})
+
+
+def replanned(world: World) -> list[int]:
+    return [fact.lead_id or 0 for fact in world.facts if fact.type == "lead.replanned"]
+
+
+def test_a_rule_of_the_company_holds_beside_the_shipped_ones() -> None:
+    world = World(now=EVENING)
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    world.schedule(CALL)
+
+    lead = world.submit()
+
+    assert lead.next_action_at == at("2026-07-16 10:00")
+
+
+def test_another_company_is_not_bound_by_it() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    world.submit()
+
+    assert world.lead().next_action_at == at("2026-07-16 08:00")
+
+
+def test_a_stricter_rule_moves_the_leads_that_wait() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    world.submit()
+
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    world.wait(1)
+
+    assert world.lead().next_action_at == at("2026-07-16 10:00")
+    (fact,) = [fact for fact in world.facts if fact.type == "lead.replanned"]
+    assert fact.data["cause"] == "rule_pack/5@1"
+    assert fact.data["law"].split("+")[1] == "Counsel"
+    world.wait_until(at("2026-07-16 10:00"))
+    assert world.steps() == ["call-1"]
+
+
+def test_a_rule_that_goes_lets_the_leads_go_earlier() -> None:
+    world = World(now=EVENING)
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    world.schedule(CALL)
+    world.submit()
+
+    world.add("rule_pack", 5, TEN_TO_SIX, version=2, deleted=True)
+    world.wait(1)
+
+    assert world.lead().next_action_at == at("2026-07-16 08:00")
+
+
+def test_a_due_lead_is_checked_against_a_rule_that_was_adopted_this_instant() -> None:
+    world = World(now=at("2026-07-16 07:59"))
+    world.schedule(CALL)
+    world.submit()
+    world.add("rule_pack", 5, TEN_TO_SIX)
+
+    world.wait_until(at("2026-07-16 09:59"))
+
+    assert world.steps() == []
+
+
+def test_who_is_not_touched_is_left_as_it_was() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    before = world.submit()
+
+    world.add("rule_pack", 5, pack({"state": "CA", "windows": [{"days": EVERY_DAY, "open": "10:00", "close": "18:00"}]}))
+    world.wait(1)
+
+    assert world.lead() == before
+    assert replanned(world) == []
+
+
+def test_a_cap_of_the_company_holds_at_once() -> None:
+    world = World()
+    world.schedule(CALL, {**CALL, "id": "call-2"})
+    world.submit()
+    world.outcome("no_answer")
+
+    world.add("rule_pack", 5, pack({"cap": {"count": 1, "period": "6h", "unit": "number", "counts": ["call"]}}))
+    world.wait(60)
+
+    assert world.lead().next_action_at == NOON + 6 * HOUR
+    assert world.lead().status_wait == "frequency_cap"
+
+
+def test_a_new_name_of_a_pack_moves_nobody() -> None:
+    world = World(now=EVENING)
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    world.wait(1)
+    world.schedule(CALL)
+    world.submit()
+
+    world.add("rule_pack", 5, from_builtins({**plain(TEN_TO_SIX), "name": "Renamed"}, RulePack), version=2)
+
+    assert not any(key.startswith("replan/") for key in world.timers)
+
+
+# -- pauses ------------------------------------------------------------------------------------------------------------
+
+
+def lift_schedule(world: World) -> None:
+    world.schedule(CALL, version=2)
+
+
+def lift_offer(world: World) -> None:
+    world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK), version=3)
+
+
+def lift_company(world: World) -> None:
+    world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK), version=3)
+
+
+@pytest.mark.parametrize("what", ["schedule", "offer", "company"])
+def test_a_held_lead_polls_nothing_and_goes_on_the_moment_the_pause_is_lifted(what: str) -> None:
+    world = World()
+    world.schedule(CALL, paused=what == "schedule")
+    if what == "offer":
+        world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, paused=True), version=2)
+    if what == "company":
+        world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK, paused=True), version=2)
+    lead = world.submit()
+    assert (lead.status_wait, lead.wake_at) == (f"{what}_paused", None)
+    world.wait(3 * 3600)
+    version = world.lead().version
+
+    {"schedule": lift_schedule, "offer": lift_offer, "company": lift_company}[what](world)
+    world.wait(0.001)
+
+    assert world.steps() == ["call-1"]
+    assert world.lead().version == version + 1
+
+
+def test_a_held_lead_still_expires() -> None:
+    world = World()
+    world.schedule(CALL, paused=True, hours_to_expire=2)
+    world.submit()
+
+    world.wait(2 * 3600)
+
+    assert world.lead().status == "expired"
+
+
+def test_leads_of_a_deleted_schedule_end_at_once() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    world.submit()
+    body = world.rules.schedule(1, 1)
+    assert body is not None
+
+    world.add("schedule", 1, body, version=2, deleted=True)
+    world.wait(1)
+
+    assert world.lead().status == "disabled"
+
+
+# -- versions of a schedule --------------------------------------------------------------------------------------------
+
+
+def test_a_lead_keeps_to_the_version_that_it_entered() -> None:
+    world = World()
+    world.schedule(WAIT, CALL)
+    world.submit()
+
+    world.schedule(WAIT, {**CALL, "id": "call-9"}, version=2)
+    world.wait(3600)
+
+    assert world.steps() == ["call-1"]
+
+
+def test_a_lead_goes_over_to_a_version_that_takes_it_along() -> None:
+    world = World()
+    world.schedule({**CALL, "id": "call-0"}, {**WAIT, "duration": "5h"}, CALL)
+    world.submit()
+    world.outcome("no_answer")
+
+    windows = {"call": [{"days": EVERY_DAY, "open": "19:00", "close": "20:00"}]}
+    world.schedule({**CALL, "id": "call-0"}, CALL, migrate="by_step_id", windows=windows, version=2)
+    world.wait(1)
+    stays = world.lead()
+    world.wait(5 * 3600 + 60)
+
+    assert stays.schedule_version == 2
+    assert stays.next_action_at == at("2026-07-15 19:00")
+    assert "call-1" not in world.steps()
+
+
+def test_a_lead_whose_step_is_gone_stays_on_its_version_and_says_so() -> None:
+    world = World()
+    world.schedule(WAIT, CALL)
+    world.submit()
+
+    world.schedule({**WAIT, "id": "another"}, {**CALL, "id": "other"}, migrate="by_step_id", version=2)
+    world.wait(1)
+
+    assert world.lead().schedule_version == 1
+    assert "lead.not_migrated" in world.fact_types()
+
+
+# -- versions of the data ----------------------------------------------------------------------------------------------
+
+
+def test_e31_new_rules_of_a_zone_plan_its_leads_anew() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    lead = world.submit()
+    # As the zone was before: an hour off.
+    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or 0) + HOUR
+    world.state.set(lead_key(lead.id), to_pack(lead))
+    world.state.commit()
+    world.timers[lead_key(lead.id)] = 0
+
+    world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026b"}))
+    world.wait(1)
+
+    assert world.lead().next_action_at == at("2026-07-16 08:00")
+    (fact,) = [fact for fact in world.facts if fact.type == "lead.replanned"]
+    assert fact.data["cause"] == "versions tzdata 2026a -> 2026b"
+
+
+def test_the_first_versions_of_a_partition_plan_nobody_anew() -> None:
+    world = World()
+    world.adopt(Adoption(versions={"tzdata": "2026b"}))
+
+    assert world.timers == {}
+
+
+# -- how many at once --------------------------------------------------------------------------------------------------
+
+
+def test_many_leads_are_gone_through_by_bounded_ticks_and_each_once() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    numbers = count(1)
+    for _ in range(350):
+        number = f"+1305556{next(numbers):04d}"
+        world.submit(caller_id=number, contact_key=f"1|{number}")
+    told = len(world.facts)
+
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    ticks = _ticks(world)
+
+    assert ticks == 4
+    assert sorted(replanned(world)) == world.lead_ids()
+    assert {world.lead(lead_id).next_action_at for lead_id in world.lead_ids()} == {at("2026-07-16 10:00")}
+    assert len(world.facts) > told
+
+
+def _ticks(world: World) -> int:
+    """Let what is to be gone through be gone through; return in how many ticks."""
+    for ticks in range(100):
+        if not any(key.startswith("replan/") for key in world.timers):
+            return ticks
+        world.wait(0)
+        world.now += 1
+    raise AssertionError("it never comes to its end")
+
+
+def test_two_changes_at_once_leave_no_lead_out() -> None:
+    world = World(now=EVENING)
+    world.schedule(WAIT, CALL)
+    world.submit()
+    world.schedule(WAIT, CALL, migrate="by_step_id", paused=True, version=2)
+    world.schedule(WAIT, CALL, version=3)
+
+    world.wait(1)
+
+    assert world.lead().schedule_version == 2
+
+
+@pytest.mark.parametrize("is_listed_before", [True, False])
+def test_the_leads_of_a_partition_are_found_in_order_whenever_they_came(is_listed_before: bool) -> None:
+    state = State()
+    for number in (9, 3, 2000):
+        state.set(lead_key(number), b"x")
+    state.commit()
+    if is_listed_before:
+        state.numbers_after("lead", 0, 10)
+    state.set(lead_key(7), b"x")
+    state.set(lead_key(3), None)
+    state.set("head/1|+1", b"x")
+
+    assert state.numbers_after("lead", 0, 10) == [7, 9, 2000]
+    assert state.numbers_after("lead", 7, 1) == [9]
+    state.rollback()
+    assert state.numbers_after("lead", 0, 10) == [3, 9, 2000]
+    state.forget_numbers("lead")
+    assert state.numbers_after("lead", 3, LOOKED_AT_MAX) == [9, 2000]
+
+
+def test_a_rule_that_came_and_went_leaves_the_plan_as_it_was() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    first = world.submit()
+    world.add("rule_pack", 5, TEN_TO_SIX)
+    world.add("rule_pack", 5, TEN_TO_SIX, version=2, deleted=True)
+    world.wait(1)
+
+    assert world.lead() == first
