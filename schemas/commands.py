@@ -41,6 +41,14 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     machine: str = "hangup"
 
 
+class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
+    """Send `digits` (0-9, *, #, A-D, w for a pause) to the call of an earlier order, if it still lasts."""
+
+    call_id: int
+    call_command_id: str
+    digits: str
+
+
 class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
     """Text `body` to `to`."""
 
@@ -76,10 +84,11 @@ class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
     lead_ids: tuple[int, ...] = ()
 
 
-Order = PlaceCall | SendSms | SendEmail | PostWebhook | Fence
+Order = PlaceCall | PressKeys | SendSms | SendEmail | PostWebhook | Fence
 
 COMMAND_KINDS: dict[type[Message], str] = {
     PlaceCall: "call",
+    PressKeys: "call",
     SendSms: "sms",
     SendEmail: "email",
     PostWebhook: "webhook",

@@ -136,8 +136,11 @@ def messages_of(topic: Topic) -> list[str]:
         ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
         DEADLETTER.name: [],
         **{
-            COMMAND_TOPICS[name].name: [f"command.{_tag(kind)}", f"command.{_tag(Fence)}"]
-            for kind, name in COMMAND_KINDS.items()
+            COMMAND_TOPICS[name].name: [
+                *(f"command.{_tag(kind)}" for kind, its in COMMAND_KINDS.items() if its == name),
+                f"command.{_tag(Fence)}",
+            ]
+            for name in COMMAND_TOPICS
         },
     }
     return list(tables[topic.name])

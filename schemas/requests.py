@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from schemas.instant import Instant
+from schemas.law import Purpose
 from schemas.wire import Message
 
 
@@ -77,6 +78,9 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     states: tuple[str, ...] | UnsetType = UNSET
     buyer_converted: bool | UnsetType = UNSET
     offer_converted: bool | UnsetType = UNSET
+    add_revenue: float = 0.0
+    add_payout: float = 0.0
+    apply_to: str | None = None
 
 
 class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
@@ -99,7 +103,7 @@ class CallProgressed(ContactRequest, frozen=True, kw_only=True):
 
     lead_id: int
     command_id: str
-    state: Literal["initiated", "ringing", "established"]
+    state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     occurred_at: Instant
     call_id: int | None = None
     provider: str | None = None
@@ -130,20 +134,131 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     buyer_id: int | None = None
     ringing_at: Instant | None = None
     answered_at: Instant | None = None
+    buyer_answered_at: Instant | None = None
     talk_seconds: int = 0
+    hung_up_by: str | None = None
+    hangup_cause: str | None = None
+    cost: float | None = None
+    recording_url: str | None = None
     detail: str | None = None
+
+
+class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API changes one call, or (`call_id` None) all of the person's calls of an offer since an instant.
+
+    `data` is merged into the tokens of the call, None deletes one. `add_revenue` and `add_payout` come on top of what
+    stands, after `revenue` and `payout`. `outgoing_webhook_ids` are fired again for the call. `callback_at` is when the
+    person is to be called back, for a disposition that needs it.
+    """
+
+    call_id: int | None = None
+    offer_id: int | None = None
+    since: Instant | None = None
+    data: dict[str, Any] = {}
+    revenue: float | UnsetType = UNSET
+    add_revenue: float = 0.0
+    payout: float | UnsetType = UNSET
+    add_payout: float = 0.0
+    buyer_converted: bool | UnsetType = UNSET
+    offer_converted: bool | UnsetType = UNSET
+    buyer_id: int | UnsetType = UNSET
+    traffic_source_id: int | UnsetType = UNSET
+    contact_field_type: str | UnsetType | None = UNSET
+    outgoing_webhook_ids: tuple[int, ...] = ()
+    call_disposition_id: int | UnsetType | None = UNSET
+    agent_call_disposition_notes: str | UnsetType | None = UNSET
+    callback_at: Instant | None = None
+
+
+class CallDeleteRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API deletes one call; the legal ledger of the number stays."""
+
+    call_id: int
+
+
+class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
+    """Somebody wants this person called now.
+
+    For the lead of `lead_id`; else for the one on the schedule or offer, which is made where there is none: on the schedule
+    if `enrols`, else on its offer. `force` passes over the hours that the schedule prefers, never over those of the law.
+    """
+
+    lead_id: int | None = None
+    schedule_id: int | None = None
+    offer_id: int | None = None
+    enrols: bool = True
+    caller_id: str | None = None
+    from_number: str | None = None
+    force: bool = False
+    columns: dict[str, Any] = {}
+    zones: tuple[str, ...] = ()
+    zone_source: str = "default"
+    states: tuple[str, ...] = ()
+
+
+class CallKeysRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API has keys pressed on a call in progress; `data` is merged into its tokens."""
+
+    call_id: int
+    digits: str
+    data: dict[str, Any] = {}
+
+
+class CallReceived(ContactRequest, frozen=True, kw_only=True):
+    """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
+
+    `gateway_ref` names the call for as long as it lasts, and in every report of it. The columns, zones and states are what
+    the number itself says, for a lead that is made of it.
+    """
+
+    gateway_ref: str
+    state: Literal["ringing", "connected", "on-hold", "resumed", "ended"]
+    from_number: str
+    number_called: str
+    occurred_at: Instant
+    provider: str | None = None
+    provider_ref: str | None = None
+    buyer_id: int | None = None
+    buyer_answered_at: Instant | None = None
+    talk_seconds: int = 0
+    hung_up_by: str | None = None
+    hangup_cause: str | None = None
+    cost: float | None = None
+    recording_url: str | None = None
+    detail: str | None = None
+    columns: dict[str, Any] = {}
+    zones: tuple[str, ...] = ()
+    zone_source: str = "default"
+    states: tuple[str, ...] = ()
+
+
+class SmsReceived(ContactRequest, frozen=True, kw_only=True):
+    """The person sent a text: `contact_key` is that of the number it came from, `to_number` ours that it was sent to.
+
+    `provider_ref` is the provider's own name of the text, under which a repeat is known for 24 h.
+    """
+
+    body: str
+    received_at: Instant
+    to_number: str | None = None
+    provider: str | None = None
+    provider_ref: str | None = None
 
 
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     """A lead that is keyed otherwise asks the contact of an address whether it may be reached, and to send the command.
 
-    `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key).
+    `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`, `countries`
+    and `purpose` choose the caps of the law, which are kept by the contact that is reached.
     """
 
     lead_id: int
     reply_to: str
     kind: Literal["call", "sms", "email"]
     command: msgspec.Raw
+    states: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
+    purpose: Purpose = "telemarketing"
 
 
 class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):
@@ -155,12 +270,16 @@ class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):
 
 
 class ReachAnswered(ContactRequest, frozen=True, kw_only=True):
-    """The contact of the address answers: emitted, or refused with a reason (opt_out, blocked, channel_disabled, ...)."""
+    """The contact of the address answers: emitted, or refused with a reason (opt_out, blocked, channel_disabled, ...).
+
+    `until` is when a contact that was refused for its cap is free again.
+    """
 
     lead_id: int
     command_id: str
     emitted: bool
     reason: str | None = None
+    until: Instant | None = None
 
 
 class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
@@ -227,6 +346,12 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "caller.acted": CallerActed,
     "call.progressed": CallProgressed,
     "outcome.recorded": OutcomeRecorded,
+    "call.update_requested": CallUpdateRequested,
+    "call.delete_requested": CallDeleteRequested,
+    "call.start_requested": CallStartRequested,
+    "call.keys_requested": CallKeysRequested,
+    "call.received": CallReceived,
+    "sms.received": SmsReceived,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,
     "reach.withdrawn": ReachWithdrawn,

@@ -15,11 +15,12 @@ from adapters.gateway.ports import (
     VoiceProvider,
     WebhookSender,
 )
-from schemas.commands import Command, Fence, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import Command, Fence, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
 C = TypeVar("C", bound=Command)
 
 Act = Callable[[Command, Report], Awaitable[Result | None]]
+Press = Callable[[PressKeys], Awaitable[bool]]
 
 ORDERS: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
 
@@ -32,18 +33,22 @@ CONCURRENT_MAX: dict[Kind, int] = {
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again."""
+    """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again.
+
+    `press` is for keys, which are no order of their own: they go to a call that is under way, past the orders behind it.
+    """
 
     kind: Kind
     provider: str
     act: Act
     concurrent_max: int
     never_twice: bool
+    press: Press | None = None
 
     @property
     def order(self) -> object:
         """Return the type to decode a record of the channel's topic as."""
-        return ORDERS[self.kind] | Fence
+        return ORDERS[self.kind] | Fence if self.press is None else ORDERS[self.kind] | PressKeys | Fence
 
 
 def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MAX["call"]) -> Channel:
@@ -52,7 +57,9 @@ def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MA
     async def act(order: Command, report: Report) -> Result | None:
         return await provider.place(_as(PlaceCall, order), report)
 
-    return Channel(kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True)
+    return Channel(
+        kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True, press=provider.press
+    )
 
 
 def sms_channel(provider: SmsProvider, *, concurrent_max: int = CONCURRENT_MAX["sms"]) -> Channel:

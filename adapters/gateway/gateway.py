@@ -26,7 +26,7 @@ from adapters.observability.metrics import Metrics
 from engine.partition.decider import dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, Outgoing, Reader, Record
 from engine.partition.runner import Names
-from schemas.commands import Command, Fence
+from schemas.commands import Command, Fence, PressKeys
 from schemas.topics import COMMAND_TOPICS
 
 POLL_RECORDS_MAX = 500
@@ -40,6 +40,10 @@ POLL_SECONDS_AWAITED = 0.01
 SAVE_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
 """The longest that a log which is away goes unnoticed while there is nothing to read."""
+
+PRESSING_MAX = 100
+PRESS_SECONDS = 10.0
+"""Keys that are being pressed at once, and how long a provider may take for it."""
 
 HELD_LOOK_SECONDS = 5.0
 """How often an order is looked at again that another gateway has claimed."""
@@ -84,6 +88,7 @@ class Gateway:
         self._saved: dict[int, int] = {}
         self._contacts: dict[str, deque[Taken]] = {}
         self._serving: set[asyncio.Task[None]] = set()
+        self._pressing: set[asyncio.Task[None]] = set()
         self._held = 0
         self._heard_at = float("-inf")
         self._past_gate = 0
@@ -202,18 +207,45 @@ class Gateway:
     async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
         try:
-            order: Command | Fence = self._decoder.decode(record.value or b"")
+            order: Command | PressKeys | Fence = self._decoder.decode(record.value or b"")
         except msgspec.MsgspecError as error:
             if record.offset >= lane.next and not lane.cut:
                 await self._bury(record, str(error), appender)
             return
         if isinstance(order, Fence):
             lane.fences.add(order, record.offset)
+        elif isinstance(order, PressKeys):
+            if record.offset >= lane.next and not lane.cut:
+                self._press_soon(order)
         elif record.offset >= lane.next and not lane.cut:
             lane.cut = self._held >= self._held_max
             if not lane.cut:
                 lane.take_in(record.offset)
                 self._enqueue(Taken(lane, record, order), courier)
+
+    def _press_soon(self, order: PressKeys) -> None:
+        """Press keys on a call under way: at once, as its contact's next order waits until that call is over.
+
+        Nobody waits for what comes of it, and what is late or too much is left: a key answers a question of this moment.
+        """
+        is_late = order.not_after is not None and self._clock.now() > order.not_after
+        if is_late or len(self._pressing) >= PRESSING_MAX:
+            _log.warning("keys.dropped", command_id=order.command_id, call_id=order.call_id, late=is_late)
+            return
+        task = asyncio.create_task(self._press(order), name=f"keys {order.command_id}")
+        self._pressing.add(task)
+        task.add_done_callback(self._pressing.discard)
+
+    async def _press(self, order: PressKeys) -> None:
+        assert self.channel.press is not None  # noqa: S101 - else the order could not have been read
+        about = {"command_id": order.command_id, "call_id": order.call_id, "company_id": order.company_id}
+        try:
+            async with asyncio.timeout(PRESS_SECONDS):
+                pressed = await self.channel.press(order)
+        except Exception:  # noqa: BLE001 - whatever a provider raises: the call goes on without these keys
+            _log.exception("keys.failed", **about)
+            return
+        _log.info("keys.pressed" if pressed else "keys.too_late", **about)
 
     async def _go_back(self, lane: Lane, reader: Reader) -> None:
         """Go back to what was cut off once there is room, and do not read again what is only looked through."""
@@ -306,9 +338,10 @@ class Gateway:
             lane.revoke()
         if self._serving:
             await asyncio.wait(self._serving, timeout=DRAIN_SECONDS)
-        for task in list(self._serving):
+        left = [*self._serving, *self._pressing]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await courier.renew(lease_seconds=0)

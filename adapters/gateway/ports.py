@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from engine.rules import Rules
-from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
 
 Kind = Literal["call", "sms", "email", "webhook"]
@@ -109,7 +109,7 @@ class RulesBook(Protocol):
 class Progress(Struct, frozen=True, kw_only=True):
     """A call moved on."""
 
-    state: Literal["initiated", "ringing", "established"]
+    state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     provider_ref: str | None = None
 
 
@@ -117,7 +117,10 @@ Report = Callable[[Progress], Awaitable[None]]
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word."""
+    """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
+
+    `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
+    """
 
     outcome: str
     provider_ref: str | None = None
@@ -125,7 +128,12 @@ class Result(Struct, frozen=True, kw_only=True):
     answered_by: Literal["human", "machine", "unknown"] | None = None
     ringing_at: Instant | None = None
     answered_at: Instant | None = None
+    buyer_answered_at: Instant | None = None
     talk_seconds: int = 0
+    hung_up_by: Literal["caller", "buyer", "us"] | None = None
+    hangup_cause: str | None = None
+    cost: float | None = None
+    recording_url: str | None = None
     detail: str | None = None
 
 
@@ -140,6 +148,10 @@ class VoiceProvider(Protocol):
 
     async def place(self, order: PlaceCall, report: Report) -> Result | None:
         """Call, connect, and return when the call has ended; every step on the way is reported."""
+        ...
+
+    async def press(self, order: PressKeys) -> bool:
+        """Press keys on a call that this provider placed; False where that call does not last any more."""
         ...
 
 

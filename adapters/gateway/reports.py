@@ -52,7 +52,12 @@ class Reports:
             buyer_id=order.buyer_id if isinstance(order, PlaceCall) else None,
             ringing_at=result.ringing_at,
             answered_at=result.answered_at,
+            buyer_answered_at=result.buyer_answered_at,
             talk_seconds=result.talk_seconds,
+            hung_up_by=result.hung_up_by,
+            hangup_cause=None if result.hangup_cause is None else result.hangup_cause[:DETAIL_LENGTH_MAX],
+            cost=result.cost,
+            recording_url=result.recording_url,
             detail=None if result.detail is None else result.detail[:DETAIL_LENGTH_MAX],
         )
 

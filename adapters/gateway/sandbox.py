@@ -11,7 +11,7 @@ from msgspec import Struct
 from adapters.gateway.ports import NotPlacedError, Progress, Report, Result
 from adapters.gateway.waits import pass_seconds
 from engine.partition.ports import Clock
-from schemas.commands import PlaceCall, SendSms
+from schemas.commands import PlaceCall, PressKeys, SendSms
 
 ENDING_DIGITS = 2
 
@@ -20,13 +20,17 @@ class CallScript(Struct, frozen=True, kw_only=True):
     """A call as it goes: it rings, is answered or not, and ends. Seconds are domain time; `None` means never.
 
     `outcome` None: the call is answered and nothing more is heard of it. `connects`: a buyer is put through if there is one.
+    `holds_for`: after the answer it is on hold for so long. `cause` and `ended_by` say how it ends.
     """
 
     outcome: str | None
     rings_for: float | None = 4.0
     answered_by: Literal["human", "machine"] | None = None
+    holds_for: int = 0
     talks_for: int = 0
     connects: bool = False
+    cause: str = "normal clearing"
+    ended_by: Literal["caller", "us"] | None = None
     detail: str
 
 
@@ -38,7 +42,9 @@ class SmsScript(Struct, frozen=True, kw_only=True):
     detail: str
 
 
-ANSWERED = CallScript(outcome="connected_human", answered_by="human", talks_for=30, connects=True, detail="answered")
+ANSWERED = CallScript(
+    outcome="connected_human", answered_by="human", talks_for=30, connects=True, ended_by="caller", detail="answered"
+)
 DELIVERED = SmsScript(outcome="delivered", detail="delivered")
 RINGS_OUT = float("inf")
 """It rings for as long as the order lets it."""
@@ -47,17 +53,34 @@ NOT_TAKEN = "11"
 
 CALLS: dict[str, CallScript] = {
     "00": ANSWERED,
-    "01": CallScript(outcome="busy", rings_for=None, detail="busy tone"),
-    "02": CallScript(outcome="no_answer", rings_for=RINGS_OUT, detail="nobody answered"),
-    "03": CallScript(outcome="voicemail", rings_for=20.0, answered_by="machine", talks_for=5, detail="a machine answered"),
-    "04": CallScript(outcome="declined", rings_for=6.0, detail="603 declined"),
-    "05": CallScript(outcome="invalid_number", rings_for=None, detail="404 no such number"),
-    "06": CallScript(outcome="congestion", rings_for=None, detail="503 no circuit"),
+    "01": CallScript(outcome="busy", rings_for=None, cause="user busy", detail="busy tone"),
+    "02": CallScript(outcome="no_answer", rings_for=RINGS_OUT, cause="no answer", ended_by="us", detail="nobody answered"),
+    "03": CallScript(
+        outcome="voicemail", rings_for=20.0, answered_by="machine", talks_for=5, ended_by="us", detail="a machine answered"
+    ),
+    "04": CallScript(outcome="declined", rings_for=6.0, cause="call rejected", ended_by="caller", detail="603 declined"),
+    "05": CallScript(outcome="invalid_number", rings_for=None, cause="unallocated number", detail="404 no such number"),
+    "06": CallScript(outcome="congestion", rings_for=None, cause="no circuit", detail="503 no circuit"),
     "07": CallScript(outcome=None, answered_by="human", detail="answered, and nothing more is heard"),
-    "08": CallScript(outcome="opted_out", answered_by="human", talks_for=12, detail="said: do not call me again"),
-    "09": CallScript(outcome="abandoned_by_us", answered_by="human", talks_for=8, detail="nobody of ours was free"),
-    "10": CallScript(outcome="caller_hung_up", answered_by="human", talks_for=3, detail="hung up at once"),
-}
+    "08": CallScript(
+        outcome="opted_out", answered_by="human", talks_for=12, ended_by="caller", detail="said: do not call me again"
+    ),
+    "09": CallScript(
+        outcome="abandoned_by_us", answered_by="human", talks_for=8, ended_by="caller", detail="nobody of ours was free"
+    ),
+    "10": CallScript(
+        outcome="caller_hung_up", answered_by="human", talks_for=3, ended_by="caller", detail="hung up at once"
+    ),
+    "12": CallScript(
+        outcome="connected_human", answered_by="human", holds_for=10, talks_for=20, connects=True, ended_by="caller",
+        detail="answered, and was on hold",
+    ),
+}  # fmt: skip
+
+COST_A_MINUTE = 0.01
+"""What the sandbox charges for each minute begun of an answered call, so that there is a cost to see."""
+
+SECONDS_A_MINUTE = 60
 
 TEXTS: dict[str, SmsScript] = {
     "00": DELIVERED,
@@ -76,11 +99,25 @@ class SandboxVoice:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._keys: dict[str, str] = {}
+
+    async def press(self, order: PressKeys) -> bool:
+        """Note the keys: the call tells in the end what was pressed."""
+        if order.call_command_id not in self._keys:
+            return False
+        self._keys[order.call_command_id] += order.digits
+        return True
 
     async def place(self, order: PlaceCall, report: Report) -> Result | None:
         """Play the script of the number's ending."""
         _refuse_if_not_taken(order.to)
-        script = CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED)
+        self._keys[order.command_id] = ""
+        try:
+            return await self._play(order, report, CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED))
+        finally:
+            del self._keys[order.command_id]
+
+    async def _play(self, order: PlaceCall, report: Report, script: CallScript) -> Result | None:
         reference = _reference(order.command_id)
         await report(Progress(state="initiated", provider_ref=reference))
         ringing_at = await self._ring(order, script, report, reference)
@@ -88,6 +125,7 @@ class SandboxVoice:
         if script.answered_by is not None:
             answered_at = self._clock.now()
             await report(Progress(state="established", provider_ref=reference))
+            await self._hold(script, report, reference)
             await pass_seconds(self._clock, script.talks_for)
         if script.outcome is None:
             return None
@@ -100,8 +138,18 @@ class SandboxVoice:
             ringing_at=ringing_at,
             answered_at=answered_at,
             talk_seconds=script.talks_for,
-            detail=script.detail,
+            hung_up_by=script.ended_by,
+            hangup_cause=script.cause,
+            cost=_cost(script),
+            detail=script.detail + (f"; keys {self._keys[order.command_id]}" if self._keys[order.command_id] else ""),
         )
+
+    async def _hold(self, script: CallScript, report: Report, reference: str) -> None:
+        if not script.holds_for:
+            return
+        await report(Progress(state="on-hold", provider_ref=reference))
+        await pass_seconds(self._clock, script.holds_for)
+        await report(Progress(state="resumed", provider_ref=reference))
 
     async def _ring(self, order: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
         if script.rings_for is None:
@@ -128,6 +176,14 @@ class SandboxSms:
             return None
         await pass_seconds(self._clock, script.after)
         return Result(outcome=script.outcome, provider_ref=_reference(order.command_id), rang=False, detail=script.detail)
+
+
+def _cost(script: CallScript) -> float:
+    """Return what a call costs: nothing where nobody answered."""
+    if script.answered_by is None:
+        return 0.0
+    minutes = -(-(script.holds_for + script.talks_for) // SECONDS_A_MINUTE)
+    return round(minutes * COST_A_MINUTE, 4)
 
 
 def _refuse_if_not_taken(number: str) -> None:

@@ -20,6 +20,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "offer": frozenset({"lead_token"}),
     "schedule": frozenset({"lead_token"}),
     "api_key": frozenset({"public_key", "private_key_sha256"}),
+    "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
     "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
 }

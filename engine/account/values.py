@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from engine.account.reactions import on_conversion, on_inbound_connected, on_reply
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date
 from engine.submission.columns import parse_country
@@ -25,7 +26,7 @@ from engine.submission.fields import (
 )
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import read_number
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, SECOND, Instant
 from schemas.law import PURPOSES
 from schemas.schedule import Pause
 
@@ -61,9 +62,18 @@ TIER_MAX = 1_000_000
 CONCURRENCY_MAX = 100_000
 """More calls at once than one company's numbers carry."""
 
+RETRY_SECONDS_MAX = 366 * DAY // SECOND
+"""As far ahead as anything may be planned (research/domain.md 2.17)."""
+
+DISPOSITION_CATEGORIES = ("contact", "no_contact", "final_positive", "final_negative", "dnc", "callback", "wrong_number")
+
+CONFIRMATION_LENGTH_MAX = 320
+"""Of the text that confirms an opt-out: two segments."""
+
 SCOPES_MAX = 50
 NETWORKS_MAX = 100
 
+_DISPOSITION_CODE = re.compile(r"[A-Z0-9_]{1,16}", re.ASCII)
 _LEAD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _SIP = re.compile(r"sips?:[^\s@<>]{1,100}@[A-Za-z0-9.:\[\]-]{1,150}(?:;[^\s<>]{0,100})?", re.ASCII)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
@@ -97,6 +107,14 @@ def choice(*known: str) -> Parser:
         raise FieldError(f"must be one of {', '.join(known)}")
 
     return read
+
+
+def disposition_code(value: Any) -> str:
+    """Return the code of a disposition, by which filters and reports name it."""
+    text = parse_text(value).strip().upper()
+    if _DISPOSITION_CODE.fullmatch(text) is None:
+        raise FieldError("must be 1 to 16 letters, digits or _")
+    return text
 
 
 def ids(value: Any) -> tuple[int, ...]:
@@ -308,7 +326,10 @@ PARSERS: dict[str, Parser] = {
     "buyer_group_ids": ids,
     "buyer_ids": ids,
     "duplicate_policy": choice("update", "create", "reject", "restart"),
-    "on_conversion": choice("exit", "continue"),
+    "on_conversion": on_conversion,
+    "on_reply": on_reply,
+    "on_inbound_connected": on_inbound_connected,
+    "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,
     "purpose": choice(*PURPOSES),
     "min_spacing": spacing,
@@ -340,5 +361,15 @@ PARSERS: dict[str, Parser] = {
     "ip_allow_list": networks,
     "expires_at": optional(moment),
     "revoked_at": optional(moment),
+    "code": optional(disposition_code),
+    "sortable_order": optional(partial(parse_integer, least=0, most=TIER_MAX)),
+    "category": choice(*DISPOSITION_CATEGORIES),
+    "is_final": parse_boolean,
+    "counts_as_contact": parse_boolean,
+    "retry_delay_seconds": optional(partial(parse_integer, least=0, most=RETRY_SECONDS_MAX)),
+    "retry_max": optional(partial(parse_integer, least=0, most=CONTACT_ATTEMPTS_MAX)),
+    "sets_opt_out": parse_boolean,
+    "sets_suppression": parse_boolean,
+    "requires_callback_time": parse_boolean,
 }
 """By field; what a field of one type reads otherwise stands with that type (`engine.account.bodies`)."""

@@ -7,14 +7,14 @@ import msgspec
 from engine.contact import ledger
 from engine.contact.cadence import Cadence, duration
 from engine.contact.call_record import enter, of_order
-from engine.contact.hours import closing
+from engine.contact.hours import PROMISED, closing, countries_of, purpose_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
 from engine.contact.result import earned
 from engine.contact.text import Lookup, render
 from engine.identity import command_id, uuid_of
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
-from schemas.contact import Flight, Lead
+from schemas.contact import Call, Flight, Lead
 from schemas.instant import DAY, HOUR, Instant, to_rfc3339
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
@@ -154,6 +154,44 @@ def webhook_command(person: Person, lead: Lead, step: WebhookStep) -> PostWebhoo
     )
 
 
+def webhook_about(
+    person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str
+) -> PostWebhook:
+    """Return the order of a webhook about a call, outside any step."""
+    record = person.rules.record("outgoing_webhook", webhook_id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    about: dict[str, Any] = {} if lead is None else _payload(lead, step_id)
+    return PostWebhook(
+        command_id=identity,
+        company_id=call.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id or 0,
+        lead_uuid="" if lead is None else lead.uuid,
+        step_id=step_id,
+        enrolment=0,
+        attempt=1,
+        decided_at=person.now,
+        not_before=person.now,
+        urgency_class=5,
+        outgoing_webhook_id=webhook_id,
+        webhook_version=record.version if record else 0,
+        payload={"type": event, "timestamp": to_rfc3339(person.now), "data": {**about, "call": _call_payload(call)}},
+    )
+
+
+def _call_payload(call: Call) -> dict[str, Any]:
+    moments = ("created_at", "initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at")
+    names = (
+        *("id", "uuid", "direction", "origin", "status", "sub_status", "outcome", "number_called", "from_number"),
+        *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "revenue", "payout"),
+        *("cost", "buyer_converted", "offer_converted", "call_disposition_id", "agent_call_disposition_notes"),
+        *("token_values", "talk_seconds", "hold_seconds", "recording_url"),
+    )
+    found = {name: getattr(call, name) for name in names}
+    told = {name: getattr(call, name) for name in moments}
+    return {**found, **{name: None if moment is None else to_rfc3339(moment) for name, moment in told.items()}}
+
+
 def has_webhook(person: Person, step: WebhookStep) -> bool:
     """Tell whether the webhook of a step is there, the company's own, and not paused."""
     record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
@@ -191,7 +229,7 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
         person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
     else:
         flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
-        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, command, flight.kind))
+        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, lead, command, flight))
         person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
     lead.flight = flight
     lead.status, lead.status_wait = "running", "awaiting_outcome"
@@ -213,14 +251,17 @@ def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
     return about
 
 
-def _reach(person: Person, command: Command, kind: str) -> ReachRequested:
+def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> ReachRequested:
     return ReachRequested(
         company_id=command.company_id,
         contact_key=command.contact_key,
         lead_id=command.lead_id,
         reply_to=person.key,
-        kind=kind,  # type: ignore[arg-type]  # webhooks reach nobody's address
+        kind=flight.kind,  # type: ignore[arg-type]  # webhooks reach nobody's address
         command=msgspec.Raw(to_json(command)),
+        states=lead.states,
+        countries=countries_of(lead),
+        purpose=PROMISED if flight.callback else purpose_of(person.rules, lead),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.contact.call_record import apply_data
 from engine.contact.ending import begin_end, end
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.numbers import dialing_number, texting_number
@@ -234,6 +235,8 @@ def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
 def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
     """Take over what the submission says; what it does not mention stays (research/domain.md 2.17: shallow)."""
     merge_fields(lead, request.columns, request.data)
+    if request.apply_to == "calls":
+        apply_data(person, lead, request.data)
     lead.email = request.email or lead.email
     if request.zones and (request.zone_source not in WEAK_SOURCES or lead.zone_source in WEAK_SOURCES):
         lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
@@ -253,6 +256,7 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
     if request.next_action_at is not None:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+        lead.pause = None
     if request.schedule_callback_at is not None:
         lead.callback_at = request.schedule_callback_at
         person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)

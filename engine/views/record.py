@@ -30,6 +30,8 @@ TYPE_NAMES: dict[str, str] = {
     "number": "Number",
     "outgoing_webhook": "OutgoingWebhook",
     "api_key": "ApiKey",
+    "call_disposition": "CallDisposition",
+    "action_group": "ActionGroup",
     "rule_pack": "RulePack",
 }
 

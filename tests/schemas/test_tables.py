@@ -56,6 +56,8 @@ def test_requests_are_known_by_one_name() -> None:
 def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
     assert {code for code, problem in PROBLEMS.items() if problem.retryable} == {
         "rate_limited",
+        "number_recently_dialed",
+        "requests_unread",
         "internal_error",
         "events_unavailable",
         "reads_unavailable",

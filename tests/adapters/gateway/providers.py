@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from adapters.gateway.ports import Progress, Report, Result
-from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import Command, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
 Answer = Callable[[Command], Result | None]
 
@@ -21,7 +21,12 @@ class Voice:
     def __init__(self, answer: Answer = good("connected_human")) -> None:  # noqa: B008 - a constant answer
         self.asked: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
+        self.pressed: list[tuple[str, str]] = []
         self._answer = answer
+
+    async def press(self, order: PressKeys) -> bool:
+        self.pressed.append((order.call_command_id, order.digits))
+        return order.call_command_id in self.asked
 
     async def place(self, order: PlaceCall, report: Report) -> Result | None:
         self.asked.append(order.command_id)

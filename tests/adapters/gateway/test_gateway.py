@@ -23,6 +23,7 @@ from tests.adapters.gateway.world import (
     StillClock,
     body,
     fence_of,
+    keys_of,
     order_of,
     running,
     town,
@@ -171,6 +172,24 @@ async def test_a_slow_call_holds_up_nobody_but_its_contact() -> None:
 
     assert meanwhile == [("command-3", "connected_human")]
     assert voice.asked.index("command-1") < voice.asked.index("command-2")
+
+
+async def test_keys_reach_a_call_under_way_past_the_next_order_of_its_contact_and_late_ones_reach_none() -> None:
+    voice = Voice()
+    voice.gates["command-1"] = asyncio.Event()
+    first = order_of("call")
+    behind = order_of("call", 2, contact_key=first.contact_key)
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(first)
+        await until(lambda: voice.asked)
+        await place.order(keys_of(first, "9", not_after=NOON - 1), behind, keys_of(first, "12#", not_after=NOON + 10_000))
+        await until(lambda: voice.pressed)
+        voice.gates["command-1"].set()
+        outcomes = await place.outcome(2)
+
+    assert voice.pressed == [("command-1", "12#")]
+    assert [command_id for command_id, _ in outcomes] == ["command-1", "command-2"]
 
 
 async def test_no_more_orders_are_under_way_than_the_channel_has_slots() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel
-from adapters.gateway.ports import SmsProvider, VoiceProvider
+from adapters.gateway.ports import Progress, SmsProvider, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
 from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
 from tests.adapters.gateway.voice_contract import Exchange, VoiceContract, place
-from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, fast_clock, order_of, running, town
+from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, fast_clock, keys_of, order_of, running, town
 
 PAGE = Path(sandbox.__file__).with_name("sandbox.md")
 
@@ -67,6 +67,7 @@ class TestSandboxSms(SmsContract):
         ("08", "opted_out", 16),
         ("09", "abandoned_by_us", 12),
         ("10", "caller_hung_up", 7),
+        ("12", "connected_human", 34),
         ("55", "connected_human", 34),
     ],
 )
@@ -105,6 +106,31 @@ async def test_an_answered_call_is_put_through_where_there_is_a_buyer() -> None:
 
     assert result is not None
     assert result.outcome == "connected_buyer"
+
+
+async def test_a_call_that_was_on_hold_says_so_and_who_hung_up_and_what_it_cost() -> None:
+    result, reported = await place(Calls(), "+13055550112")
+
+    assert [progress.state for progress in reported] == ["initiated", "ringing", "established", "on-hold", "resumed"]
+    assert result is not None
+    assert (result.hung_up_by, result.hangup_cause, result.cost) == ("caller", "normal clearing", 0.01)
+
+
+async def test_keys_stand_in_the_detail_of_the_call_and_are_refused_when_it_is_over() -> None:
+    clock = fast_clock(speed=600)
+    voice = SandboxVoice(clock)
+    order = order_of("call", to="+13055550123")
+
+    async def report(progress: Progress) -> None:
+        if progress.state == "established":
+            assert await voice.press(keys_of(order, "1"))
+            assert await voice.press(keys_of(order, "#"))
+
+    result = await voice.place(order, report)
+
+    assert result is not None
+    assert result.detail == "answered; keys 1#"
+    assert not await voice.press(keys_of(order, "1"))
 
 
 async def test_the_same_number_does_the_same_twice() -> None:

@@ -1,0 +1,212 @@
+"""What can be done with a call by hand? Its money, tokens, conversion and disposition change; keys are pressed; it goes."""
+
+from msgspec import UNSET
+
+from engine.contact import reactions
+from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
+from engine.contact.moving import forward
+from engine.contact.orders import webhook_about
+from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.update import update as update_lead
+from engine.identity import command_id
+from engine.partition.draft import RefusedError
+from schemas.commands import PressKeys
+from schemas.contact import Call
+from schemas.decisions import Answer
+from schemas.instant import SECOND, Instant
+from schemas.records import CallDisposition
+from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateRequested, LeadUpdateRequested
+
+FIRED = "(fired)"
+KEYS = "(keys)"
+"""Stand for the step of an order that no step gave."""
+
+FIRED_EVENT = "call.fired"
+
+KEYS_WITHIN = 10 * SECOND
+"""A key that is pressed later answers another question."""
+
+
+def update(person: Person, request: CallUpdateRequested) -> None:
+    """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`; then nothing is."""
+    _check_references(person, request)
+    calls = _meant(person, request)
+    for call in calls:
+        _change(person, call, request)
+    ids = tuple(call.id for call in calls)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=ids[0], record_ids=ids)
+
+
+def delete(person: Person, request: CallDeleteRequested) -> None:
+    """Delete a call and answer; what came of it stays with its lead, and its attempt in the ledger of the number."""
+    call = _one(person, request.call_id)
+    drop(person, call)
+    person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+
+
+def press_keys(person: Person, request: CallKeysRequested) -> None:
+    """Order keys to be pressed on a call in progress. Raises `RefusedError` where it has ended."""
+    call = _one(person, request.call_id)
+    if call.ended_at is not None:
+        raise RefusedError("call_ended", f"The call has ended ({call.status}); no key can be pressed.")
+    if call.command_id is None:
+        raise RefusedError("not_supported", "Keys can be pressed on calls that were placed from here, not on inbound ones.")
+    if request.data:
+        merge_tokens(call, request.data)
+    call.user_updated_at = person.now
+    person.keep_call(call)
+    person.draft.fact("call.keys_pressed", lead_id=call.lead_id, call_id=call.id, digits=request.digits)
+    person.draft.emit(_press(person, call, call.command_id, request.digits))
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+
+
+def _press(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    return PressKeys(
+        # The version is another one at every change of the call: no two presses share an id.
+        command_id=command_id(call.uuid, 0, call.version + 1, KEYS, 1),
+        company_id=call.company_id,
+        contact_key=call.contact_key,
+        lead_id=call.lead_id or 0,
+        lead_uuid="" if lead is None else lead.uuid,
+        step_id=KEYS,
+        enrolment=0,
+        attempt=1,
+        decided_at=person.now,
+        not_before=person.now,
+        not_after=person.now + KEYS_WITHIN,
+        urgency_class=0,
+        call_id=call.id,
+        call_command_id=call_command_id,
+        digits=digits,
+    )
+
+
+def _one(person: Person, call_id: int) -> Call:
+    call = person.call(call_id)
+    if call is None:
+        raise RefusedError("not_found", "There is no such call.")
+    return call
+
+
+def _meant(person: Person, request: CallUpdateRequested) -> list[Call]:
+    """Return the call, or the newest calls of the offer; as many as one decision may change."""
+    if request.call_id is not None:
+        return [_one(person, request.call_id)]
+    since: Instant = request.since or 0
+    found = [call for call in calls_of(person) if call.offer_id == request.offer_id and call.created_at >= since]
+    if not found:
+        raise RefusedError("not_found", "There is no call of this number and offer within the time.")
+    return found[:LEADS_AT_ONCE_MAX]
+
+
+def _check_references(person: Person, request: CallUpdateRequested) -> None:
+    named = [
+        ("svc_buyer_id", "buyer", request.buyer_id),
+        ("svc_traffic_source_id", "traffic_source", request.traffic_source_id),
+        ("call_disposition_id", "call_disposition", request.call_disposition_id),
+        *(("fire_outgoing_webhook_ids", "outgoing_webhook", found) for found in request.outgoing_webhook_ids),
+    ]
+    errors: dict[str, list[str]] = {}
+    for field, record_type, record_id in named:
+        if record_id is not UNSET and record_id is not None and not _is_own(person, record_type, record_id):
+            errors.setdefault(field, []).append(f"names no {record_type.replace('_', ' ')}: {record_id}")
+    if errors:
+        raise RefusedError("validation_failed", f"Mend {', '.join(errors)} and send it again.", errors)
+
+
+def _is_own(person: Person, record_type: str, record_id: int) -> bool:
+    record = person.rules.record(record_type, record_id)
+    return record is not None and record.company_id == person.company_id and record.deleted_at is None
+
+
+def _change(person: Person, call: Call, request: CallUpdateRequested) -> None:
+    before = call.revenue, call.payout
+    had_disposition = call.call_disposition_id
+    changed = _write(call, request)
+    if {"buyer_id", "traffic_source_id", "buyer_converted", "offer_converted"} & set(changed):
+        compare(person, call)
+    call.user_updated_at = person.now
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    _tell_lead(person, call, request, revenue=call.revenue - before[0], payout=call.payout - before[1])
+    if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
+        _tell_disposition(person, call, request)
+    for webhook_id in request.outgoing_webhook_ids:
+        _fire(person, call, webhook_id)
+
+
+def _write(call: Call, request: CallUpdateRequested) -> list[str]:
+    """Write what was said into the call; return the names of what is mentioned."""
+    changed: list[str] = []
+    for field in (
+        "buyer_converted",
+        "offer_converted",
+        "buyer_id",
+        "traffic_source_id",
+        "contact_field_type",
+        "call_disposition_id",
+        "agent_call_disposition_notes",
+    ):
+        value = getattr(request, field)
+        if value is not UNSET:
+            setattr(call, field, value)
+            changed.append(field)
+    for field, added in (("revenue", request.add_revenue), ("payout", request.add_payout)):
+        value = getattr(request, field)
+        if value is not UNSET or added:
+            setattr(call, field, round((getattr(call, field) if value is UNSET else value) + added, MONEY_DIGITS))
+            changed.append(field)
+    if request.data:
+        merge_tokens(call, request.data)
+        changed.append("token_values")
+    return changed
+
+
+def _tell_lead(person: Person, call: Call, request: CallUpdateRequested, *, revenue: float, payout: float) -> None:
+    """Pass on to the lead what it earned, and that it converted: as if its own update said so, wherever it is now."""
+    if call.lead_id is None:
+        return
+    lead = person.lead(call.lead_id)
+    if lead is not None and request.buyer_id is not UNSET:
+        lead.buyer_id = request.buyer_id
+        person.keep(lead)
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id,
+        buyer_converted=_converted(person, call, "buyer_converted", request.buyer_converted),
+        offer_converted=_converted(person, call, "offer_converted", request.offer_converted),
+        add_revenue=round(revenue, MONEY_DIGITS),
+        add_payout=round(payout, MONEY_DIGITS),
+    )
+    said = (message.buyer_converted, message.offer_converted)
+    if said == (UNSET, UNSET) and not message.add_revenue and not message.add_payout:
+        return
+    if lead is not None:
+        update_lead(person, message)
+    else:
+        forward(person, message, call.lead_id)
+
+
+def _converted(person: Person, call: Call, field: str, value: object) -> bool:
+    """Return what the lead's flag becomes: it is taken back only where no other call of it converted."""
+    if value is not False:
+        return value  # type: ignore[return-value]  # True, or UNSET: not mentioned
+    others = (other for other in calls_of(person) if other.lead_id == call.lead_id and other.id != call.id)
+    return any(getattr(other, field) for other in others)
+
+
+def _tell_disposition(person: Person, call: Call, request: CallUpdateRequested) -> None:
+    body = person.rules.body(CallDisposition, "call_disposition", call.call_disposition_id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    reactions.dispositioned(person, lead, call, body, callback_at=request.callback_at)
+
+
+def _fire(person: Person, call: Call, webhook_id: int) -> None:
+    identity = command_id(call.uuid, webhook_id, call.version + 1, FIRED, 1)
+    person.draft.emit(webhook_about(person, call, webhook_id, identity, step_id=FIRED, event=FIRED_EVENT))
+    person.draft.fact(
+        "command.emitted", lead_id=call.lead_id, call_id=call.id, command_id=identity, kind="webhook", step_id=FIRED
+    )

@@ -1,0 +1,167 @@
+"""What is kept of a call? The lead as it was when it began, how it compares with earlier ones, and what was said since."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from engine.contact.person import Person
+from engine.identity import uuid_of
+from schemas.commands import PlaceCall
+from schemas.contact import Call, Lead
+from schemas.instant import SECOND, Instant
+from schemas.records import Number
+
+CALLS_LISTED_MAX = 200
+"""Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
+
+CALLS_COMPARED_MAX = 50
+"""Earlier calls that a new one is compared with."""
+
+MONEY_DIGITS = 4
+"""Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
+
+TEXT_LENGTH_MAX = 500
+"""Of what a gateway says in words."""
+
+
+def of_order(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
+    """Return the record of a call that is being ordered."""
+    number = person.rules.number(person.company_id, command.from_number)
+    return Call(
+        **_identity(person, command.call_id),
+        **_of_lead(lead),
+        schedule_action_id=step_id,
+        command_id=command.command_id,
+        origin=origin,
+        number_called=command.to,
+        from_number=command.from_number,
+        number_id=None if number is None else number.id,
+        buyer_id=command.buyer_id,
+        buyer_group_id=command.buyer_group_id,
+        attempt_number=lead.attempts,
+    )
+
+
+def of_caller(person: Person, lead: Lead | None, *, from_number: str, number_called: str) -> Call:
+    """Return the record of a call that the person makes to one of the company's numbers."""
+    number = person.rules.number(person.company_id, number_called)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    fields: dict[str, Any] = {} if lead is None else _of_lead(lead)
+    # The number that was called says which offer it is for, whatever else the person was sent to.
+    fields["offer_id"] = fields.get("offer_id") if own is None or own.offer_id is None else own.offer_id
+    return Call(
+        **_identity(person, person.draft.next_id()),
+        **fields,
+        direction="inbound",
+        origin="inbound",
+        status="ringing",
+        number_called=number_called,
+        from_number=from_number,
+        number_id=None if number is None else number.id,
+        attempt_number=0,
+    )
+
+
+def enter(person: Person, call: Call) -> None:
+    """Put a call into the person's record, compared with those before it."""
+    compare(person, call)
+    person.head.call_ids = (*person.head.call_ids[-CALLS_LISTED_MAX + 1 :], call.id)
+    person.keep_head()
+    person.keep_call(call)
+
+
+def drop(person: Person, call: Call) -> None:
+    """Let a call go for good."""
+    person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
+    person.keep_head()
+    person.drop_call(call)
+
+
+def calls_of(person: Person) -> Iterator[Call]:
+    """Iterate over the listed calls of the person, newest first."""
+    for call_id in reversed(person.head.call_ids):
+        call = person.call(call_id)
+        if call is not None:
+            yield call
+
+
+def compare(person: Person, call: Call) -> None:
+    """Say whether an earlier call of the person was for the same buyer or offer, and whether it converted there.
+
+    An offer is the same where its traffic source is, too: that is who would be paid twice.
+    """
+    earlier = [other for other in calls_of(person) if other.id < call.id][:CALLS_COMPARED_MAX]
+    same_buyer = [other for other in earlier if call.buyer_id is not None and other.buyer_id == call.buyer_id]
+    offer = call.offer_id, call.traffic_source_id
+    same_offer = [other for other in earlier if (other.offer_id, other.traffic_source_id) == offer and offer[0] is not None]
+    call.buyer_repeat_caller = bool(same_buyer)
+    call.offer_repeat_caller = bool(same_offer)
+    call.buyer_conversion_duplicated_call = any(other.buyer_converted for other in same_buyer)
+    call.offer_conversion_duplicated_call = any(other.offer_converted for other in same_offer)
+
+
+def merge_tokens(call: Call, data: dict[str, Any]) -> None:
+    """Merge tokens into those of a call, shallowly; None deletes."""
+    call.token_values = {name: value for name, value in {**call.token_values, **data}.items() if value is not None}
+
+
+def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:
+    """Write the data of a lead to its calls as well."""
+    if not data:
+        return
+    for call in calls_of(person):
+        if call.lead_id == lead.id:
+            merge_tokens(call, data)
+            person.keep_call(call)
+            person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])
+
+
+def put_on_hold(call: Call, at: Instant) -> None:
+    """The call is on hold from now on."""
+    call.status, call.placed_on_hold = "on-hold", True
+    call.held_at = at if call.held_at is None else call.held_at
+
+
+def take_off_hold(call: Call, at: Instant) -> None:
+    """The call is not on hold any more, if it was."""
+    if call.held_at is None:
+        return
+    call.hold_seconds += max(0, at - call.held_at) // SECOND
+    call.held_at = None
+    call.status = "established"
+
+
+def _identity(person: Person, call_id: int) -> dict[str, Any]:
+    return {
+        "id": call_id,
+        "uuid": uuid_of("call", call_id),
+        "company_id": person.company_id,
+        "contact_key": person.key,
+        "version": 0,
+        "created_at": person.now,
+        "updated_at": person.now,
+    }
+
+
+def _of_lead(lead: Lead) -> dict[str, Any]:
+    columns = lead.columns
+    return {
+        "lead_id": lead.id,
+        "offer_id": lead.offer_id,
+        "schedule_id": lead.schedule_id,
+        "traffic_source_id": _id(columns.get("traffic_source_id")),
+        "country": _text(columns.get("country")),
+        "state": _text(columns.get("state_province")) or next(iter(lead.states), None),
+        "city": _text(lead.data.get("city")),
+        "zip": _text(columns.get("zip_postal_code")),
+        "time_zone": _text(columns.get("time_zone")) or next(iter(lead.zones), None),
+        "contact_field_type": _text(columns.get("contact_field_type")),
+        "token_values": dict(lead.data),
+    }
+
+
+def _id(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value[:TEXT_LENGTH_MAX] if isinstance(value, str) else None

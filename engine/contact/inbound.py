@@ -1,0 +1,179 @@
+"""What does it mean that the person calls one of our numbers? A record of the call, and the lead that it is about."""
+
+from typing import assert_never
+
+from engine.contact import reactions
+from engine.contact.call_record import calls_of, compare, enter, of_caller, put_on_hold, take_off_hold
+from engine.contact.ending import begin_end
+from engine.contact.enrolment import expiry
+from engine.contact.person import Person
+from engine.contact.result import COMPLETED
+from engine.contact.walk import go_on
+from engine.identity import uuid_of
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Call, Lead
+from schemas.decisions import Answer
+from schemas.records import Number, Offer
+from schemas.requests import CallReceived
+
+CALLS_LOOKED_AT = 20
+"""Newest calls among which the one of a report is found: nobody makes more than one at a time."""
+
+BLOCKED_STATUS = "blocked"
+
+
+def receive(person: Person, request: CallReceived) -> None:
+    """Take in how far a call of the person to us is, and answer with it; what is over stays over."""
+    if f"{person.company_id}|{request.from_number}" != person.key:
+        problem = "is not the number of this contact"
+        raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
+    _check_buyer(person, request)
+    call = _known(person, request.gateway_ref) or _begin(person, request)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+    if call.ended_at is None:
+        _move_on(person, call, request)
+        person.keep_call(call)
+
+
+def _check_buyer(person: Person, request: CallReceived) -> None:
+    if request.buyer_id is None:
+        return
+    record = person.rules.record("buyer", request.buyer_id)
+    if record is None or record.company_id != person.company_id or record.deleted_at is not None:
+        problem = f"names no buyer: {request.buyer_id}"
+        raise RefusedError("validation_failed", f"buyer_id {problem}", {"buyer_id": [problem]})
+
+
+def _known(person: Person, gateway_ref: str) -> Call | None:
+    for call, _ in zip(calls_of(person), range(CALLS_LOOKED_AT), strict=False):
+        if call.gateway_ref == gateway_ref:
+            return call
+    return None
+
+
+def _begin(person: Person, request: CallReceived) -> Call:
+    """Make the record of a call that is new, for the lead that it is about."""
+    is_blocked = person.head.blocked_at is not None
+    lead = None if is_blocked else _lead(person, request)
+    call = of_caller(person, lead, from_number=request.from_number, number_called=request.number_called)
+    at = min(request.occurred_at, person.now)
+    call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
+    call.initiated_at = call.ringing_at = at
+    if is_blocked:
+        call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
+        call.hung_up_by, call.hangup_cause, call.ended_at = "us", "contact_blocked", at
+    enter(person, call)
+    if is_blocked:
+        person.draft.fact("call.refused", call_id=call.id, reason=BLOCKED_STATUS)
+        return call
+    if lead is not None:
+        lead.inbound_calls_count += 1
+        lead.last_call_at = person.now
+        person.keep(lead)
+        if lead.status == "captured":
+            person.draft.fact("lead.picked_up", lead_id=lead.id, call_id=call.id)
+    reactions.inbound_started(person, call)
+    return call
+
+
+def _lead(person: Person, request: CallReceived) -> Lead | None:
+    """Return the lead that the call is about: of the offer of the number called first, live ones first, captured first.
+
+    Where the number stands for an offer and the person has no lead of it, one is made, as if they had been sent to it.
+    """
+    number = person.rules.number(person.company_id, request.number_called)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    offer_id = None if own is None else own.offer_id
+    leads = list(person.leads())
+    of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
+    if offer_id is not None and not of_offer and person.rules.body(Offer, "offer", offer_id) is not None:
+        return _capture(person, request, offer_id)
+    return min(of_offer or leads, key=_rank, default=None)
+
+
+def _rank(lead: Lead) -> tuple[bool, bool, int]:
+    return lead.status not in LIVE_STATUSES, lead.status != "captured", -lead.id
+
+
+def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
+    lead_id = person.draft.next_id()
+    lead = Lead(
+        id=lead_id,
+        uuid=uuid_of("lead", lead_id),
+        company_id=person.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=person.now,
+        updated_at=person.now,
+        status="captured",
+        offer_id=offer_id,
+        caller_id=request.from_number,
+        columns=dict(request.columns),
+        zones=request.zones,
+        zone_source=request.zone_source,
+        states=request.states,
+        base_at=person.now,
+    )
+    lead.expires_at = expiry(person, lead, person.now, None)
+    lead.opt_out = person.head.opted_out_at is not None
+    person.add(lead)
+    person.draft.fact("lead.created", lead_id=lead.id, offer_id=offer_id, schedule_id=None, source="inbound_call")
+    return lead
+
+
+def _move_on(person: Person, call: Call, request: CallReceived) -> None:
+    at = min(request.occurred_at, person.now)
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
+        call.buyer_id = request.buyer_id
+        compare(person, call)
+    call.buyer_answered_at = request.buyer_answered_at or call.buyer_answered_at
+    match request.state:
+        case "ringing":
+            pass
+        case "connected":
+            if call.answered_at is None:
+                _connect(person, call, at)
+        case "on-hold":
+            put_on_hold(call, at)
+            person.draft.fact("call.held", lead_id=call.lead_id, call_id=call.id)
+        case "resumed":
+            take_off_hold(call, at)
+            person.draft.fact("call.resumed", lead_id=call.lead_id, call_id=call.id)
+        case "ended":
+            _end(person, call, request, at)
+        case _:
+            assert_never(request.state)
+
+
+def _connect(person: Person, call: Call, at: int) -> None:
+    call.status, call.answered_at, call.answered_by = "established", at, "human"
+    person.draft.fact("call.answered", lead_id=call.lead_id, call_id=call.id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if lead is not None:
+        lead.connected, lead.connected_call_id = True, call.id
+        lead.buyer_id = call.buyer_id or lead.buyer_id
+        person.keep(lead)
+
+
+def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
+    """Say what came of the call; a lead that only waited for it has had it."""
+    take_off_hold(call, at)
+    is_connected = call.answered_at is not None
+    if is_connected:
+        call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
+        call.status = "finished"
+    else:
+        call.outcome = "caller_hung_up" if request.hung_up_by == "caller" else "no_answer"
+        call.status = "caller-hung-up" if request.hung_up_by == "caller" else "no-answer"
+    call.ended_at, call.talk_seconds = at, request.talk_seconds
+    call.hung_up_by, call.hangup_cause = request.hung_up_by, request.hangup_cause or call.outcome
+    call.cost = call.cost if request.cost is None else request.cost
+    call.recording_url = request.recording_url or call.recording_url
+    call.detail = request.detail
+    person.keep_call(call)
+    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+    reactions.inbound_ended(person, call, connected=is_connected)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if is_connected and lead is not None and lead.status == "captured" and lead.callback_at is None:
+        begin_end(person, lead, COMPLETED)
+        go_on(person, lead)
