@@ -27,7 +27,7 @@ from litestar.types import (
     Send,
 )
 
-from adapters.http import callers, documents, lead_changes, leads, previews, records, submissions, system
+from adapters.http import call_lists, callers, documents, lead_changes, leads, previews, records, submissions, system
 from adapters.http.access import Gate
 from adapters.http.exchange import JSON, Exchange, Operation, Reply, Services
 from adapters.http.identity import RequestIds
@@ -54,6 +54,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *leads.OPERATIONS,
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
+    *call_lists.OPERATIONS,
     *previews.OPERATIONS,
     *records.OPERATIONS,
     *system.OPERATIONS,

@@ -133,6 +133,9 @@ EXAMPLES: Mapping[str, Example] = {
             "limit": 20,
         }
     ),
+    "list_calls": Example(query={"status": "no-answer", "created_at_label": "This Week", "per_page": "100"}),
+    "list_live_calls": Example(query={"columns": "id,caller_number,status"}),
+    "list_calls_by_caller_number": Example(path={"caller_number": NUMBER}),
     "show_request": Example(path={"id": REQUEST}),
     "list_time_zones": Example(),
     **_records(),

@@ -5,14 +5,14 @@ from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
-from adapters.http.parameters import Parameters
+from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import choice, many_of, one_of
 from engine.submission.numbers import read_number
 from engine.views.lead import LEAD_COLUMNS, SERIALIZERS, SORTABLE_COLUMNS, lead_view
-from engine.views.periods import LABELS, span_of
+from engine.views.periods import LABELS
 from schemas.contact import PRIORITY_DEFAULT, LeadStatus
 from schemas.instant import Instant
 
@@ -126,14 +126,13 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     """Read which leads are wanted; faults are kept in the parameters."""
     zone_name = parameters.zone("time_zone")
     moment = partial(parameters.instant, zone_name=zone_name)
-    label = parameters.choice("created_at_label", LABELS)
-    created_from, created_to = span_of(label, exchange.now, zone_name) if label else (None, None)
+    created_from, created_to = read_span(parameters, exchange.now, zone_name)
     status = _status(parameters, exchange.now)
     due_from, due_to = moment("next_action_at_from"), moment("next_action_at_to")
     return LeadFilter(
         ids=parameters.ids("ids"),
-        created_from=_later(created_from, moment("created_at_from")),
-        created_to=_earlier(created_to, moment("created_at_to")),
+        created_from=created_from,
+        created_to=created_to,
         next_action_from=due_from,
         next_action_to=_earlier(due_to, status.next_action_to),
         offer_id=parameters.id("offer_id"),
@@ -181,10 +180,6 @@ def _number(exchange: Exchange, parameters: Parameters) -> str | None:
         return None
     number = read_number(text, country_of(exchange.services.source.rules, exchange.company_id))
     return text if number is None else number.e164
-
-
-def _later(first: Instant | None, second: Instant | None) -> Instant | None:
-    return second if first is None else first if second is None else max(first, second)
 
 
 def _earlier(first: Instant | None, second: Instant | None) -> Instant | None:

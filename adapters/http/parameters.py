@@ -23,6 +23,7 @@ from engine.submission.fields import (
     parse_text,
     parse_zone,
 )
+from engine.views.periods import LABELS, span_of
 from schemas.instant import Instant
 
 T = TypeVar("T")
@@ -118,6 +119,16 @@ class Parameters:
     def ids(self, name: str) -> tuple[int, ...] | None:
         """Return a list of internal ids."""
         return self.read(name, lambda value: tuple(parse_id(word) for word in _words(value)))
+
+
+def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Instant | None, Instant | None]:
+    """Return from when and until when rows were created: what the label and both bounds have in common."""
+    label = parameters.choice("created_at_label", LABELS)
+    starts, ends = span_of(label, now, zone_name) if label else (None, None)
+    first, last = parameters.instant("created_at_from", zone_name), parameters.instant("created_at_to", zone_name)
+    lower = [bound for bound in (starts, first) if bound is not None]
+    upper = [bound for bound in (ends, last) if bound is not None]
+    return max(lower, default=None), min(upper, default=None)
 
 
 def _one_of(value: Any, options: Collection[str]) -> str:

@@ -23,8 +23,9 @@ START = 1_790_000_000_000
 class Shown:
     """A database and what is decided about it, one decision at a time."""
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, pool: Any, topic: str = TOPIC) -> None:
         self.pool = pool
+        self.topic = topic
         self.store = PostgresStore(pool)
         self.sequence = 0
 
@@ -56,10 +57,10 @@ class Shown:
             facts=facts,
             changes=tuple(changes),
         )
-        owned = await self.store.take(TOPIC, "id", 0)
-        record = LogRecord(TOPIC, 0, self.sequence, None, to_json(decision), (), at)
-        mark = Mark(TOPIC, 0, owned.epoch, owned.next_offset, self.sequence + 1)
-        await self.store.write(batch_of([record], mark, owned.sequence, topic=TOPIC))
+        owned = await self.store.take(self.topic, "id", 0)
+        record = LogRecord(self.topic, 0, self.sequence, None, to_json(decision), (), at)
+        mark = Mark(self.topic, 0, owned.epoch, owned.next_offset, self.sequence + 1)
+        await self.store.write(batch_of([record], mark, owned.sequence, topic=self.topic))
         if announce:
             await self.store.announce()
 
@@ -92,6 +93,23 @@ def lead(number: int, company: int = 1, **fields: Any) -> Lead:
         "status": "scheduled",
     }
     return Lead(**(known | fields))
+
+
+def call(number: int, company: int = 1, **fields: Any) -> Call:
+    """Return an ended call; number n was created n seconds after START."""
+    known: dict[str, Any] = {
+        "id": number,
+        "uuid": uuid_of("call", number),
+        "company_id": company,
+        "contact_key": f"{company}|+1305555{number:04}",
+        "number_called": f"+1305555{number:04}",
+        "from_number": "+13055550000",
+        "created_at": START + 1000 * number,
+        "updated_at": START + 1000 * number,
+        "ended_at": START + 1000 * number + 500,
+        "status": "no-answer",
+    }
+    return Call(**(known | fields))
 
 
 def record(internal_id: int, kind: str = "buyer_group", company: int = 1, **body: Any) -> Record:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.http.ports import LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
+from adapters.http.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
 from adapters.postgres import reads
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -16,7 +16,7 @@ from engine.identity import contact_id, uuid_of
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, from_datetime
-from tests.adapters.postgres.rows_shown import START, Shown, lead, record
+from tests.adapters.postgres.rows_shown import START, Shown, call, lead, record
 
 
 @pytest.fixture
@@ -103,7 +103,9 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
 ]
 
 
-async def test_every_filter_narrows_the_list(shown: Shown) -> None:
+@pytest.mark.parametrize("matches_max", [10_000, 0])
+async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int) -> None:
+    monkeypatch.setattr(reads, "MATCHES_MAX", matches_max)
     fields: dict[int, dict[str, Any]] = {
         1: {"buyer_converted": True, "outbound_calls_count": 1, "data": {"who": "Sean O'Brien"}},
         2: {"offer_converted": True},
@@ -136,6 +138,79 @@ async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> Non
     )  # fmt: skip
     assert None not in msgspec.structs.astuple(everything)
     assert ids(await PostgresReads(shown.pool).leads(1, everything, Paging())) == []
+
+
+FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
+    (CallFilter(), [9, 8, 7, 6, 5, 4, 3, 2, 1]),
+    (CallFilter(ids=(3, 5, 77)), [5, 3]),
+    (CallFilter(created_from=START + 3000, created_to=START + 5000), [4, 3]),
+    (CallFilter(ended_from=START + 3500, ended_to=START + 4501), [4, 3]),
+    (CallFilter(lead_id=50), [1]),
+    (CallFilter(offer_id=70), [1]),
+    (CallFilter(schedule_id=80), [2]),
+    (CallFilter(traffic_source_id=12), [2]),
+    (CallFilter(buyer_id=3), [3]),
+    (CallFilter(buyer_group_ids=(6, 7)), [4, 3]),
+    (CallFilter(number_id=4), [4]),
+    (CallFilter(ring_pool_id=1), []),
+    (CallFilter(provider_configuration_id=1), []),
+    (CallFilter(contact_id=contact_id("1|+13055550002")), [2]),
+    (CallFilter(caller_number="+13055550002"), [2]),
+    (CallFilter(caller_number="+12125550100"), [9]),
+    (CallFilter(status="busy"), [5]),
+    (CallFilter(buyer_converted=True), [5]),
+    (CallFilter(offer_converted=True), [6]),
+    (CallFilter(either_converted=True), [6, 5]),
+    (CallFilter(either_converted=False, buyer_group_ids=(6,)), [3]),
+    (CallFilter(buyer_conversion_duplicated_call=True), [7]),
+    (CallFilter(offer_conversion_duplicated_call=True), [8]),
+    (CallFilter(buyer_repeat_caller=True), [8]),
+    (CallFilter(offer_repeat_caller=True), [7]),
+    (CallFilter(in_progress=True), [9]),
+    (CallFilter(placed_on_hold=True), [4]),
+    (CallFilter(has_recording=True), [6]),
+    (CallFilter(no_buyer=False), [3]),
+    (CallFilter(token_key="roof"), [2, 1]),
+    (CallFilter(token_key="o'no:"), [3]),
+    (CallFilter(token_key="ROOF"), []),
+    (CallFilter(token_key="roof", status="no-answer", lead_id=50), [1]),
+    (CallFilter(token_value=("roof", "flat")), [1]),
+    (CallFilter(token_value=("roof", "fla")), []),
+    (CallFilter(token_value=("floors", "12")), [2]),
+    (CallFilter(token_value=("o'no:", "a\\b'c")), [3]),
+    (CallFilter(token_value=("long", "x" * 500)), [4]),
+    (CallFilter(token_value=("long", "x" * 499)), []),
+    (CallFilter(fulltext="fla"), [1]),
+    (CallFilter(fulltext="roof"), []),
+    (CallFilter(fulltext="called back"), [5]),
+    (CallFilter(fulltext="0007"), [7]),
+    (CallFilter(fulltext="flat", token_key="roof"), [1]),
+]
+
+
+@pytest.mark.parametrize("matches_max", [10_000, 0])
+async def test_every_filter_narrows_the_list_of_calls(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int
+) -> None:
+    monkeypatch.setattr(reads, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
+    fields: dict[int, dict[str, Any]] = {
+        1: {"lead_id": 50, "offer_id": 70, "token_values": {"roof": "flat"}},
+        2: {"schedule_id": 80, "traffic_source_id": 12, "token_values": {"roof": "steep", "floors": 12}},
+        3: {"buyer_id": 3, "buyer_group_id": 6, "buyer_answered_at": START, "token_values": {"o'no:": "a\\b'c"}},
+        4: {"buyer_group_id": 7, "number_id": 4, "placed_on_hold": True, "token_values": {"long": "x" * 500}},
+        5: {"status": "busy", "buyer_converted": True, "agent_call_disposition_notes": "wants to be called back"},
+        6: {"offer_converted": True, "recording_url": "https://example.com/1"},
+        7: {"buyer_conversion_duplicated_call": True, "offer_repeat_caller": True},
+        8: {"offer_conversion_duplicated_call": True, "buyer_repeat_caller": True},
+        9: {"ended_at": None, "status": "ringing", "direction": "inbound", "from_number": "+12125550100"},
+    }
+    await shown.decide(*(call(number, **fields[number]) for number in fields))
+    await shown.decide(call(10, company=2, **fields[1]), call(11))
+    await shown.decide(removed=("call/11",))
+    for wanted, expected in FILTERED_CALLS:
+        page = await PostgresReads(shown.pool).calls(1, wanted, Paging())
+        assert ids(page) == expected, wanted
+        assert page.total_count == len(expected), wanted
 
 
 async def test_pages_are_cut_and_counted(shown: Shown) -> None:
