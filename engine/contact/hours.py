@@ -19,6 +19,7 @@ from engine.contact.cadence import Cadence
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed, same_time_allowed
 from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, RulePack
+from engine.rules import Rules
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.law import CHANNELS, Purpose
@@ -118,6 +119,14 @@ def _rules(
 
 
 _NO_DATES: frozenset[date] = frozenset()
+
+
+def purpose_of(rules: Rules, lead: Lead) -> Purpose:
+    """Return what the contacts of a lead's schedule are for."""
+    if lead.schedule_id is None or lead.schedule_version is None:
+        return "telemarketing"
+    schedule = rules.schedule(lead.schedule_id, lead.schedule_version)
+    return "telemarketing" if schedule is None else schedule.purpose
 
 
 def countries_of(lead: Lead) -> tuple[str, ...]:

@@ -4,26 +4,24 @@ from typing import Any
 
 import msgspec
 
-from engine.contact import ledger, slots, triggers
-from engine.contact.cadence import duration
-from engine.contact.ending import begin_end
-from engine.contact.hours import after
+from engine.contact import dispositions, ledger, slots, triggers
+from engine.contact.call_record import compare, put_on_hold, take_off_hold
 from engine.contact.ledger import counts_legally, row_of
 from engine.contact.moving import forward
 from engine.contact.person import Person, at_once
-from engine.contact.plan import channel_of
 from engine.contact.reach import TEMPORARY, pass_on
+from engine.contact.retrying import close_channel, retry_or_leave
 from engine.contact.stop import opt_out
-from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on, is_closed, leave_step
+from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on
+from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead
-from schemas.instant import DAY, HOUR, SECOND, Instant
+from schemas.instant import HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
-from schemas.schedule import ActingStep, EmailStep
 
-CHANNEL_CLOSED_FOR = 15 * DAY
-"""A number that was invalid may have been assigned again after two weeks (Convoso's default, research/domain.md 2.2)."""
+SKEW_MAX = 5 * MINUTE
+"""An outcome of a later time than this is marked: a gateway's clock is wrong (research/domain.md E28)."""
 
 GATE_BACKOFF = 30 * SECOND
 GATE_BACKOFF_MAX = HOUR
@@ -39,7 +37,10 @@ NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
 REFUSED_FOR_GOOD = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
 """What it counts for that the contact of an address refuses to be reached."""
 
-CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2}
+CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2, "on-hold": 2, "resumed": 2}
+"""How far a call is; it does not go back."""
+
+TIMED_OUT = "timed_out"
 
 
 def record(person: Person, request: OutcomeRecorded) -> None:
@@ -53,15 +54,19 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     if pass_on(person, request):
         return
     lead = person.lead(request.lead_id)
-    _tell_call(person, lead, request, row)
+    replaced = _tell_call(person, lead, request, row)
     if lead is None:
         forward(person, msgspec.structs.replace(request, reached=request.reached or person.key), request.lead_id)
         return
     _tell_lead(person, lead, request, row)
+    if replaced not in {None, "unknown", request.outcome}:
+        _replan(person, lead, request, row, replaced or "")
 
 
 def progress(person: Person, request: CallProgressed) -> None:
     """Take in how far a call is; a later state is never taken back."""
+    if request.state == "initiated":
+        ledger.placed(person, request.command_id, request.occurred_at)
     if pass_on(person, request):
         return
     lead = person.lead(request.lead_id)
@@ -72,8 +77,16 @@ def progress(person: Person, request: CallProgressed) -> None:
     if call is None or CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
         return
     at = min(request.occurred_at, person.now)
-    call.status = request.state
     call.initiated_at = call.initiated_at or at
+    match request.state:
+        case "on-hold":
+            put_on_hold(call, at)
+        case "resumed":
+            take_off_hold(call, at)
+        case "established" if call.held_at is not None:
+            pass
+        case _:
+            call.status = request.state
     if request.state == "ringing":
         call.ringing_at = call.ringing_at or at
     if request.state == "established":
@@ -90,6 +103,9 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
     if lead is None or lead.flight is None or lead.flight.command_id != request.command_id or request.emitted:
         return
     person.draft.fact("reach.refused", lead_id=lead.id, command_id=request.command_id, reason=request.reason)
+    if request.reason == FREQUENCY_CAP_CODE and request.until is not None:
+        _wait_for_release(person, lead, lead.flight, request.until)
+        return
     if request.reason in TEMPORARY:
         settle(person, lead, "rejected_at_gate", NOT_REACHED, person.now)
         return
@@ -97,13 +113,31 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
     settle(person, lead, "not_placed", REFUSED_FOR_GOOD, person.now)
 
 
+def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant) -> None:
+    """The number was contacted as often as the law allows, by whomever: the same step again when it is free."""
+    lead.flight = None
+    if flight.slot_id is not None:
+        slots.release(person, lead.id, flight.slot_id)
+    ledger.give_back(lead, flight)
+    _uncount(lead, flight)
+    person.keep(lead)
+    if lead.status not in LIVE_STATUSES:
+        return
+    lead.status, lead.status_wait, lead.planned_at = "queue", None, None
+    lead.base_at = max(until, lead.base_at or 0)
+    go_on(person, lead)
+    if lead.flight is None and lead.next_action_at is not None and lead.next_action_at >= until > person.now:
+        lead.status, lead.status_wait = "waiting", FREQUENCY_CAP_CODE
+        lead.reasons = (FREQUENCY_CAP_CODE, *lead.reasons)
+
+
 def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     """Nothing was heard of a command in time: its outcome is unknown, its attempt stays counted."""
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
-        call.outcome, call.status, call.ended_at = "unknown", row.call_status or call.status, person.now
-        person.keep_call(call)
+        call.outcome, call.sub_status = "unknown", TIMED_OUT
+        _end_call(person, call, row, person.now)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
     settle(person, lead, "unknown", row, person.now)
@@ -143,7 +177,8 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
         lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
     elif is_own_step:
         lead.last_outcome = outcome
-        _retry_or_leave(person, lead, outcome, row, occurred_at)
+        if flight.kind != "call" or not dispositions.awaits(person, lead, flight, outcome, occurred_at):
+            retry_or_leave(person, lead, outcome, row, occurred_at)
     go_on(person, lead)
 
 
@@ -154,35 +189,20 @@ def _types_of(flight: Flight, outcome: str) -> tuple[str, ...]:
     return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
 
 
-def _retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
-    cadence = cadence_for(person, lead)
-    step = cadence.step(lead.step or "")
-    if row.disables_channel and not lead.ending and _is_out_of_reach(person, lead):
-        begin_end(person, lead, "failure")
+def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, replaced: str) -> None:
+    """Plan a retry anew, for the outcome that holds now, where one is planned for the outcome that it replaces (E19)."""
+    call = person.call(request.call_id)
+    stands = lead.flight is None and lead.status in LIVE_STATUSES and not lead.ending and lead.disposition_due_at is None
+    if not stands or call is None or lead.attempted_call_id != call.id or lead.last_action_at != call.created_at:
         return
-    retry = step.retry.get(outcome) if isinstance(step, ActingStep) else None
-    made = lead.retries.get(outcome, 0)
-    if retry is None or made >= (row.retry_max if retry.max is None else retry.max):
-        leave_step(person, lead, cadence, occurred_at)
+    if replaced not in lead.retries or lead.step != call.schedule_action_id or lead.last_outcome != replaced:
         return
-    lead.retries[outcome] = made + 1
-    wait = row.retry_delay if retry.delay is None else None
-    lead.base_at = occurred_at + wait if wait is not None else after(occurred_at, duration(retry.delay or ""), lead, cadence)
-    lead.planned_at = None
-    person.draft.fact("step.retried", lead_id=lead.id, step_id=step.id, outcome=outcome, times=made + 1)
-
-
-def _is_out_of_reach(person: Person, lead: Lead) -> bool:
-    """Tell whether no later step can reach the person, or none is left and none ever did."""
-    cadence = cadence_for(person, lead)
-    later = cadence.contacts_from(lead.step)[1:]
-    if not later:
-        return lead.attempts == 0 and lead.emails_count == 0
-    return not any(_can_reach(person, lead, channel_of(step), isinstance(step, EmailStep)) for step in later)
-
-
-def _can_reach(person: Person, lead: Lead, channel: str, is_email: bool) -> bool:
-    return bool(lead.email if is_email else lead.caller_id) and not is_closed(person, lead, channel)
+    lead.retries[replaced] -= 1
+    lead.last_outcome = request.outcome
+    slots.withdraw(person, lead)
+    lead.status, lead.status_wait = "queue", None
+    retry_or_leave(person, lead, request.outcome, row, min(request.occurred_at, person.now))
+    go_on(person, lead)
 
 
 def _uncount(lead: Lead, flight: Flight) -> None:
@@ -211,9 +231,7 @@ def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> Non
         if request.final and not counts_legally(row, rang=request.rang):
             ledger.release(person, request.command_id)
         if row.disables_channel:
-            person.head.disabled_until[request.kind] = person.now + CHANNEL_CLOSED_FOR
-            person.keep_head()
-            person.draft.fact("channel.closed", lead_id=request.lead_id, channel=request.kind, outcome=request.outcome)
+            close_channel(person, request.lead_id, request.kind, request.outcome)
     if row.opts_out:
         opt_out(person, f"outcome {request.outcome}")
 
@@ -229,6 +247,7 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         kind=request.kind,
         outcome=request.outcome,
         **({} if is_awaited else {"late": True}),
+        **({"clock_skew": True} if request.occurred_at > person.now + SKEW_MAX else {}),
     )
     if row.disables_channel and request.reached is not None:
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
@@ -237,35 +256,60 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         lead.connected = True
         lead.buyer_id = request.buyer_id or lead.buyer_id
         person.keep(lead)
-    if is_awaited and request.final:
-        settle(person, lead, request.outcome, row, min(request.occurred_at, person.now))
+    if flight is not None and is_awaited and request.final:
+        # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
+        settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
 
 
-def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> None:
+def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:
+    """Write the outcome into its call; return the outcome that it replaces, if any."""
     if request.kind != "call":
-        return
+        return None
     call = _find_call(person, lead, request.command_id, request.call_id)
     occurred_at = min(request.occurred_at, person.now)
     if call is None or not request.final:
-        return
+        return None
     is_known = call.outcome not in {None, "unknown"}
     if is_known and call.ended_at is not None and call.ended_at > occurred_at:
-        return  # of two outcomes the later one holds (research/domain.md E19)
+        return None  # of two outcomes the later one holds (research/domain.md E19)
+    replaced = call.outcome
     call.outcome = request.outcome
-    call.status = row.call_status or "canceled"
-    call.ended_at = occurred_at
+    call.sub_status = _more_precisely(request)
     call.answered_by = request.answered_by or call.answered_by
     call.answered_at = request.answered_at or call.answered_at
     call.ringing_at = request.ringing_at or call.ringing_at
     call.talk_seconds = request.talk_seconds
-    call.buyer_id = request.buyer_id or call.buyer_id
     call.provider = request.provider or call.provider
     call.provider_ref = request.provider_ref or call.provider_ref
+    call.hung_up_by = request.hung_up_by or call.hung_up_by
+    call.hangup_cause = request.hangup_cause or request.outcome
+    call.cost = call.cost if request.cost is None else request.cost
+    call.recording_url = request.recording_url or call.recording_url
     call.detail = request.detail
-    person.keep_call(call)
+    if request.outcome == "connected_buyer":
+        call.buyer_answered_at = request.buyer_answered_at or call.answered_at
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
+        call.buyer_id = request.buyer_id
+        compare(person, call)
+    _end_call(person, call, row, occurred_at)
     if lead is not None and row.connected:
         lead.connected_call_id = call.id
         person.keep(lead)
+    return replaced
+
+
+def _more_precisely(request: OutcomeRecorded) -> str | None:
+    """Return what an outcome does not say: the gate that refused, or that a machine answered."""
+    if request.outcome in NOBODY_TRIED:
+        return request.outcome
+    return "machine" if request.answered_by == "machine" else None
+
+
+def _end_call(person: Person, call: Call, row: Outcome, at: Instant) -> None:
+    take_off_hold(call, at)
+    call.status, call.ended_at = row.call_status or "canceled", at
+    person.keep_call(call)
+    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
 
 
 def _find_call(person: Person, lead: Lead | None, command_id: str, call_id: int | None) -> Call | None:

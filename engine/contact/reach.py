@@ -5,10 +5,11 @@ import msgspec
 from engine.contact import ledger
 from engine.contact.person import Person
 from engine.contact.stop import fence, stop_reason
+from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
 from schemas.contact import Relay
-from schemas.instant import DAY
+from schemas.instant import DAY, Instant
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered, ReachRequested, ReachWithdrawn
 from schemas.state import relay_key
 from schemas.topics import CONTACTS_REQUESTS
@@ -33,7 +34,7 @@ def answer_request(person: Person, request: ReachRequested) -> None:
         raise RefusedError(
             "validation_failed", "the command is not one for this contact", {"command": ["is another contact's"]}
         )
-    reason = _refusal(person, order, request.kind)
+    reason, until = _refusal(person, order, request)
     if reason is None:
         _emit(person, order, request)
         return
@@ -45,6 +46,7 @@ def answer_request(person: Person, request: ReachRequested) -> None:
         command_id=order.command_id,
         emitted=False,
         reason=reason,
+        until=until,
     )
     person.draft.send(CONTACTS_REQUESTS.name, request.reply_to, answer)
 
@@ -76,7 +78,20 @@ def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
     return True
 
 
-def _refusal(person: Person, order: Order, kind: str) -> str | None:
+def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str | None, Instant | None]:
+    """Return why the order must not be emitted, and until when where that is known; None where it may be.
+
+    A cap counts every contact with this number, whichever lead made it (research/domain.md E40).
+    """
+    reason = _stop(person, order, request.kind)
+    if reason is not None or request.kind == "email":
+        return reason, None
+    caps = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now).caps
+    held = last_release(person.head.ledger, caps, person.now)
+    return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
+
+
+def _stop(person: Person, order: Order, kind: str) -> str | None:
     stopped = stop_reason(person.head)
     if stopped is not None:
         return stopped

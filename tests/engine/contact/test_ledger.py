@@ -1,0 +1,244 @@
+"""Is nobody contacted more often than the law allows, whoever asks, by whichever way, whatever comes of it?"""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.partition.draft import RefusedError
+from schemas.commands import Command, PlaceCall, SendSms
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from schemas.outcomes import OUTCOMES
+from schemas.requests import CallProgressed, ReachRequested
+from schemas.wire import to_json
+from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
+
+FLORIDA = ("FL",)
+CAP = 3
+OTHER = "1|email:bob@example.com"
+CALLS = tuple({"id": f"call-{number}", "kind": "call"} for number in range(1, 9))
+
+
+def progress(world: World, command: Command, state: str = "initiated") -> None:
+    """Let the gateway tell how far a call is."""
+    assert isinstance(command, PlaceCall)
+    said = CallProgressed(
+        company_id=1,
+        contact_key=command.contact_key,
+        lead_id=command.lead_id,
+        command_id=command.command_id,
+        state=state,  # type: ignore[arg-type]
+        occurred_at=world.now,
+        call_id=command.call_id,
+    )
+    world.ask(said)
+
+
+# -- from when it counts -----------------------------------------------------------------------------------------------
+
+
+def test_a_call_counts_from_when_it_was_placed() -> None:
+    world = World()
+    world.schedule(*CALLS)
+    world.submit()
+    world.wait(90)
+    progress(world, world.commands[-1])
+
+    assert [entry.at for entry in world.head().ledger] == [NOON + 90 * SECOND]
+
+
+@pytest.mark.parametrize("state", ["ringing", "established"])
+def test_what_follows_the_placing_does_not_move_it(state: str) -> None:
+    world = World()
+    world.schedule(*CALLS)
+    world.submit()
+    progress(world, world.commands[-1])
+    world.wait(20)
+    progress(world, world.commands[-1], state)
+
+    assert [entry.at for entry in world.head().ledger] == [NOON]
+
+
+def test_the_cap_is_released_a_day_after_the_first_call_was_placed_not_ordered() -> None:
+    world = World(now=at("2026-07-15 09:00"))
+    world.schedule(*CALLS)
+    world.submit(states=FLORIDA)
+    for number in range(CAP):
+        world.wait(120)
+        progress(world, world.commands[number])
+        world.outcome("no_answer")
+        world.wait(HOUR / 1000)
+
+    assert len(world.commands) == CAP
+    assert world.lead().next_action_at == at("2026-07-16 09:02")
+    assert world.lead().status_wait == "frequency_cap"
+
+
+# -- by which way ------------------------------------------------------------------------------------------------------
+
+
+def ask_for(world: World, states: tuple[str, ...] = FLORIDA) -> None:
+    """Let the lead of an address ask for a text to the number."""
+    world.schedule({"id": "mail", "kind": "email", "subject": "S", "template": "B"}, record_id=2)
+    lead = world.submit(contact_key=OTHER, caller_id=None, email="bob@example.com", schedule_id=2)
+    text = SendSms(
+        command_id="text-of-another",
+        company_id=1,
+        contact_key=KEY,
+        lead_id=lead.id,
+        lead_uuid=lead.uuid,
+        step_id="text",
+        enrolment=1,
+        attempt=1,
+        decided_at=world.now,
+        not_before=world.now,
+        not_after=world.now + HOUR,
+        to=NUMBER,
+        body="Hi",
+    )
+    order = msgspec.Raw(to_json(text))
+    asked = ReachRequested(
+        company_id=1,
+        contact_key=KEY,
+        lead_id=lead.id,
+        reply_to=OTHER,
+        kind="sms",
+        command=order,
+        states=states,
+        countries=("US",),
+    )
+    world.ask(asked, stream="outbox")
+
+
+def capped() -> World:
+    """Return a world in which a number in Florida was called three times since nine."""
+    world = World(now=at("2026-07-15 09:00"))
+    world.schedule(*CALLS)
+    world.submit(states=FLORIDA)
+    for _ in range(CAP):
+        world.outcome("no_answer")
+        world.wait(HOUR / 1000)
+    return world
+
+
+def test_e40_a_number_that_is_reached_by_another_lead_keeps_its_cap() -> None:
+    world = capped()
+    ask_for(world)
+
+    assert "text" not in world.steps()
+    refused = [fact.data["reason"] for fact in world.facts if fact.type == "reach.refused"]
+    assert refused == ["frequency_cap"]
+    answer = msgspec.json.decode(world.letters[-1].body)
+    assert answer["until"] == at("2026-07-16 09:00")
+
+
+def test_a_number_that_is_free_is_reached_and_counted() -> None:
+    world = World()
+    ask_for(world)
+
+    assert world.steps()[-1] == "text"
+    assert [entry.kind for entry in world.head().ledger] == ["sms"]
+
+
+def test_a_place_without_a_cap_lets_it_through() -> None:
+    world = capped()
+    ask_for(world, states=())
+
+    assert world.steps()[-1] == "text"
+
+
+# -- the law -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counted:
+    """What a recount would count: when each command was placed, and whether it is known by now not to count."""
+
+    placed: dict[str, Instant] = field(default_factory=dict)
+    is_free: set[str] = field(default_factory=set)
+
+    def within(self, period: Instant, now: Instant) -> int:
+        return sum(at_ > now - period for command_id, at_ in self.placed.items() if command_id not in self.is_free)
+
+
+happenings = st.lists(
+    st.one_of(
+        st.tuples(st.just("submit"), st.sampled_from([{}, {"restart_schedule": True}, {"delete_existing": True}])),
+        st.tuples(st.just("outcome"), st.tuples(st.integers(0, 9), st.integers(0, 30), st.booleans())),
+        st.tuples(st.just("placed"), st.integers(0, 9)),
+        st.tuples(st.just("wait"), st.sampled_from([0, 1, 7, 45, 240, 700, 1500])),
+        st.tuples(st.just("callback"), st.integers(0, 600)),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(happenings, st.sampled_from([(), FLORIDA, ("ME", "FL")]))
+def test_no_attempt_is_over_a_limit_whatever_comes_of_it_in_whatever_order(
+    happened: list[tuple[str, object]], states: tuple[str, ...]
+) -> None:
+    world = World(now=at("2026-07-13 09:00"))
+    text = {"id": "text", "kind": "sms", "template": "Hi"}
+    retry = {"busy": {"delay": "10m", "max": 5}, "no_answer": {"delay": "30m", "max": 5}}
+    world.schedule(*({**CALLS[0], "id": f"call-{n}", "retry": retry} for n in range(6)), text, duplicate_policy="create")
+    recount = Counted()
+    known = 0
+    for kind, what in happened:
+        _happen(world, recount, kind, what, states)
+        known = _recount(world, recount, known, states)
+
+
+def _happen(world: World, recount: Counted, kind: str, what: object, states: tuple[str, ...]) -> None:
+    telephone = [command for command in world.commands if isinstance(command, PlaceCall | SendSms)]
+    match kind, what:
+        case "submit", dict() as flags:
+            world.submit(states=states, **flags)
+        case "outcome", (int() as place, int() as outcome, bool() as rang) if telephone:
+            command = telephone[place % len(telephone)]
+            channel = "call" if isinstance(command, PlaceCall) else "sms"
+            names = [name for name, row in OUTCOMES[channel].items() if not row.opts_out and not row.disables_channel]
+            name = names[outcome % len(names)]
+            row = OUTCOMES[channel][name]
+            world.outcome(name, command, rang=rang)
+            if not (rang if row.counts_legal is None else row.counts_legal):
+                recount.is_free.add(command.command_id)
+        case "placed", int() as place if telephone and isinstance(telephone[place % len(telephone)], PlaceCall):
+            command = telephone[place % len(telephone)]
+            if recount.placed[command.command_id] < world.now and not _was_placed(recount, command):
+                progress(world, command)
+                recount.placed[command.command_id] = world.now
+                recount.placed[f"{command.command_id}/told"] = 0
+        case "wait", int() as minutes:
+            world.wait(minutes * 60)
+        case "callback", int() as minutes if world.lead_ids():
+            with suppress(RefusedError):
+                world.update(schedule_callback_at=world.now + minutes * MINUTE)
+
+
+def _was_placed(recount: Counted, command: Command) -> bool:
+    return f"{command.command_id}/told" in recount.placed
+
+
+def _recount(world: World, recount: Counted, known: int, states: tuple[str, ...]) -> int:
+    """Check each new attempt against those before it."""
+    for command in world.commands[known:]:
+        if isinstance(command, PlaceCall | SendSms):
+            now = command.decided_at
+            if "FL" in states:
+                assert recount.within(DAY, now) < CAP, "the fourth attempt within a day in Florida"
+            if "ME" in states and isinstance(command, PlaceCall):
+                assert recount.within(8 * HOUR, now) < 1 or _only_texts(world, recount, now), (
+                    "two calls within 8 hours in Maine"
+                )
+            recount.placed[command.command_id] = now
+    return len(world.commands)
+
+
+def _only_texts(world: World, recount: Counted, now: Instant) -> bool:
+    texts = {command.command_id for command in world.commands if isinstance(command, SendSms)}
+    recent = {name for name, at_ in recount.placed.items() if at_ > now - 8 * HOUR and name not in recount.is_free}
+    return recent <= texts
