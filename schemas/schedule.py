@@ -255,7 +255,7 @@ class ActionGroupStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="ac
 
 
 class OnReply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a text from the person does that is no opt-out: `pause` holds contacts for `duration`, `exit` ends the schedule."""
+    """What a text from the person does that is no opt-out: `pause` holds contacts for `duration`, `exit` leaves."""
 
     action: Literal["pause", "continue", "exit"] = "pause"
     duration: str = "24h"

@@ -72,6 +72,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("api_key", "keys", "key"),
     Kind("call_disposition", "call_dispositions", "call_disposition"),
     Kind("rule_pack", "rule_packs", "rule_pack"),
+    Kind("action_group", "action_groups", "action_group"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
+from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.plans import Errors, Exists, check_steps, read_steps, read_triggers, read_windows
@@ -18,17 +19,23 @@ from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import Instant
-from schemas.records import RECORD_BODIES, Body, BuyerGroup, RulePack, Schedule
+from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule
+from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer."""
 
 _PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
 
-_READ_TOGETHER: dict[str, frozenset[str]] = {"schedule": _PLAN_FIELDS, "rule_pack": LAW_FIELDS}
+_READ_TOGETHER: dict[str, frozenset[str]] = {
+    "schedule": _PLAN_FIELDS,
+    "action_group": frozenset({"steps"}),
+    "rule_pack": LAW_FIELDS,
+}
 
 # Written by the account itself, or only ever read one way.
 _NOT_GIVEN: dict[str, frozenset[str]] = {
+    "call_disposition": frozenset({"system"}),
     "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
 }
 _FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}
@@ -51,18 +58,21 @@ def read_body(
     now: Instant,
     exists: Exists | None,
     buyer_named: Named = nobody,
+    group_of: GroupOf = no_group,
 ) -> Change:
     """Return the body after the change.
 
     `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
-    gives the id of a buyer by `user_buyer_id`. Raises `RefusedError` (`validation_failed`, or `invalid_schedule` where
-    only steps and windows are at fault) with every bad field.
+    gives the id of a buyer by `user_buyer_id`, `group_of` an action group. Raises `RefusedError` (`validation_failed`, or
+    `invalid_schedule` where only steps and windows are at fault) with every bad field.
     """
     errors: Errors = {}
     kind = RECORD_BODIES[record_type]
     values = _read_fields(record_type, given, current, errors)
     if isinstance(current, Schedule) or kind is Schedule:
-        _read_plan(given, values, errors, exists)
+        _read_plan(given, values, errors, exists, group_of)
+    if kind is ActionGroup:
+        _read_group(given, values, errors, exists)
     if kind is RulePack:
         read_rule_pack(given, values, errors)
     _check_required(kind, values, errors)
@@ -126,18 +136,42 @@ def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors)
             errors[field.name] = [sentence if field.name == "lead_token" else "must be given"]
 
 
-def _read_plan(given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None) -> None:
+def _read_plan(
+    given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None, group_of: GroupOf
+) -> None:
     """Read and check the plan where it was given; what it refers to cannot be deleted while it does."""
     lists = {
         field: read_steps(given[field], field, errors) if field in given else values.get(field, ())
         for field in ("steps", "end_steps")
     }
     triggers = read_triggers(given["triggers"], errors) if "triggers" in given else values.get("triggers", ())
+    spliced = {field: splice(steps, field, group_of, errors) for field, steps in lists.items()}
+    lists = {field: found.steps for field, found in spliced.items()}
+    triggers = led_triggers(triggers, spliced["steps"].firsts)
     if {"triggers", *lists} & given.keys():
+        known = {name: list(faults) for name, faults in errors.items()}
         check_steps(lists["steps"], lists["end_steps"], errors, exists, triggers)
+        relocate(errors, known, spliced)
     values |= lists | {"triggers": triggers}
     if "windows" in given:
         values["windows"] = read_windows(given["windows"], errors)
+
+
+def _read_group(given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None) -> None:
+    """Read and check the steps of an action group as if they were a schedule."""
+    if "steps" not in given:
+        if not values.get("steps"):
+            errors.setdefault("steps", []).append("must be given: the steps that the group stands for")
+        return
+    steps = read_steps(given["steps"], "steps", errors)
+    if not 1 <= len(steps) <= GROUP_STEPS_MAX and "steps" not in errors:
+        errors.setdefault("steps", []).append(f"must have 1 to {GROUP_STEPS_MAX} steps")
+    for place, step in enumerate(steps):
+        if isinstance(step, ActionGroupStep):
+            fault = f"(step {step.id[:64]!r}) has no place in an action group: groups hold no groups"
+            errors.setdefault(f"steps[{place}].kind", []).append(fault)
+    check_steps(steps, (), errors, exists)
+    values["steps"] = steps
 
 
 _LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group"}
@@ -148,6 +182,10 @@ def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], error
     offer_id = values.get("offer_id")
     if "offer_id" in given and offer_id is not None and not exists("offer", offer_id):
         errors.setdefault("offer_id", []).append(f"{offer_id} is no offer of this company")
+    for field in ("on_inbound_connected", "on_conversion"):
+        schedule_id = getattr(values.get(field), "schedule_id", None)
+        if field in given and schedule_id is not None and not exists("schedule", schedule_id):
+            errors.setdefault(f"{field}.schedule_id", []).append(f"{schedule_id} is no schedule of this company")
     for field, record_type in _LIST_REFERENCES.items():
         if field in given:
             missing = [record_id for record_id in values.get(field, ()) if not exists(record_type, record_id)]

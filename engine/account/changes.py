@@ -6,7 +6,7 @@ from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, parse_id
 from schemas.decisions import Answer
-from schemas.records import RECORD_BODIES, Body, Record, body_of, plain
+from schemas.records import RECORD_BODIES, ActionGroup, Body, Record, body_of, plain
 from schemas.requests import RecordChangeRequested
 from schemas.state import record_key
 from schemas.wire import to_json
@@ -87,10 +87,17 @@ def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: 
         now=draft.now,
         exists=lambda record_type, record_id: live(draft, company_id, record_type, record_id) is not None,
         buyer_named=lambda user_buyer_id: buyer_named(draft, company_id, user_buyer_id),
+        group_of=lambda group_id: _group(draft, company_id, group_id),
     )
     for fact in change.facts:
         draft.fact(fact, record_type=record.type, record_id=record.id)
     return change.body
+
+
+def _group(draft: Draft, company_id: int, group_id: int) -> ActionGroup | None:
+    record = live(draft, company_id, "action_group", group_id)
+    body = None if record is None else body_of(record)
+    return body if isinstance(body, ActionGroup) else None
 
 
 def _keep(draft: Draft, record: Record, before: Body | None, body: Body) -> None:

@@ -1,20 +1,22 @@
 """What refers to what, and which values are taken? Kept beside the records, so that no decision has to search them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.partition.draft import Draft, RefusedError
 from schemas.account import Referrers, Taken
 from schemas.records import (
+    ActionGroup,
     ApiKey,
     Body,
     Buyer,
     BuyerGroup,
+    CallDisposition,
     Number,
     Offer,
     Record,
     Schedule,
 )
-from schemas.schedule import CallStep, MoveStep, WebhookStep
+from schemas.schedule import CallStep, MoveStep, OnConversion, OnInboundConnected, Step, WebhookStep
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000
@@ -47,15 +49,24 @@ def _references(body: Body) -> Iterator[Reference]:
     if isinstance(body, Offer):
         yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
     if isinstance(body, Schedule):
-        for step in (*body.steps, *body.end_steps):
-            if isinstance(step, WebhookStep):
-                yield "outgoing_webhook", step.outgoing_webhook_id
-            elif isinstance(step, MoveStep):
-                yield "schedule", step.schedule_id
-            elif isinstance(step, CallStep):
-                yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
-                if step.connect.buyer_group_id is not None:
-                    yield "buyer_group", step.connect.buyer_group_id
+        for reaction in (body.on_inbound_connected, body.on_conversion):
+            if isinstance(reaction, OnInboundConnected | OnConversion) and reaction.schedule_id is not None:
+                yield "schedule", reaction.schedule_id
+        yield from _step_references((*body.steps, *body.end_steps))
+    elif isinstance(body, ActionGroup):
+        yield from _step_references(body.steps)
+
+
+def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
+    for step in steps:
+        if isinstance(step, WebhookStep):
+            yield "outgoing_webhook", step.outgoing_webhook_id
+        elif isinstance(step, MoveStep):
+            yield "schedule", step.schedule_id
+        elif isinstance(step, CallStep):
+            yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
+            if step.connect.buyer_group_id is not None:
+                yield "buyer_group", step.connect.buyer_group_id
 
 
 def refer(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
@@ -101,6 +112,8 @@ def unique_values(body: Body) -> dict[str, tuple[str, str]]:
             return {"user_buyer_id": ("user_buyer_id", body.user_buyer_id)}
         case Number():
             return {"number": ("number", body.number)}
+        case CallDisposition() if body.code is not None:
+            return {"code": ("call_disposition_code", body.code)}
         case _:
             return {}
 

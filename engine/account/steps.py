@@ -15,6 +15,7 @@ from engine.submission.normalise import HOURS_TO_EXPIRE_MAX
 from engine.submission.reading import TOKEN_NAME_LENGTH_MAX
 from schemas.outcomes import OUTCOMES
 from schemas.schedule import (
+    ActionGroupStep,
     BlockStep,
     BranchStep,
     CallbackStep,
@@ -29,6 +30,7 @@ from schemas.schedule import (
     SmsStep,
     SplitStep,
     Step,
+    SuppressStep,
     TagStep,
     Trigger,
     Until,
@@ -208,9 +210,15 @@ def _(step: CallbackStep, exists: Exists) -> Iterator[Fault]:
 
 @_faults.register(OptOutStep)
 @_faults.register(BlockStep)
-def _(step: OptOutStep | BlockStep, exists: Exists) -> Iterator[Fault]:
+@_faults.register(SuppressStep)
+def _(step: OptOutStep | BlockStep | SuppressStep, exists: Exists) -> Iterator[Fault]:
     del step, exists
     yield from ()
+
+
+@_faults.register
+def _(step: ActionGroupStep, exists: Exists) -> Iterator[Fault]:
+    yield from _reference("action_group_id", "action_group", step.action_group_id, exists)
 
 
 def trigger_faults(trigger: Trigger) -> Iterator[Fault]:

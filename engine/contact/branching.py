@@ -35,5 +35,7 @@ def has_happened(step: WaitForStep, lead: Lead, lookup: Lookup) -> bool:
             return lead.buyer_converted
         case "offer_converted":
             return lead.offer_converted
+        case "sms.received" | "call.inbound_received" | "disposition":
+            return step.event in lead.heard
         case _:
             assert_never(step.event)

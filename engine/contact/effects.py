@@ -6,10 +6,19 @@ from engine.contact.cadence import Cadence, duration
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.hours import after, local_time
 from engine.contact.person import Person
-from engine.contact.stop import block, opt_out, stop
+from engine.contact.stop import block, opt_out, stop, suppress
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY
-from schemas.schedule import BlockStep, CallbackStep, MoveStep, OptOutStep, RestartStep, TagStep, UpdateLeadStep
+from schemas.schedule import (
+    BlockStep,
+    CallbackStep,
+    MoveStep,
+    OptOutStep,
+    RestartStep,
+    SuppressStep,
+    TagStep,
+    UpdateLeadStep,
+)
 
 LOOP_GUARD = "move_loop_guard"
 
@@ -27,7 +36,7 @@ def apply(
     person: Person,
     lead: Lead,
     cadence: Cadence,
-    step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep,
+    step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep | SuppressStep,
 ) -> None:
     """Carry out a step that leaves the lead where it is, or ends it."""
     person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=str(step.__struct_config__.tag))
@@ -46,6 +55,10 @@ def apply(
             block(person, f"step {step.id}")
             if lead.status in LIVE_STATUSES:
                 stop(person, lead, "blocked")
+        case SuppressStep():
+            suppress(person, f"step {step.id}")
+            if lead.status in LIVE_STATUSES:
+                stop(person, lead, "dnc")
         case _:
             assert_never(step)
 
@@ -67,8 +80,9 @@ def begin_again(person: Person, lead: Lead, step: MoveStep | RestartStep) -> Non
     found = schedule_of(person, _target(lead, step))
     assert found is not None  # noqa: S101 - the caller has asked for reasons to stay
     person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=str(step.__struct_config__.tag))
-    attempts, connected, restarts = lead.attempts, lead.connected, lead.restarts + 1
+    attempts, connected, restarts, pause = lead.attempts, lead.connected, lead.restarts + 1, lead.pause
     begin(person, lead, found[0])
+    lead.pause = pause
     lead.moves = (*(moved_at for moved_at in lead.moves if moved_at > person.now - DAY), person.now)
     has_expired = lead.expires_at is not None and lead.expires_at <= person.now
     if isinstance(step, RestartStep):

@@ -18,7 +18,7 @@ def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback:
         lead.callback_at = None
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
     lead.ending, lead.end_status = True, status
-    lead.step, lead.base_at, lead.planned_at = None, person.now, None
+    lead.step, lead.base_at, lead.planned_at, lead.disposition_due_at = None, person.now, None, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
     person.draft.fact("lead.ending", lead_id=lead.id, status=status)
     person.keep(lead)
@@ -32,7 +32,7 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     lead.status = earned(lead, status)
     lead.status_wait = lead.step = lead.end_status = None
     lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None
-    lead.callback_at = lead.recheck_at = lead.held_at = None
+    lead.callback_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = lead.pause = None
     lead.reasons, lead.zone_deciding, lead.ending = (), None, False
     lead.schedule_ended_at = lead.schedule_ended_at or person.now
     person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_why(reason))

@@ -33,6 +33,7 @@ KNOWN_OF_A_LEAD = (
     "buyer_id",
     "lead_priority",
     "enrolment",
+    "disposition",
 )
 
 _FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", re.DOTALL)

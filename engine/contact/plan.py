@@ -200,7 +200,7 @@ def _heed_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
     """Say of a lead that waits because the person answered that it does; who called in vain is called back soon."""
     if pause.code == CALLED_IN_VAIN:
         lead.urgency_class = CLASS_CALLBACK
-    if pause.until > person.now and lead.next_action_at is not None:
+    if pause.code in lead.reasons and lead.next_action_at is not None and lead.next_action_at > person.now:
         lead.status, lead.status_wait = "waiting", pause.code
 
 

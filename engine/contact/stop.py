@@ -1,4 +1,4 @@
-"""What stops every contact with a person? An opt-out or a block: the head says so at once, leads end, gates are told."""
+"""What stops every contact with a person? An opt-out, a block, the do-not-call list: at once, leads end, gates are told."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,9 @@ def stop_reason(head: Head) -> LeadStatus | None:
     """Return the status that every live lead of the contact must take, or None."""
     if head.opted_out_at is not None:
         return "opt_out"
-    return "blocked" if head.blocked_at is not None else None
+    if head.blocked_at is not None:
+        return "blocked"
+    return "dnc" if head.suppressed_at is not None else None
 
 
 def opt_out(person: Person, source: str) -> None:
@@ -35,8 +37,25 @@ def block(person: Person, source: str) -> None:
     _stop_all(person, "blocked")
 
 
+def suppress(person: Person, source: str) -> None:
+    """Put this person on the do-not-call list: no contact, as after an opt-out, until they opt in. Idempotent."""
+    if person.head.suppressed_at is not None:
+        return
+    person.head.suppressed_at = person.now
+    person.draft.fact("contact.suppressed", source=source)
+    _stop_all(person, "dnc")
+
+
 def opt_in(person: Person) -> None:
-    """Lift an opt-out; nothing resumes by itself."""
+    """Lift an opt-out, a suppression, and the doubt about one; nothing resumes by itself."""
+    if person.head.suppressed_at is not None:
+        person.head.suppressed_at = None
+        person.keep_head()
+        person.draft.fact("contact.unsuppressed")
+    if person.head.review_until is not None:
+        person.head.review_until = None
+        person.keep_head()
+        person.draft.fact("contact.optout_reviewed", opted_out=False)
     if person.head.opted_out_at is None:
         return
     person.head.opted_out_at = None

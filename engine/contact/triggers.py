@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+import msgspec
+
 from engine.contact import slots
 from engine.contact.cadence import Cadence
 from engine.contact.ending import begin_end
@@ -12,6 +14,9 @@ from engine.contact.steps import enter
 from schemas.contact import Lead
 from schemas.instant import MINUTE
 from schemas.schedule import Trigger
+
+GONE = "(gone)"
+"""Stands for the step of a command on its way whose lead was led elsewhere: its outcome moves nothing."""
 
 ONCE = "tokens_match"
 """Stays true once it is: taken once in a run, or a way back would be taken for ever."""
@@ -66,4 +71,6 @@ def _send_on(person: Person, lead: Lead, cadence: Cadence, trigger: Trigger) -> 
         return
     slots.withdraw(person, lead)
     lead.requested_next_action_at = None
+    if lead.flight is not None:
+        lead.flight = msgspec.structs.replace(lead.flight, step_id=GONE)
     enter(lead, cadence.step(trigger.goto), person.now)

@@ -2,17 +2,16 @@
 
 from msgspec import UNSET
 
-from engine.contact import triggers
-from engine.contact.ending import begin_end
+from engine.contact.call_record import MONEY_DIGITS, apply_data
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.moving import forward, send_away
 from engine.contact.orders import email_key
 from engine.contact.person import Person
+from engine.contact.reactions import converted
 from engine.contact.removal import delete, remove
-from engine.contact.result import COMPLETED
 from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, check_callback, merge_fields
-from engine.contact.walk import basis, cadence_for, plan_again
+from engine.contact.walk import basis, plan_again
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -68,7 +67,8 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
-    stays_out = person.head.opted_out_at is not None and request.opt_out is not False
+    is_out = person.head.opted_out_at is not None or person.head.suppressed_at is not None
+    stays_out = is_out and request.opt_out is not False
     stays_blocked = person.head.blocked_at is not None and request.blocked is not False
     if target is not None and (stays_out or stays_blocked):
         raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
@@ -124,6 +124,10 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
             setattr(lead, field, value)
     if request.caller_id is not UNSET or request.email is not UNSET:
         lead.failed_channels = ()
+    lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
+    lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
+    if request.apply_to == "calls":
+        apply_data(person, lead, request.data)
     person.draft.fact("lead.updated", lead_id=lead.id)
     person.keep(lead)
 
@@ -152,11 +156,9 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         return
     if request.next_action_at is not UNSET:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+        lead.pause = None
     if request.schedule_callback_at is not UNSET:
         lead.callback_at = request.schedule_callback_at
         person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
-    converted = request.buyer_converted is True or request.offer_converted is True
-    if request.buyer_converted is True and triggers.happens(person, lead, cadence_for(person, lead), ("buyer_converted",)):
-        return
-    if converted and not lead.ending and cadence_for(person, lead).schedule.on_conversion == "exit":
-        begin_end(person, lead, COMPLETED)
+    if request.buyer_converted is True or request.offer_converted is True:
+        converted(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

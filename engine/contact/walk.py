@@ -230,7 +230,8 @@ def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) 
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
     if has_happened(step, lead, lookup_for(lead, cadence, person.now)):
-        lead.heard = tuple(event for event in lead.heard if event != step.event)
+        if step.event in lead.heard:  # this schedule heeds it: no pause for the same
+            lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
         return _goes_to(person, lead, cadence, step.on_match)
     if not stand(person, lead, EVENT_AWAITED):
         return False

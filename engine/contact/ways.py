@@ -14,6 +14,7 @@ from schemas.schedule import (
     OptOutStep,
     SplitStep,
     Step,
+    SuppressStep,
     WaitForStep,
     WaitStep,
 )
@@ -36,7 +37,7 @@ class Way(Struct, frozen=True):
 def ways_of(step: Step) -> Iterator[Way]:
     """Yield every way out of a step; none leads out of one that leaves the schedule for good."""
     match step:
-        case ExitStep() | MoveStep() | OptOutStep() | BlockStep():
+        case ExitStep() | MoveStep() | OptOutStep() | BlockStep() | SuppressStep():
             return
         case BranchStep():
             for place, rule in enumerate(step.rules):

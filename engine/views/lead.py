@@ -75,6 +75,8 @@ REASONS: dict[str, str] = {
     "callback_owner_unavailable": "the owner of the callback is not available",
     "reply_pause": "the person answered by text",
     "inbound_pause": "the person called",
+    "inbound_missed": "the person called in vain; they are called back in a minute",
+    "optout_review": "a text of this person may be an opt-out; somebody must read it",
     "concurrency_cap": "all lines are in use",
     "rate_limited": "calls are started as fast as allowed",
     "no_buyer_available": "no buyer is available",

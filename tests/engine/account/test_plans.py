@@ -271,7 +271,7 @@ def test_hours_that_never_meet_those_of_the_law_are_refused() -> None:
     [
         ("exit", "", "object"),
         ({"on": "leave", "type": "dial"}, ".on", "enter, exit"),
-        ({"on": "exit", "type": "replied"}, ".type", "tokens_match, expired, buyer_connected, buyer_converted, dial"),
+        ({"on": "exit", "type": "texted"}, ".type", "buyer_converted, dial, inbound_connected, replied, disposition"),
         ({"on": "enter", "type": "dial"}, ".type", "none, tokens_match"),
         ({"on": "exit"}, ".type", "the types are"),
         ({"on": "exit", "type": "dial", "then": "a"}, ".then", "not a field"),

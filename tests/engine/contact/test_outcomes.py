@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError
-from schemas.instant import DAY, HOUR, MINUTE
+from schemas.instant import DAY, HOUR, MINUTE, SECOND
 from schemas.outcomes import CALL_OUTCOMES
 from schemas.requests import CallProgressed
 from tests.engine.contact.world import KEY, NOON, World
@@ -105,8 +105,8 @@ def test_an_outcome_that_the_step_does_not_name_leads_to_the_next_step(world: Wo
 
 def test_the_next_step_counts_from_the_outcome_and_a_clock_that_runs_ahead_is_not_believed(world: World) -> None:
     called(world)
-    world.outcome("no_answer", occurred_at=world.now - 10 * MINUTE)
-    assert world.lead().next_action_at == world.now + 50 * MINUTE
+    world.outcome("no_answer", occurred_at=world.now - 30 * SECOND)
+    assert world.lead().next_action_at == world.now + HOUR - 30 * SECOND
     other = World()
     called(other)
     other.outcome("no_answer", occurred_at=other.now + DAY)

@@ -1,0 +1,242 @@
+"""Does a lead wait to be told how its call went, and does what it is told lead it on?"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.contact import reactions
+from engine.contact.person import Person
+from engine.partition.draft import RefusedError
+from schemas.contact import Call, Lead
+from schemas.instant import DAY, HOUR, MINUTE
+from schemas.records import CallDisposition
+from tests.engine.contact.world import KEY, NOON, World
+
+CALL = {"id": "call", "kind": "call", "await_disposition": "30m"}
+TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
+REST = {"id": "rest", "kind": "wait", "duration": "1h"}
+EXIT = {"id": "exit", "kind": "exit"}
+
+
+def disposition(**fields: Any) -> CallDisposition:
+    return msgspec.convert({"name": "Said", "code": "SAID", **fields}, CallDisposition)
+
+
+def judge(world: World, found: CallDisposition | None, **fields: Any) -> Lead:
+    """Give the last call of the last lead a disposition, as whoever keeps the calls does."""
+    draft = world._draft()
+    person = Person(draft, 1, KEY)
+    lead = person.lead(world.lead().id)
+    call = person.call(world.lead().attempted_call_id)
+    assert call is not None
+    world.add("call_disposition", 9, found or disposition(), version=world.lead().version)
+    call.call_disposition_id = None if found is None else 9
+    person.keep_call(call)
+    reactions.dispositioned(person, lead, call, found, **fields)
+    person.put()
+    world._apply(draft)
+    return world.lead()
+
+
+def spoken(*steps: dict[str, Any], outcome: str = "connected_human", **fields: Any) -> World:
+    world = World()
+    world.schedule(*(steps or (CALL, REST, TEXT, EXIT)), **fields)
+    world.submit()
+    world.wait(40)
+    world.outcome(outcome)
+    return world
+
+
+@pytest.mark.parametrize("outcome", ["connected_human", "connected_buyer", "caller_hung_up"])
+def test_after_a_talk_the_lead_waits_for_a_disposition_and_then_goes_on(outcome: str) -> None:
+    world = spoken(outcome=outcome)
+    lead = world.lead()
+    assert (lead.status, lead.status_wait, lead.next_action_at) == ("waiting", "awaiting_disposition", None)
+    assert lead.step == "call"
+    world.wait(600)
+    lead = judge(world, disposition())
+    assert (lead.step, lead.next_action_at, lead.disposition) == ("text", world.now + HOUR, "SAID")
+
+
+@pytest.mark.parametrize("outcome", ["no_answer", "busy", "voicemail", "not_placed", "unknown"])
+def test_where_nobody_spoke_nobody_is_waited_for(outcome: str) -> None:
+    assert spoken(outcome=outcome).lead().step == "text"
+
+
+def test_a_step_that_does_not_ask_for_one_waits_for_none() -> None:
+    world = spoken({"id": "call", "kind": "call"}, REST, TEXT)
+    assert world.lead().step == "text"
+    assert judge(world, disposition(retry_delay_seconds=60)).step == "text"
+
+
+def test_when_nobody_says_anything_in_time_the_outcome_moves_the_lead_on() -> None:
+    world = spoken({**CALL, "retry": {"caller_hung_up": {"delay": "5m"}}}, TEXT, outcome="caller_hung_up")
+    world.wait(1799)
+    assert world.lead().status_wait == "awaiting_disposition"
+    world.wait(1)
+    assert (world.lead().step, world.lead().next_action_at) == ("call", world.now + 5 * MINUTE)
+    assert "disposition.timed_out" in world.fact_types()
+    other = spoken()
+    other.wait(1800)
+    assert (other.lead().step, other.lead().next_action_at) == ("text", other.now + HOUR)
+
+
+def test_a_retry_is_made_as_often_as_the_disposition_allows() -> None:
+    world = spoken()
+    again = disposition(retry_delay_seconds=600, retry_max=2)
+    for times in (1, 2):
+        lead = judge(world, again)
+        assert (lead.step, lead.next_action_at, lead.retries["(disposition)"]) == ("call", world.now + 10 * MINUTE, times)
+        world.wait(600)
+        world.outcome("connected_human")
+    assert world.steps() == ["call"] * 3
+    assert judge(world, again).step == "text"
+
+
+def test_a_later_disposition_replaces_the_one_before_and_counts_no_second_try() -> None:
+    world = spoken()
+    judge(world, disposition(retry_delay_seconds=600))
+    lead = judge(world, disposition(retry_delay_seconds=1200))
+    assert (lead.next_action_at, lead.retries["(disposition)"]) == (world.now + 20 * MINUTE, 1)
+    assert judge(world, disposition()).step == "text"  # not again after all
+    lead = judge(world, disposition(retry_delay_seconds=60))  # after all
+    assert (lead.step, lead.next_action_at) == ("call", world.now + MINUTE)
+    world.wait(60)
+    assert world.steps() == ["call", "call"]
+
+
+def test_what_a_disposition_did_is_not_undone_by_the_next() -> None:
+    world = spoken()
+    assert judge(world, disposition(sets_opt_out=True)).status == "opt_out"
+    lead = judge(world, disposition(retry_delay_seconds=60))
+    assert (lead.status, lead.opt_out, lead.disposition) == ("opt_out", True, "SAID")
+    world.wait(86400)
+    assert world.steps() == ["call"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"is_final": True}, "completed_connected"),
+        ({"is_final": True, "category": "final_positive"}, "success"),
+        ({"is_final": True, "category": "final_negative"}, "completed_connected"),
+        ({"is_final": True, "counts_as_contact": False}, "completed_attempted"),
+        ({"sets_opt_out": True}, "opt_out"),
+        ({"sets_suppression": True}, "dnc"),
+        ({"category": "dnc"}, "dnc"),
+    ],
+)
+def test_a_final_word_ends_the_lead(fields: dict[str, Any], status: str) -> None:
+    assert judge(spoken(), disposition(**fields)).status == status
+
+
+def test_a_final_word_is_said_at_any_time() -> None:
+    world = spoken()
+    judge(world, disposition())
+    assert judge(world, disposition(is_final=True)).status == "completed_connected"
+
+
+def test_a_wrong_number_closes_the_telephone_and_the_schedule_goes_on_by_mail() -> None:
+    mail = {"id": "mail", "kind": "email", "subject": "S", "template": "B"}
+    world = World()
+    world.schedule(CALL, TEXT, mail)
+    world.submit(email="ann@example.com")
+    world.outcome("connected_human")
+    judge(world, disposition(category="wrong_number"))
+    assert (world.steps(), set(world.head().disabled_until)) == (["call", "mail"], {"call", "sms"})
+    alone = spoken()
+    assert judge(alone, disposition(category="wrong_number")).status == "failure"
+
+
+def test_a_callback_is_promised_by_a_disposition_and_holds_the_next_contact() -> None:
+    world = spoken(CALL, TEXT, EXIT)
+    lead = judge(world, disposition(category="callback"), callback_at=world.now + 2 * HOUR)
+    assert (lead.step, lead.status_wait, lead.callback_at) == ("text", "callback_pending", world.now + 2 * HOUR)
+    world.wait(2 * 3600)
+    world.outcome("connected_human")
+    assert world.steps() == ["call", "(callback)", "text"]
+    later = spoken(CALL, TEXT, EXIT)
+    assert judge(later, disposition(category="callback", retry_delay_seconds=900)).callback_at == later.now + 15 * MINUTE
+
+
+def test_a_disposition_that_needs_a_time_is_refused_without_one() -> None:
+    world = spoken()
+    needs = disposition(category="callback", requires_callback_time=True)
+    with pytest.raises(RefusedError) as refused:
+        judge(world, needs)
+    assert list(refused.value.errors) == ["call_disposition_id"]
+    world.update(schedule_callback_at=world.now + HOUR)
+    assert judge(world, needs).step == "text"
+
+
+def test_a_promised_call_is_kept_while_a_disposition_is_awaited() -> None:
+    world = spoken({**CALL, "await_disposition": "6h"}, TEXT)
+    world.update(schedule_callback_at=world.now + HOUR)
+    world.wait(3600)
+    world.outcome("no_answer")
+    assert (world.steps(), world.lead().status_wait) == (["call", "(callback)"], "awaiting_disposition")
+
+
+def test_what_is_said_before_the_call_is_over_counts_when_it_is() -> None:
+    world = World()
+    world.schedule(CALL, REST, TEXT)
+    world.submit()
+    judge(world, disposition(retry_delay_seconds=600))
+    assert world.lead().status == "running"
+    world.outcome("connected_human")
+    assert (world.lead().step, world.lead().next_action_at) == ("call", world.now + 10 * MINUTE)
+
+
+def test_a_call_of_an_earlier_run_leads_the_new_one_nowhere() -> None:
+    world = spoken(CALL, REST, TEXT)
+    world.schedule({**REST, "duration": "5h"}, CALL, TEXT, version=2)
+    lead = world.submit(restart_schedule=True)
+    assert lead.step == "call"
+    judged = judge(world, disposition(retry_delay_seconds=60))
+    assert (judged.next_action_at, judged.step) == (lead.next_action_at, "call")
+
+
+def test_expiry_does_not_wait_for_a_disposition() -> None:
+    world = spoken({**CALL, "await_disposition": "6h"}, TEXT, hours_to_expire=1)
+    world.wait(3600)
+    assert world.lead().status == "expired"
+
+
+def test_a_disposition_is_an_event_and_a_trigger_and_known_to_branches() -> None:
+    where = {"id": "where", "kind": "branch", "rules": [{"if": ["disposition:SAID"], "goto": "text"}], "else": "exit"}
+    world = spoken(CALL, where, EXIT, TEXT)
+    judge(world, disposition())
+    assert world.steps() == ["call", "text"]
+    hot = spoken(CALL, EXIT, TEXT, triggers=[
+        {"on": "exit", "type": "disposition", "filters": ["disposition:HOT"], "goto": "text"}])  # fmt: skip
+    judge(hot, disposition(code="HOT", is_final=True))
+    assert (hot.steps(), hot.lead().schedule_trigger_type) == (["call", "text"], "disposition")
+    ask = {"id": "ask", "kind": "wait_for", "event": "disposition", "timeout": "1d", "on_timeout": "exit"}
+    waiting = spoken({"id": "call", "kind": "call"}, ask, TEXT, EXIT)
+    assert waiting.lead().status_wait == "awaiting_event"
+    judge(waiting, disposition())
+    assert waiting.steps() == ["call", "text"]
+
+
+def test_a_disposition_that_is_taken_back_moves_nothing() -> None:
+    world = spoken()
+    lead = judge(world, None)
+    assert (lead.status_wait, lead.disposition) == ("awaiting_disposition", None)
+
+
+def test_a_call_of_nobody_still_ends_the_contact() -> None:
+    world = spoken()
+    draft = world._draft()
+    person = Person(draft, 1, KEY)
+    call = Call(id=1, uuid="c", company_id=1, contact_key=KEY, created_at=NOON, updated_at=NOON, number_called="+1")
+    reactions.dispositioned(person, None, call, disposition(sets_opt_out=True))
+    person.put()
+    world._apply(draft)
+    assert world.lead().status == "opt_out"
+
+
+def test_a_wait_for_a_disposition_may_last_a_day() -> None:
+    world = spoken({**CALL, "await_disposition": "1d"}, TEXT)
+    world.wait_until(NOON + DAY + HOUR)
+    assert world.steps() == ["call", "text"]
