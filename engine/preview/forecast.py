@@ -108,7 +108,7 @@ def _submission(trial: Trial, rules: Rules) -> LeadSubmitted:
     return found.request
 
 
-def _good_outcome(command: Command) -> str:
+def good_outcome(command: Command) -> str:
     """Return the outcome that everybody hopes for: who is to be connected to a buyer is."""
     if isinstance(command, PlaceCall) and command.buyer_id is not None:
         return "connected_buyer"
@@ -230,7 +230,7 @@ class _Course:
                 lead_id=command.lead_id,
                 command_id=command.command_id,
                 kind=channel,  # type: ignore[arg-type]  # the kinds of commands
-                outcome=self._trial.outcome_of(step_id, kind) or _good_outcome(command),
+                outcome=self._trial.outcome_of(step_id, kind) or good_outcome(command),
                 occurred_at=self._partition.now,
                 buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
             )

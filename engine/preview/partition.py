@@ -26,7 +26,7 @@ from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES, ContactRequest
 from schemas.state import lead_key
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
-from schemas.wire import to_json, to_pack
+from schemas.wire import Entity, to_json, to_pack
 
 _COMMAND_TOPICS = frozenset(topic.name for topic in COMMAND_TOPICS.values())
 _COMMANDS: dict[str, type[Command]] = {
@@ -61,6 +61,14 @@ class VirtualPartition:
             self._state.set(key, None if entity is None else to_pack(entity))
         self._state.commit()
 
+    def hold(self, key: str, entity: Entity) -> None:
+        """Begin with something that is known already, its timer included."""
+        self._state.set(key, to_pack(entity))
+        self._state.commit()
+        timer = self._aggregate.timer(key, entity)
+        if timer is not None:
+            self._timers.push(timer)
+
     def ask(self, request: ContactRequest) -> None:
         """Put a request behind those that are not decided yet."""
         self._requests.append((request.contact_key, REQUEST_TYPES[type(request)], to_json(request)))
@@ -75,10 +83,15 @@ class VirtualPartition:
         self._offset += 1
         return self._settle(self._decider.request(record, self.now))
 
-    def fire(self) -> Sealed | None:
-        """Go to the next instant at which something is due and decide the most urgent of it; None where nothing ever is."""
+    def fire(self, until: Instant | None = None) -> Sealed | None:
+        """Go to the next instant at which something is due and decide the most urgent of it.
+
+        None where nothing ever is, or not before `until`.
+        """
         while (due_at := self._timers.next_due_at()) is not None:
             moment = max(self.now, due_at)
+            if until is not None and moment >= until:
+                return None
             for timer in self._timers.pop_due(moment, 1):
                 self.now = moment
                 return self._settle(self._decider.tick(timer.key, timer.due_at, moment))

@@ -1,0 +1,162 @@
+"""What will a lead do from here? Its own state, its contact and its rules, run on by the engine's code on a virtual clock.
+
+What is assumed of the world is what a preview assumes: whatever is ordered succeeds at once, and everybody has room.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from engine.contact.cadence import cadence_of
+from engine.contact.person import wake_at
+from engine.partition.decider import Sealed
+from engine.preview.forecast import good_outcome
+from engine.preview.partition import VirtualPartition, commands_of
+from engine.preview.trial import GOOD
+from engine.rules import Rules
+from engine.why.history import Told
+from schemas.commands import COMMAND_KINDS, Command, PlaceCall
+from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
+from schemas.decisions import Decision, Fact
+from schemas.instant import Instant
+from schemas.records import Body, Buyer, BuyerGroup
+from schemas.requests import OutcomeRecorded
+from schemas.schedule import CallStep
+from schemas.state import head_key, lead_key
+
+DECISIONS_MAX = 2_000
+"""Of one lead and its siblings: a schedule of fifty steps over a year takes some two hundred."""
+
+FORESEEN = ""
+"""The topic of a fact that no decision has stated yet."""
+
+ASSUMED = ("every outcome is the good one and comes at once", "there is room wherever lines or calls are limited")
+"""What an answer about the future rests on."""
+
+B = TypeVar("B", bound=Body)
+
+
+class RoomForAll(Rules):
+    """Rules in which nobody has a limit on calls at a time: nobody here could say who else is calling."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.__dict__.update(rules.__dict__)
+
+    def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
+        """Return the newest body of a live record, without its limit on calls at a time."""
+        found = super().body(kind, record_type, record_id)
+        if isinstance(found, Buyer | BuyerGroup) and found.concurrency_cap_limit is not None:
+            return msgspec.structs.replace(found, concurrency_cap_limit=None)
+        return found
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """What is known of a lead now: itself, its contact, the other live leads of the contact, the company's records."""
+
+    lead: Lead
+    head: Head
+    siblings: tuple[Lead, ...] = ()
+    rules: Rules
+
+
+class Course:
+    """One lead on its way from now on. `facts` are what is decided about it, `lead` and `before` how it then stands."""
+
+    def __init__(self, known: Known, now: Instant) -> None:
+        self.facts: list[Told] = []
+        self.lead: Lead | None = known.lead
+        self.was_cut = False
+        self._id = known.lead.id
+        self._moved = False
+        self._partition = VirtualPartition(RoomForAll(known.rules), now)
+        leads = (known.lead, *known.siblings)
+        for lead in leads:
+            self._partition.hold(lead_key(lead.id), _with_slot_given(lead, now))
+        self._partition.hold(head_key(known.head.contact_key), known.head)
+        for lead in leads:
+            if lead.flight is not None:
+                self._partition.ask(_good_end(lead, lead.flight, known.rules, now))
+
+    @property
+    def now(self) -> Instant:
+        """The instant that the course has come to."""
+        return self._partition.now
+
+    def run(self, until: Instant) -> None:
+        """Go on to an instant, what is due then left out; less far where nothing more comes by itself, or too much."""
+        partition = self._partition
+        while not self.was_cut:
+            sealed = partition.decide() or (None if self._rests() else partition.fire(until))
+            if sealed is None:
+                return
+            self._take(sealed)
+            self.was_cut = partition.decisions >= DECISIONS_MAX
+
+    def _rests(self) -> bool:
+        """Tell whether time alone does not move the lead any more: it has ended, or was just held."""
+        lead = self.lead
+        return lead is None or lead.status not in LIVE_STATUSES or (self._moved and lead.held_at is not None)
+
+    def _take(self, sealed: Sealed) -> None:
+        decision = sealed.decision
+        self.lead = self._partition.lead(self._id)
+        self._moved = self._moved or any(change.key == lead_key(self._id) for change in decision.changes)
+        for fact in decision.facts:
+            if fact.lead_id == self._id:
+                self.facts.append(_foreseen(fact, decision))
+        for command in commands_of(sealed):
+            self._partition.ask(_good_end_of(command, self._partition.now))
+
+
+def _foreseen(fact: Fact, decision: Decision) -> Told:
+    """Return a fact as it will be told, its data as the log would bring it."""
+    data = msgspec.json.decode(msgspec.json.encode(fact.data))
+    return Told(at=decision.decided_at, type=fact.type, data=data, topic=FORESEEN, partition=0, sequence=decision.sequence)
+
+
+def _with_slot_given(lead: Lead, now: Instant) -> Lead:
+    """Return a lead that looks again now where it waits for an answer that nobody here can give."""
+    if lead.slot_id is None:
+        return lead
+    free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, recheck_at=now)
+    free.wake_at = wake_at(free)
+    return free
+
+
+def _good_end_of(command: Command, now: Instant) -> OutcomeRecorded:
+    return OutcomeRecorded(
+        company_id=command.company_id,
+        contact_key=command.contact_key,
+        lead_id=command.lead_id,
+        command_id=command.command_id,
+        kind=COMMAND_KINDS[type(command)],  # type: ignore[arg-type]  # the kinds of commands
+        outcome=good_outcome(command),
+        occurred_at=now,
+        buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
+    )
+
+
+def _good_end(lead: Lead, flight: Flight, rules: Rules, now: Instant) -> OutcomeRecorded:
+    """Return the good outcome of what is on its way already."""
+    return OutcomeRecorded(
+        company_id=lead.company_id,
+        contact_key=lead.contact_key,
+        lead_id=lead.id,
+        command_id=flight.command_id,
+        kind=flight.kind,  # type: ignore[arg-type]  # as it was emitted
+        outcome="connected_buyer" if _has_buyers(lead, flight, rules) else GOOD[flight.kind],
+        occurred_at=now,
+        reached=flight.reached_by,
+    )
+
+
+def _has_buyers(lead: Lead, flight: Flight, rules: Rules) -> bool:
+    schedule = None
+    if flight.kind == "call" and not flight.callback and lead.schedule_id is not None:
+        schedule = rules.schedule(lead.schedule_id, lead.schedule_version or 0)
+    if schedule is None:
+        return False
+    steps = {step.id: step for step in (*cadence_of(schedule).end_steps, *cadence_of(schedule).steps)}
+    step = steps.get(flight.step_id)
+    return isinstance(step, CallStep) and bool(step.connect.buyer_group_id or step.connect.buyer_ids)

@@ -1,0 +1,216 @@
+"""How is a reason said to a person? One table for `human_status` and for every answer to `why`: a code, and its words."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import Struct
+
+from engine.calendar import local_datetime
+from engine.submission.place import STATES
+from schemas.instant import Instant
+from schemas.law import CapRow, RuleRow
+from schemas.schedule import Day, Window
+
+LAW_CODES = frozenset({"quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap"})
+"""Codes behind which rows of the rule pack stand."""
+
+
+class Words(Struct, frozen=True):
+    """What is said of a code: after `Waiting: `, and as a sentence without its stop.
+
+    `rule` is the sentence where the rule is known: `{place}` whose rule it is, `{what}` it limits, `{hours}`, `{most}`.
+    """
+
+    waiting: str
+    told: str
+    rule: str | None = None
+
+
+WORDS: dict[str, Words] = {
+    "quiet_hours_federal": Words(
+        "the law allows no contact at this hour",
+        "The law allows no contact at this hour",
+        "{place} allows {what} {hours}",
+    ),
+    "quiet_hours_state": Words(
+        "the law of the state allows no contact at this hour",
+        "The law of the state allows no contact at this hour",
+        "{place} allows {what} {hours}",
+    ),
+    "preferred_window": Words(
+        "outside the hours of the schedule",
+        "This was outside the hours of the schedule",
+        "The schedule allows {what} {hours}",
+    ),
+    "holiday": Words(
+        "a holiday",
+        "It is a holiday on which no contact is allowed",
+        "{place} allows no {what} on its holidays",
+    ),
+    "frequency_cap": Words(
+        "this person was contacted as often as the law allows",
+        "This person was contacted as often as the law allows",
+        "{place} allows {most}, and they were made",
+    ),
+    "min_spacing": Words("the last contact was a moment ago", "The last contact with this number was too short a time ago"),
+    "max_attempts_pending_outcome": Words(
+        "the last allowed attempt has no outcome yet", "The last allowed attempt was made, and its outcome is not known yet"
+    ),
+    "schedule_paused": Words("the schedule is paused", "The schedule is paused"),
+    "offer_paused": Words("the offer is paused", "The offer is paused"),
+    "company_paused": Words("the company is paused", "The company is paused"),
+    "awaiting_outcome": Words(
+        "the outcome of the last action is not known yet",
+        "The outcome of the last action with this person is not known yet",
+    ),
+    "awaiting_disposition": Words("nobody has said yet how the call ended", "Nobody has said yet how the call ended"),
+    "awaiting_event": Words(
+        "the schedule waits for something to happen", "The schedule waits for something to happen first"
+    ),
+    "callback_pending": Words(
+        "a callback was promised", "A callback was promised, and goes before the steps of the schedule"
+    ),
+    "callback_owner_unavailable": Words(
+        "the owner of the callback is not available", "The owner of the callback is not available"
+    ),
+    "reply_pause": Words("the person answered by text", "The person answered by text, so the schedule pauses for a while"),
+    "inbound_pause": Words("the person called", "The person called and was connected, so the schedule pauses for a while"),
+    "inbound_live": Words("the person is calling", "The person is calling right now"),
+    "optout_review": Words(
+        "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
+    ),
+    "concurrency_cap": Words("all lines are in use", "All lines to the buyers are in use"),
+    "rate_limited": Words("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
+    "no_buyer_available": Words("no buyer is available", "No buyer is available to connect the call to"),
+    "no_number_available": Words("no number to contact from is available", "No number to contact from is available"),
+    "window_never_open": Words(
+        "the schedule is never open at an hour that the law allows",
+        "The hours of the schedule never meet those that the law allows where this lead may be",
+    ),
+    "timezone_unknown": Words(
+        "the time zone is not known, so only hours that suit every zone are used",
+        "Nothing tells in which time zone this lead is",
+    ),
+    "consent_missing": Words("there is no consent", "There is no consent to contact this person"),
+    "rnd_pending": Words(
+        "it is being checked whether the number has a new owner", "It is being checked whether the number has a new owner"
+    ),
+    "suppression_lookup_failed": Words(
+        "the do-not-call list did not answer", "The do-not-call list did not answer, and nobody is contacted on a guess"
+    ),
+    "provider_backoff": Words("the provider does not answer", "The provider does not answer"),
+    "move_loop_guard": Words(
+        "the lead moves between schedules in a circle", "The lead moves between schedules in a circle and is held back"
+    ),
+    "manual_hold": Words("somebody holds it", "Somebody holds this lead back"),
+    "expires_first": Words("it expires before the step is due", "The lead expires before the step is due"),
+}
+"""The codes of `status_wait` and of reasons (research/domain.md 2.1, contracts.md section 2) in words."""
+
+WHAT: dict[str, str] = {"call": "calls", "sms": "texts", "email": "e-mails"}
+"""What a rule limits, by channel."""
+
+ACTIONS: dict[str, str] = {
+    "call": "a call",
+    "callback": "a promised call",
+    "sms": "a text",
+    "email": "an e-mail",
+    "webhook": "a webhook",
+}
+
+_DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_RUN = 3
+"""Weekdays in a row that are written as a span."""
+
+_WEEK_AHEAD_DAYS = 6
+"""Beyond this many days the name of a weekday alone could mean another week."""
+
+
+def waiting_words(code: str | None) -> str:
+    """Return what stands after `Waiting: `; a code without words stands for itself."""
+    if code is None:
+        return "held"
+    words = WORDS.get(code)
+    return code if words is None else words.waiting
+
+
+def told(code: str, row: RuleRow | None, windows: Iterable[Window], channel: str | None) -> str:
+    """Return the sentence of a code without its stop: with the rule where it is known; `windows` are the hours it leaves."""
+    words = WORDS.get(code)
+    if words is None:
+        return f"It is held back ({code})"
+    hours = hours_text(windows)
+    if words.rule is None or (row is None and code in LAW_CODES) or (not hours and "{hours}" in words.rule):
+        return words.told
+    if "{most}" in words.rule and (row is None or row.cap is None):
+        return words.told
+    what = WHAT.get(channel or "", "contacts")
+    place = "The law" if row is None else place_of(row)
+    most = "" if row is None or row.cap is None else cap_text(row.cap)
+    return words.rule.format(place=place, what=what, hours=hours, most=most)
+
+
+def place_of(row: RuleRow) -> str:
+    """Return whose rule it is."""
+    if row.state is not None:
+        return STATES.get(row.state, row.state)
+    return "US federal law" if row.country == "US" else "The law"
+
+
+def hours_text(windows: Iterable[Window]) -> str:
+    """Return hours as a person reads them: `from 8:00 to 20:00`, `Mon-Fri from 9:00 to 20:00 and Sat from …`."""
+    by_hours: dict[tuple[str, str], set[str]] = {}
+    for window in windows:
+        by_hours.setdefault((window.open, window.close), set()).update(window.days)
+    return " and ".join(
+        f"{_days(days)}from {_clock(opens)} to {_clock(closes)}" for (opens, closes), days in by_hours.items()
+    )
+
+
+def cap_text(cap: CapRow) -> str:
+    """Return the most contacts that a law allows: `3 calls and texts in 24h to one number`."""
+    kinds = [kind for kind in ("call", "sms") if kind in cap.counts]
+    return f"{cap.count} {' and '.join(WHAT[kind] for kind in kinds)} in {cap.period} to one number"
+
+
+def clock(at: Instant, now: Instant, zone_name: str) -> str:
+    """Return a moment on the wall clock of a zone: `Thu 8:00`, further away `Thu 3 Dec 8:00`, in another year with it."""
+    local, today = local_datetime(at, zone_name), local_datetime(now, zone_name)
+    days = abs((local.date() - today.date()).days)
+    if days <= _WEEK_AHEAD_DAYS:
+        return f"{local:%a} {_time(local)}"
+    year = "" if local.year == today.year else f" {local.year}"
+    return f"{local:%a} {local.day} {local:%b}{year} {_time(local)}"
+
+
+def time_of_day(at: Instant, zone_name: str) -> str:
+    """Return the time on the wall clock of a zone: `20:14`."""
+    return _time(local_datetime(at, zone_name))
+
+
+def _time(local: datetime) -> str:
+    return f"{local.hour}:{local:%M}"
+
+
+def _clock(text: str) -> str:
+    return text.removeprefix("0")
+
+
+def _days(days: set[str]) -> str:
+    """Return weekdays with a space behind, runs of three or more as `Mon-Fri`; nothing for the whole week."""
+    places = [place for place, day in enumerate(_DAYS) if day in days]
+    if len(places) == len(_DAYS):
+        return ""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    names = [
+        f"{_DAYS[run[0]].title()}-{_DAYS[run[-1]].title()}"
+        if len(run) >= _RUN
+        else ", ".join(_DAYS[place].title() for place in run)
+        for run in runs
+    ]
+    return f"{', '.join(names)} "

@@ -1,0 +1,45 @@
+"""How is an answer asked for? In the world of the contact's tests, which keeps when every fact was stated."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from engine.partition.draft import Draft
+from engine.why.answer import Answer, Case, explain
+from engine.why.course import Known
+from engine.why.history import Told
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import Instant
+from tests.engine.contact.world import World
+
+TOPIC = "contacts.decisions"
+
+
+@dataclass
+class Asked(World):
+    """A world that can be asked why."""
+
+    told: list[tuple[int, Told]] = field(default_factory=list)
+    sequence: int = 0
+
+    def _apply(self, draft: Draft) -> None:
+        self.sequence += 1
+        place = self.sequence
+        for fact in draft.facts:
+            data = msgspec.json.decode(msgspec.json.encode(fact.data))
+            told = Told(at=self.now, type=fact.type, data=data, topic=TOPIC, partition=0, sequence=place)
+            self.told.append((fact.lead_id or 0, told))
+        super()._apply(draft)
+
+    def case(self, lead: Lead | None = None) -> Case:
+        """Return everything that is known of a lead now."""
+        lead = lead or self.lead()
+        head = self.head(lead.contact_key)
+        others = [self.lead(lead_id) for lead_id in head.lead_ids if lead_id != lead.id]
+        siblings = tuple(other for other in others if other.status in LIVE_STATUSES)
+        facts = tuple(told for lead_id, told in self.told if lead_id == lead.id)
+        return Case(known=Known(lead=lead, head=head, siblings=siblings, rules=self.rules), facts=facts)
+
+    def why(self, at: Instant | None = None, lead: Lead | None = None) -> Answer:
+        """Return the answer for an instant, by default now."""
+        return explain(self.case(lead), self.now if at is None else at, self.now)

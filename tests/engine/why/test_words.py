@@ -1,0 +1,103 @@
+"""Does every reason have its words, and do they read as a person would say them?"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.contact import hours, plan, slots, walk
+from engine.contact.effects import LOOP_GUARD
+from engine.law import pack
+from engine.law.caps import FREQUENCY_CAP_CODE
+from engine.why.words import LAW_CODES, WORDS, cap_text, clock, hours_text, told, waiting_words
+from schemas.instant import Instant
+from schemas.law import CapRow
+from schemas.schedule import Window
+from tests.engine.contact.world import at
+
+DOMAIN_CODES = (
+    "quiet_hours_federal", "quiet_hours_state", "preferred_window", "holiday", "frequency_cap", "min_spacing",
+    "max_attempts_pending_outcome", "schedule_paused", "offer_paused", "company_paused", "awaiting_outcome",
+    "awaiting_disposition", "callback_pending", "callback_owner_unavailable", "concurrency_cap", "rate_limited",
+    "no_buyer_available", "no_number_available", "window_never_open", "timezone_unknown", "consent_missing", "rnd_pending",
+    "suppression_lookup_failed", "provider_backoff", "move_loop_guard", "manual_hold", "reply_pause", "inbound_pause",
+)  # fmt: skip
+"""research/domain.md 2.1, and contracts.md section 2."""
+
+ENGINE_CODES = [
+    plan.SCHEDULE_PAUSED, plan.MIN_SPACING, plan.NEVER_OPEN, plan.EXPIRES_FIRST, hours.PREFERRED_CODE, hours.PAUSED_CODE,
+    hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, walk.SIBLING_CALLED, LOOP_GUARD, FREQUENCY_CAP_CODE,
+    pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
+]  # fmt: skip
+
+NOW = at("2026-07-15 12:00")
+
+
+@pytest.mark.parametrize("code", sorted({*DOMAIN_CODES, *ENGINE_CODES}))
+def test_every_code_has_a_sentence(code: str) -> None:
+    words = WORDS[code]
+    assert words.waiting
+    assert words.waiting[0].islower()
+    assert words.told[0].isupper()
+    assert not words.told.endswith(".")
+    assert (words.rule is not None) == (code in LAW_CODES or code == "preferred_window")
+
+
+def test_a_lead_is_held_for_no_reason_without_words() -> None:
+    """Every code that the contact's rooms pass to `hold` literally."""
+    found = {
+        code
+        for path in Path(plan.__file__).parent.glob("*.py")
+        for code in re.findall(r'\bhold\(person, \w+, (?:[\w.]+ or )?"(\w+)"\)', path.read_text())
+    }
+    assert found
+    assert found <= WORDS.keys()
+
+
+def test_a_code_that_is_not_known_here_stands_for_itself() -> None:
+    assert waiting_words("a_new_code") == "a_new_code"
+    assert waiting_words(None) == "held"
+    assert told("a_new_code", None, (), "call") == "It is held back (a_new_code)"
+
+
+def window(days: str, opens: str, closes: str) -> Window:
+    return Window(days=tuple(days.split()), open=opens, close=closes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("windows", "text"),
+    [
+        ([], ""),
+        ([window("mon tue wed thu fri sat sun", "08:00", "20:00")], "from 8:00 to 20:00"),
+        ([window("mon tue wed thu fri", "09:00", "17:30")], "Mon-Fri from 9:00 to 17:30"),
+        ([window("mon wed", "09:00", "12:00")], "Mon, Wed from 9:00 to 12:00"),
+        (
+            [window("mon tue wed thu fri sat", "08:00", "20:00"), window("sun", "12:00", "24:00")],
+            "Mon-Sat from 8:00 to 20:00 and Sun from 12:00 to 24:00",
+        ),
+        ([window("sat", "08:00", "20:00"), window("sun", "08:00", "20:00")], "Sat, Sun from 8:00 to 20:00"),
+    ],
+)
+def test_hours_read_as_a_person_says_them(windows: list[Window], text: str) -> None:
+    assert hours_text(windows) == text
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (NOW, "Wed 12:00"),
+        (at("2026-07-16 08:00"), "Thu 8:00"),
+        (at("2026-07-21 08:05"), "Tue 8:05"),
+        (at("2026-07-22 08:00"), "Wed 22 Jul 8:00"),
+        (at("2026-07-01 20:14"), "Wed 1 Jul 20:14"),
+        (at("2027-01-04 08:00"), "Mon 4 Jan 2027 8:00"),
+    ],
+)
+def test_a_moment_is_told_no_longer_than_it_must_be(moment: Instant, text: str) -> None:
+    assert clock(moment, NOW, "America/New_York") == text
+
+
+def test_a_cap_says_what_it_counts() -> None:
+    assert cap_text(CapRow(count=3, period="24h", unit="person", counts=("call", "sms"))) == (
+        "3 calls and texts in 24h to one number"
+    )
