@@ -10,6 +10,7 @@ import msgspec
 from engine.contact.aggregate import ContactAggregate
 from engine.contact.ledger import row_of
 from engine.contact.orders import CALLBACK
+from engine.contact.person import PAUSES
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
 from schemas.commands import Command, Fence
@@ -121,11 +122,12 @@ def hours_in(contacts: list[Decided], world: "World") -> Iterator[str]:
 
 
 def timers_in(contacts: list[Decided]) -> Iterator[str]:
-    """Every lead that is on its way says when it goes on, after each decision."""
+    """Every lead that is on its way says when it goes on, after each decision, or waits for a pause to be lifted."""
     aggregate = ContactAggregate()
     for decided in contacts:
         for lead in values_of(decided, "lead/", Lead):
-            is_resting = lead.status == "captured" and lead.flight is None
+            is_paused = lead.held_at is not None and lead.status_wait in PAUSES
+            is_resting = (lead.status == "captured" and lead.flight is None) or is_paused
             if lead.status in LIVE_STATUSES and not is_resting and aggregate.timer(f"lead/{lead.id}", lead) is None:
                 yield f"lead {lead.id} is {lead.status} ({lead.status_wait}) for ever, at version {lead.version}"
 
