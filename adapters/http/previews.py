@@ -1,6 +1,7 @@
 """What would a schedule do to a lead? Asked over HTTP: the engine's own code on a virtual clock; nothing is stored."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import MOMENT_SHOWN, nullable, one_of
 from engine.preview import preview, read_trial, shown
 from engine.preview.trial import FIELDS
-from schemas.records import Schedule
+from schemas.records import ActionGroup, Schedule
 from schemas.wire import from_builtins
 
 _OURS = frozenset({"auth_token", "root"})
@@ -34,7 +35,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     fields.pop(_SCHEDULE_ID, None)
     published = None if schedule_id is None else await _published(exchange, schedule_id)
     country = country_of(exchange.services.source.rules, exchange.company_id)
-    trial = read_trial(fields, now=exchange.now, published=published)
+    trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
     # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
     forecast = await asyncio.to_thread(preview, trial, country=country)
     return one(exchange, "preview", shown(forecast))
@@ -52,6 +53,13 @@ async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedul
     if row["deleted_at"] is not None:
         raise ProblemError("deleted", "This schedule was deleted.")
     return row["id"], from_builtins(row["body"], Schedule)
+
+
+def _group(exchange: Exchange, group_id: int) -> ActionGroup | None:
+    rules = exchange.services.source.rules
+    record = rules.record("action_group", group_id)
+    is_own = record is not None and record.company_id == exchange.company_id
+    return rules.body(ActionGroup, "action_group", group_id) if is_own else None
 
 
 def _decoded(value: Any) -> Any:

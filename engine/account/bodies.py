@@ -85,14 +85,13 @@ def read_body(
     return Change(kind(**values), facts)
 
 
-def read_schedule(given: Mapping[str, Any]) -> Schedule:
+def read_schedule(given: Mapping[str, Any], group_of: GroupOf = no_group) -> Schedule:
     """Return a schedule that nobody publishes, for a preview: references are not looked up, name and token not needed.
 
     Raises `RefusedError` as `read_body`.
     """
-    body = read_body(
-        "schedule", {"name": "preview", "lead_token": "preview-preview-"} | dict(given), None, now=0, exists=None
-    )
+    fields = {"name": "preview", "lead_token": "preview-preview-"} | dict(given)
+    body = read_body("schedule", fields, None, now=0, exists=None, group_of=group_of)
     assert isinstance(body.body, Schedule)  # noqa: S101 - the type was just named
     return body.body
 

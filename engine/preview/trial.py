@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from engine.account.action_groups import GroupOf, no_group
 from engine.account.bodies import read_schedule
 from engine.contact.ledger import row_of
 from engine.contact.plan import channel_of
@@ -73,10 +74,13 @@ class Trial(Struct, frozen=True, kw_only=True):
         return next((self.outcomes[name] for name in names if name in self.outcomes), None)
 
 
-def read_trial(raw: Any, *, now: Instant, published: tuple[int, Schedule] | None = None) -> Trial:
+def read_trial(
+    raw: Any, *, now: Instant, published: tuple[int, Schedule] | None = None, group_of: GroupOf = no_group
+) -> Trial:
     """Read a request for a preview; `now` is used where it says no `at`.
 
-    `published` is a schedule that has an id already; it takes the place of the field. Raises `RefusedError`:
+    `published` is a schedule that has an id already; it takes the place of the field. `group_of` knows the action groups
+    that its steps may name. Raises `RefusedError`:
     `malformed_body`, the problem of publishing where the schedule is at fault, else `validation_failed`.
     """
     if not isinstance(raw, Mapping):
@@ -89,7 +93,7 @@ def read_trial(raw: Any, *, now: Instant, published: tuple[int, Schedule] | None
     at = _parsed("at", raw.get("at"), _parse_at, errors, now)
     history = _read_history(raw.get("history"), at, errors)
     limit = _parsed("limit", raw.get("limit"), _parse_limit, errors, LIMIT_DEFAULT)
-    schedule_id, schedule = published or _read_schedule(raw.get("schedule"), errors)
+    schedule_id, schedule = published or _read_schedule(raw.get("schedule"), errors, group_of)
     if published is not None and not is_blank(raw.get("schedule")):
         _add(errors, "schedule", "must be left out where schedule_id is given")
     outcomes = {} if schedule is None else _read_outcomes(raw.get("outcomes"), schedule, errors)
@@ -111,7 +115,7 @@ def _refusal(errors: Errors) -> RefusedError:
     return RefusedError("validation_failed", f"Mend {named} and ask again.", errors)
 
 
-def _read_schedule(value: Any, errors: Errors) -> tuple[int, Schedule | None]:
+def _read_schedule(value: Any, errors: Errors, group_of: GroupOf) -> tuple[int, Schedule | None]:
     """Return the schedule and its id, or None and an error where none is given. Raises `RefusedError` as publishing does."""
     if not isinstance(value, Mapping):
         _add(errors, "schedule", "must be given: the object that would be published")
@@ -119,7 +123,7 @@ def _read_schedule(value: Any, errors: Errors) -> tuple[int, Schedule | None]:
     # A schedule that was read back can be tried as it is; what is only shown says nothing.
     given = {name: part for name, part in value.items() if name not in _SHOWN_ONLY}
     try:
-        return _id_of(value), read_schedule(given)
+        return _id_of(value), read_schedule(given, group_of)
     except RefusedError as refusal:
         if not errors:
             raise
