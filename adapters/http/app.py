@@ -27,7 +27,7 @@ from litestar.types import (
     Send,
 )
 
-from adapters.http import call_lists, callers, documents, lead_changes, leads, previews, records, submissions, system
+from adapters.http import call_lists, callers, documents, lead_changes, leads, previews, records, submissions, system, why
 from adapters.http.access import Gate
 from adapters.http.exchange import JSON, Exchange, Operation, Reply, Services
 from adapters.http.identity import RequestIds
@@ -55,6 +55,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
     *call_lists.OPERATIONS,
+    *why.OPERATIONS,
     *previews.OPERATIONS,
     *records.OPERATIONS,
     *system.OPERATIONS,

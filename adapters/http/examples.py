@@ -117,6 +117,7 @@ EXAMPLES: Mapping[str, Example] = {
     "caller_opt_out": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "caller_remove": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "caller_move_to_end_of_schedule": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
+    "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "preview_schedule": Example(
         body={
             "schedule": {

@@ -201,6 +201,18 @@ class Reads(Protocol):
         """Return the newest live lead of a contact on an offer or any of the schedules, else the newest one that ended."""
         ...
 
+    async def contact(self, company_id: int, contact_key: str) -> Row | None:
+        """Return what is true of a number or address itself."""
+        ...
+
+    async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
+        """Return the newest live leads of a contact."""
+        ...
+
+    async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
+        """Return the newest facts of a lead before an instant, newest first: the columns of the history."""
+        ...
+
     async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
         """Return an account record by internal id (int) or uuid (str), deleted or not.
 

@@ -24,7 +24,7 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from schemas.decisions import Answer
-from schemas.instant import from_datetime
+from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
@@ -97,6 +97,14 @@ class PostgresReads:
     async def lead_history(self, company_id: int, lead_id: int, *, limit: int = HISTORY_MAX) -> Sequence[Row]:
         """Return the newest facts of a lead, newest first, whether it still exists or not."""
         return await self._rows("lead_history", company_id, lead_id, min(limit, HISTORY_MAX))
+
+    async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
+        """Return the newest facts of a lead before an instant, newest first."""
+        return await self._rows("facts_of_lead", company_id, lead_id, to_datetime(before), limit)
+
+    async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
+        """Return the newest live leads of a contact."""
+        return await self._rows("live_leads_of_contact", company_id, contact_key, limit)
 
     # -- calls and contacts --------------------------------------------------------------------------------------------
 

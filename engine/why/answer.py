@@ -26,6 +26,8 @@ from schemas.schedule import Step
 
 Verdict = Literal["acted", "would_act", "running", "due", "not_due", "held", "captured", "stopped", "ended", "absent", "cut"]
 
+VERDICTS: tuple[str, ...] = Verdict.__args__  # type: ignore[attr-defined]
+
 AHEAD_MAX = 400 * DAY
 """How far ahead somebody may ask: as far as an opening is looked for."""
 
@@ -377,7 +379,10 @@ class _Ahead(_Teller):
 
     def answer(self) -> Answer:
         lead = self.case.known.lead
-        present = _as_it_is(lead, standing_at(self.case.facts, self.now))
+        decided = standing_at(self.case.facts, self.now)
+        if decided.kind == "gone" and decided.status == "deleted":
+            return self.standing(decided, None)
+        present = _as_it_is(lead, decided)
         if lead.status not in LIVE_STATUSES or (lead.flight is not None and self.at < self.now + ASKED_SPAN):
             return self.standing(present, lead)
         course = Course(self.case.known, self.now)

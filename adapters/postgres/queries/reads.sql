@@ -46,6 +46,20 @@ WHERE company_id = $1 AND lead_id = $2
 ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
 LIMIT $3
 
+-- facts_of_lead --
+-- As `lead_history`, up to an instant.
+SELECT topic, partition, sequence, ordinal, at, type, data
+FROM {read}.history
+WHERE company_id = $1 AND lead_id = $2 AND at < $3
+ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
+LIMIT $4
+
+-- live_leads_of_contact --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND contact_key = $2 AND deleted_at IS NULL AND is_live
+ORDER BY id DESC
+LIMIT $3
+
 -- call_by_id --
 SELECT * FROM {read}.calls WHERE company_id = $1 AND id = $2
 

@@ -1,0 +1,99 @@
+"""What is known of a lead now? Its row and its contact's as the engine's own structs again, and the facts of its decisions.
+
+The row says everything that the engine knows (its `rest` holds what has no column), so that what comes next is worked out
+here as the scheduler will.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from adapters.projector.rows import COLUMNS_APART
+from engine.rules import Rules
+from engine.why.answer import Case
+from engine.why.course import Known
+from engine.why.history import ASKED_SPAN, Told
+from schemas.contact import Head, Lead
+from schemas.instant import Instant, from_datetime
+from schemas.wire import Entity
+
+E = TypeVar("E", bound=Entity)
+
+Row = Mapping[str, Any]
+
+FACTS_MAX = 1_000
+"""Facts of a lead that are read, the newest first: a schedule of fifty steps leaves some three hundred."""
+
+SIBLINGS_MAX = 20
+"""Other live leads of the person whose actions are foreseen too; more than this number of schedules at once is a fault."""
+
+
+class Standings(Protocol):
+    """The reads that an answer needs, each of one company. They raise `ReadsUnavailableError`."""
+
+    async def contact(self, company_id: int, contact_key: str) -> Row | None:
+        """Return what is true of a number or address itself."""
+        ...
+
+    async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
+        """Return the newest live leads of a contact."""
+        ...
+
+    async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
+        """Return the newest facts of a lead before an instant, newest first."""
+        ...
+
+
+async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now: Instant) -> Case:
+    """Return what is known about the lead of a row, for the answer about an instant."""
+    company_id, contact_key = row["company_id"], row["contact_key"]
+    contact = await reads.contact(company_id, contact_key)
+    others = await reads.live_leads_of(company_id, contact_key, limit=SIBLINGS_MAX + 1)
+    facts = await reads.facts_of(company_id, row["id"], before=max(at, now) + ASKED_SPAN, limit=FACTS_MAX)
+    known = Known(
+        lead=lead_of(row),
+        head=head_of(contact, company_id, contact_key),
+        siblings=tuple(lead_of(other) for other in others if other["id"] != row["id"]),
+        rules=rules,
+    )
+    return Case(known=known, facts=tuple(told_of(fact) for fact in reversed(facts)))
+
+
+def lead_of(row: Row) -> Lead:
+    """Return the lead of a row, as its last decision left it."""
+    own = {name: row[name] for name in COLUMNS_APART if row[name] is not None}
+    return _entity(Lead, row, {"columns": {**own, **row["columns"]}})
+
+
+def head_of(row: Row | None, company_id: int, contact_key: str) -> Head:
+    """Return the head of a contact; the ids of requests that it remembers are not in its row, and move nothing."""
+    if row is None:
+        return Head(company_id=company_id, contact_key=contact_key)
+    return _entity(Head, row, {})
+
+
+def told_of(row: Row) -> Told:
+    """Return a fact of the history."""
+    return Told(
+        at=from_datetime(row["at"]),
+        type=row["type"],
+        data=row["data"],
+        topic=row["topic"],
+        partition=row["partition"],
+        sequence=row["sequence"],
+    )
+
+
+def _entity(kind: type[E], row: Row, more: Mapping[str, Any]) -> E:
+    names = set(row.keys())
+    values = {name: _plain(row[name]) for name in kind.__struct_fields__ if name in names and row[name] is not None}
+    return msgspec.convert({**values, **row["rest"], **more}, kind)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return from_datetime(value)
+    return str(value) if isinstance(value, UUID) else value

@@ -1,0 +1,130 @@
+"""Can a company ask why a lead is, was, or will not be contacted, for any instant, and about its own leads alone?"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NUMBER = "+12125550123"
+
+
+async def submitted(company: Any, steps: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    schedule = await company.schedule(steps=steps, **fields)
+    lead = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "email": "ada@example.com", "zip": "10001"}
+    answer = await company.send("POST", "/api/v1/leads", json={**lead, "time_zone": "America/New_York"})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()["lead"]
+    return found
+
+
+async def why(company: Any, lead: dict[str, Any], **query: str) -> dict[str, Any]:
+    answer = await company.send("GET", f"/api/v1/leads/{lead['id']}/why", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["why"]
+    return found
+
+
+WAIT = [
+    {"id": "pause", "kind": "wait", "duration": "2h"},
+    {"id": "tell-crm", "kind": "email", "subject": "Hi", "template": "x"},
+]
+
+
+async def test_a_lead_that_waits_says_for_what_and_which_decision_said_so(company: Any) -> None:
+    lead = await submitted(company, WAIT)
+
+    found = await why(company, lead)
+
+    assert found["verdict"] == "not_due"
+    assert found["sentence"].startswith("Nothing is due: an e-mail (step tell-crm) comes at ")
+    assert found["next_action_at"] == lead["next_action_at"]
+    assert (found["lead_id"], found["uuid"], found["time_zone"]) == (lead["id"], lead["uuid"], "America/New_York")
+    decision = found["decision"]
+    assert (decision["topic"], decision["fact"]) == ("contacts.decisions", "lead.scheduled")
+    assert decision["data"]["source"] == "schedule_step"
+    assert found["assumed"] == []
+
+
+async def test_the_future_is_tried_out_and_the_past_was_not_there(company: Any) -> None:
+    lead = await submitted(company, WAIT)
+    due = datetime.fromisoformat(lead["next_action_at"])
+
+    then = await why(company, lead, at=lead["next_action_at"])
+    assert (then["verdict"], then["acts_at"], then["decision"]) == ("would_act", lead["next_action_at"], None)
+    assert then["assumed"]
+    assert (await why(company, lead, at=(due - timedelta(minutes=2)).isoformat()))["verdict"] == "not_due"
+    assert (await why(company, lead, at=(due + timedelta(hours=1)).isoformat()))["verdict"] == "ended"
+    assert (await why(company, lead, at=(due - timedelta(days=1)).isoformat()))["verdict"] == "absent"
+
+
+async def test_both_shapes_of_dates_and_local_ones_in_a_zone_are_the_same_instant(company: Any) -> None:
+    lead = await submitted(company, WAIT)
+    shapes = [
+        {"at": "2026-01-05T14:00:00Z"},
+        {"at": "2026-01-05 09:00:00 -0500"},
+        {"at": "2026-01-05 09:00:00", "time_zone": "America/New_York"},
+    ]
+    for query in shapes:
+        assert (await why(company, lead, **query))["at"] == "2026-01-05T14:00:00Z"
+
+
+async def test_a_contact_that_is_never_allowed_is_held_with_its_reason(company: Any) -> None:
+    steps = [{"id": "call-1", "kind": "call"}]
+    lead = await submitted(company, steps, windows={"call": [{"days": ["mon"], "open": "09:00", "close": "09:01"}]})
+
+    found = await why(company, lead)
+
+    if found["verdict"] != "would_act":  # one minute a week
+        assert found["verdict"] in {"held", "running"}
+        assert found["reasons"][-1]["code"] in {"preferred_window", "awaiting_outcome"}
+        assert found["reasons"][-1]["sentence"]
+
+
+async def test_after_an_opt_out_the_answer_is_that(company: Any) -> None:
+    lead = await submitted(company, WAIT)
+    path = f"/api/v1/leads/{NUMBER}/caller_opt_out"
+    token = (await company.send("GET", f"/api/v1/schedules/{lead['schedule_id']}")).json()["schedule"]["lead_token"]
+    assert (await company.send("PUT", path, json={"lead_token": token})).status_code == 200
+
+    found = await why(company, lead)
+
+    assert (found["verdict"], found["status"]) == ("stopped", "opt_out")
+    assert found["decision"]["fact"] == "lead.ended"
+
+
+async def test_a_deleted_lead_can_still_be_asked_about(company: Any) -> None:
+    lead = await submitted(company, WAIT)
+    asked = datetime.now(UTC)
+    assert (await company.send("DELETE", f"/api/v1/leads/{lead['id']}/id")).status_code == 200
+
+    found = await why(company, lead, at=asked.isoformat())
+    assert found["verdict"] in {"not_due", "ended"}
+    assert (await why(company, lead))["verdict"] == "ended"
+
+
+async def test_a_lead_is_found_by_id_and_uuid_by_its_company_alone(company: Any, other: Any) -> None:
+    lead = await submitted(company, WAIT)
+
+    for reference in (lead["id"], lead["uuid"]):
+        assert (await company.send("GET", f"/api/v1/leads/{reference}/why")).status_code == 200
+        assert (await other.send("GET", f"/api/v1/leads/{reference}/why")).status_code == 404
+    bare = await company.send("GET", f"/api/v1/leads/{lead['id']}/why", params={"root": "false"})
+    assert bare.json()["lead_id"] == lead["id"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "status"),
+    [
+        ({"at": "soon"}, "at", 400),
+        ({"at": "2300-01-01T00:00:00Z"}, "at", 422),
+        ({"at": "2026-01-05 09:00:00", "time_zone": "Mars"}, "time_zone", 422),
+    ],
+)
+async def test_a_bad_field_is_named(company: Any, query: dict[str, str], field: str, status: int) -> None:
+    lead = await submitted(company, WAIT)
+
+    answer = await company.send("GET", f"/api/v1/leads/{lead['id']}/why", params=query)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (status, [field]), answer.text
