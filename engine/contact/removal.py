@@ -23,5 +23,7 @@ def delete(person: Person, lead: Lead) -> None:
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "deleted", lead.id)
     recall(person, lead, "deleted")
+    if lead.callback_at is not None:
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
     person.drop(lead)
     person.draft.fact("lead.deleted", lead_id=lead.id)
