@@ -82,7 +82,7 @@ See what comes of it:
   {command} mail
   curl -s -u {house.keys.public_key}:{house.keys.private_key} {house.api_url}/api/v1/leads
 
-A schedule of five days, with opening hours, has the lead token {house.keys.five_day_lead_token}
+A schedule of five days, with opening hours, retries and a branch, has the lead token {house.keys.five_day_lead_token}
 (to see it end in minutes: {command} up --ephemeral --speed 600). Ctrl-C stops everything.
 """)
 

@@ -52,11 +52,15 @@ def quick_schedule(buyer_group_id: int) -> dict[str, Any]:
 
 
 def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
-    """Return a schedule of five days with opening hours; `leadclock up --ephemeral --speed 600` ends it in 12 minutes."""
+    """Return a schedule of five days: opening hours, retries, a branch on what came of the calls, and end steps.
+
+    `leadclock up --ephemeral --speed 600` ends it in 12 minutes.
+    """
     weekdays = ["mon", "tue", "wed", "thu", "fri"]
     connect = {"buyer_group_id": buyer_group_id}
     return {
         "name": "Solar five days",
+        "description": "Calls in office hours with retries, a branch for who was reached, and a last step for everybody.",
         "time_zone": "America/New_York",
         "hours_to_expire": 120,
         "max_contact_attempts": 6,
@@ -68,6 +72,19 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
                 "connect": connect,
                 "retry": {"busy": {"delay": "15m", "max": 3}, "no_answer": {"delay": "2h", "max": 2}},
             },
+            {
+                "id": "reached",
+                "kind": "branch",
+                "rules": [{"if": ["connected:true"], "goto": "thanks"}],
+                "else": "text-1",
+            },
+            {
+                "id": "thanks",
+                "kind": "email",
+                "subject": "Your solar quote, {{first_name}}",
+                "template": "Hello {{first_name}},\n\nit was good to talk to you. Call us at {{svc_number}} any time.\n",
+            },
+            {"id": "all-set", "kind": "exit", "result": "completed"},
             {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}, we tried to reach you from {{svc_number}}."},
             {"id": "pause", "kind": "wait", "duration": "1d"},
             {"id": "morning", "kind": "wait", "until": {"time": "10:00", "days": weekdays}},
@@ -79,6 +96,7 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
                 "template": "Hello {{first_name}},\n\nshall we call you again? Ring us at {{svc_number}}.\n",
             },
         ],
+        "end_steps": [{"id": "sort-in", "kind": "tag", "add": ["solar-five-days-done"]}],
     }
 
 
