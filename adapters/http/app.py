@@ -4,6 +4,7 @@ Every operation passes the same gates in the same order: identity, body, rate, h
 form, with a request id.
 """
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -146,7 +147,11 @@ class Api(Litestar):
             await send(message)
 
         try:
-            await super().__call__(scope, receive, answer)
+            allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
+            if allowed:
+                await _tell_methods(answer, allowed, request_id)
+            else:
+                await super().__call__(scope, receive, answer)
         finally:
             self._watch.answered(
                 operation=state.get("operation", "none"),
@@ -173,6 +178,37 @@ class Api(Litestar):
     def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
         """Tell an error of ours, and keep what it was in the log."""
         return _response(_failure_reply(error, _request_id(request)), {}, request)
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """Return the methods that a path takes, none where it is unknown. The framework would tell those of one operation."""
+    fewest = min((count for pattern, count, _ in _PATHS if pattern.fullmatch(path)), default=None)
+    taken = {
+        method for pattern, count, methods in _PATHS if count == fewest and pattern.fullmatch(path) for method in methods
+    }
+    return tuple(sorted(taken))
+
+
+def _path_pattern(path: str) -> re.Pattern[str]:
+    return re.compile("[^/]+".join(re.escape(part) for part in re.split(r"\{\w+\}", path)))
+
+
+_PATHS = tuple(
+    (
+        _path_pattern(operation.path + suffix),
+        operation.path.count("{"),
+        (*operation.methods, "OPTIONS", *(["HEAD"] if "GET" in operation.methods else [])),
+    )
+    for operation in OPERATIONS
+    for suffix in operation.suffixes
+)
+"""Pattern of a path, its placeholders (where several fit, the one with the fewest is meant), and its methods."""
+
+
+async def _tell_methods(send: Send, methods: tuple[str, ...], request_id: str) -> None:
+    headers = [(b"allow", ", ".join(methods).encode()), (b"x-request-id", request_id.encode())]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _route(services: Services, operation: Operation) -> HTTPRouteHandler:

@@ -31,12 +31,13 @@ RECORDS: Mapping[str, str] = {
     "number": "70007",
     "outgoing_webhook": "70008",
     "api_key": "70009",
+    "call_disposition": "70012",
+    "rule_pack": "70013",
+    "action_group": "70014",
 }
 CALL = "70010"
-DISPOSITION = "70011"
-CALLER_ID = "caller_id"
 
-PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, DISPOSITION, *RECORDS.values())
+PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
 """What stands for something real: a test replaces each, wherever it occurs, by the real one's."""
 
 STEPS: list[dict[str, Any]] = [
@@ -75,6 +76,23 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
     "number": {"number": "+13055550188", "sms": True},
     "outgoing_webhook": {"name": "CRM", "url": "https://crm.example.com/leads"},
     "api_key": {"name": "CRM reader", "scopes": ["lead:read"], "expires_at": "2099-01-01 00:00:00 +0000"},
+    "call_disposition": {"name": "Call me later", "category": "callback", "requires_callback_time": True},
+    "rule_pack": {
+        "name": "Our counsel's hours",
+        "rules": [
+            {
+                "id": "counsel-florida-evenings",
+                "country": "US",
+                "state": "FL",
+                "purposes": ["telemarketing"],
+                "channels": ["call", "sms"],
+                "windows": [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "19:00"}],
+                "source_url": "https://counsel.example.com/memorandum",
+                "reviewed_at": "2026-01-15",
+            }
+        ],
+    },
+    "action_group": {"name": "Goodbye", "steps": [{"id": "bye", "kind": "sms", "template": "Thank you, {{first_name}}."}]},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -85,6 +103,9 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "number": {"paused": True},
     "outgoing_webhook": {"name": "CRM 2"},
     "api_key": {"name": "CRM, old"},
+    "call_disposition": {"sortable_order": 3},
+    "rule_pack": {"description": "Reviewed every spring"},
+    "action_group": {"description": "At the end of every schedule"},
 }
 _ROOTS = {"api_key": ("key", "keys")}
 
@@ -118,6 +139,8 @@ EXAMPLES: Mapping[str, Example] = {
     "caller_remove": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "caller_move_to_end_of_schedule": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
+    "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),
+    "list_schedule_versions": Example(path={"id": RECORDS["schedule"]}, query={"columns": "version,published_at,steps"}),
     "preview_schedule": Example(
         body={
             "schedule": {

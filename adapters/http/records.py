@@ -21,7 +21,7 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.shapes import choice, many_of, record_answer, record_inputs, view_name
 from adapters.http.writes import change
-from engine.submission.fields import FieldError, parse_boolean
+from engine.submission.fields import FieldError, is_blank, parse_boolean
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
 from schemas.records import RECORD_BODIES
@@ -232,9 +232,12 @@ def _asked(exchange: Exchange, action: str, kind: Kind) -> bool:
 
 
 def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
-    """A key gives no more than it has. Left out, a new key would have all scopes."""
+    """A key gives no more than it has. Left out of a new key, or emptied, the scopes are all there are."""
     access = exchange.access
     wanted = fields.get("scopes", ["*"] if exchange.request.method == "POST" else [])
+    wanted = ["*"] if is_blank(wanted) else wanted
+    if not isinstance(wanted, list) or not all(isinstance(scope, str) for scope in wanted):
+        return  # no scopes at all: the account says so, with whatever else is wrong
     if access is not None and not all(access.may(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
@@ -266,7 +269,8 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     actions = dict.fromkeys(ACTIONS.get(kind.type, ()), "true: give a new one")
     one_path = f"{kind.path}/{{id}}"
     answer = record_answer(kind.type, kind.root)
-    changes = ("version_conflict", "duplicate_value", *(("invalid_schedule",) if kind.type == "schedule" else ()))
+    plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
+    changes = ("version_conflict", "duplicate_value", *plans)
 
     def operation(verb: str, methods: tuple[str, ...], path: str, handler: Any, summary: str, **more: Any) -> Operation:
         scope = {"list": "read", "show": "read", "build": "read"}.get(verb, verb)

@@ -1,0 +1,95 @@
+"""Does anything that can be sent bring forth a 5xx, or an answer that the document does not describe? schemathesis asks.
+
+The document is the served one, with ids and tokens of records that are really there in the place of its examples'.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from adapters.http.examples import EXAMPLES
+from adapters.http.server import serving
+from tests.adapters.http.conftest import Company, Town
+from tests.api.world import make_places
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "missing_required_header",
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+)
+"""Not among them: what a valid request is follows from more than its schema (a number must exist, a token be somebody's)."""
+
+EXAMPLES_VARIABLE = "LEADCLOCK_API_EXAMPLES"
+FEW, MANY = 2, 100
+"""Examples of an operation in `make test` and in `make test-api`."""
+
+PHASES = ("examples", "coverage", "fuzzing")
+"""Without stateful: links between operations would delete the key that is asking."""
+
+PHASES_SHORT = ("examples", "fuzzing")
+"""Coverage tries each field with each fault, some hundred requests an operation: `make test` has its own table of those."""
+
+SEED = 20261121
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What came of a run: whether all was well, and everything that schemathesis said."""
+
+    clean: bool
+    text: str
+
+
+def examples_wanted() -> int:
+    """Return how many examples an operation gets in this run."""
+    return int(os.environ.get(EXAMPLES_VARIABLE, FEW))
+
+
+async def fuzz(town: Town, company: Company, folder: Path, *, examples: int) -> Found:
+    """Serve the application, let schemathesis ask it everything, and tell what it found."""
+    document = folder / "openapi.json"
+    document.write_bytes(await _document(town, company))
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        process = await asyncio.create_subprocess_exec(
+            *_command(document, f"http://127.0.0.1:{port}", company, examples),
+            cwd=folder,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "160"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+    return Found(process.returncode == 0, out.decode(errors="replace"))
+
+
+def _command(document: Path, address: str, company: Company, examples: int) -> list[str]:
+    return [
+        sys.executable, "-m", "schemathesis.cli", "run", str(document),
+        "--url", address,
+        "--auth", f"{company.public_key}:{company.private_key}",
+        "--checks", ",".join(CHECKS),
+        "--phases", ",".join(PHASES if examples >= MANY else PHASES_SHORT),
+        "--max-examples", str(examples),
+        "--seed", str(SEED),
+        "--request-timeout", "30",
+        "--suppress-health-check", "all",
+        "--warnings", "off",
+        "--continue-on-failure",
+        "--generation-database", "none",
+    ]  # fmt: skip
+
+
+async def _document(town: Town, company: Company) -> bytes:
+    text = (await town.client.get("/api/docs/1.0/openapi.json")).text
+    for place, real in (await make_places(town, company, *EXAMPLES.values())).items():
+        # Numbers stand as numbers in bodies, and as text in paths.
+        text = re.sub(rf"(?<![0-9A-Za-z]){re.escape(place)}(?![0-9A-Za-z])", real, text)
+    return text.encode()

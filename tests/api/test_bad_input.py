@@ -1,0 +1,233 @@
+"""Is whatever is wrong told to its sender, with the field named, for every operation there is, and is nothing half applied?
+
+One table over all operations: a new one is held to it as soon as it is a row.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from adapters.http.documents import BODY_METHODS, PLACEHOLDER, documented, parameter_schema, problem_codes
+from adapters.http.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHEDULE_TOKEN, Example
+from adapters.http.exchange import Operation
+from adapters.http.shapes import components
+from schemas.problems import PROBLEMS
+from tests.api.world import make_places, placed, send
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NUL = "a\x00b"
+LONG = "x" * 5_000
+DEEP: dict[str, Any] = {"a": 1}
+for _ in range(20):
+    DEEP = {"a": DEEP}
+
+BAD: Mapping[str, tuple[Any, ...]] = {
+    "BooleanInput": ("perhaps", "2", "truee"),
+    "MomentInput": ("noon", "2026-02-30 00:00:00 +0000", LONG),
+    "WholeNumberInput": ("many", "1.5", "99999999999999999999"),
+    "DecimalInput": ("high", "1e400", "nan"),
+    "IdInput": ("-4", "0", "seven", "99999999999999999999"),
+    "IdsInput": ("a,b", "-4"),
+    "WordsInput": ("shoe_size", LONG),
+    "PhoneInput": ("12", "nobody"),
+    "EmailInput": ("nobody", LONG),
+    "ZoneInput": ("Mars/Olympus",),
+    "TokensInput": ("flat", "[1]"),
+    "TextInput": (LONG,),
+    "boolean": ("perhaps",),
+    "integer": ("many",),
+    "number": ("high",),
+    "string": ({"a": 1},),
+    "array": ({"a": 1},),
+    "object": ("flat",),
+    "enum": ("none_of_these",),
+}
+"""Type -> what is none of it."""
+
+ANYTHING = frozenset({("list_leads", "number"), ("list_leads", "email"), ("list_leads", "status_wait")})
+"""Filters that compare: what nobody has finds nothing."""
+
+
+COMPONENTS = components()
+
+
+def _kinds(operation: Operation, name: str) -> Iterator[str]:
+    schema: Mapping[str, Any] = parameter_schema(operation, name)
+    reference = schema.get("$ref", "").removeprefix("#/components/schemas/")
+    if reference in BAD:
+        yield reference
+        return
+    for step in reference.split("/") if reference else ():
+        schema = COMPONENTS[step] if schema.get("$ref") else schema[step]
+    if "anyOf" in schema:  # of a field that may be null
+        schema = schema["anyOf"][0]
+    if "enum" in schema:
+        yield "enum"
+    elif isinstance(schema.get("type"), str):
+        yield schema["type"]
+
+
+def _fields(operation: Operation) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*(operation.body or {}).get("properties", ()), *operation.parameters)))
+
+
+def _methods(operation: Operation) -> tuple[str, ...]:
+    return tuple(method for method in operation.methods if method != "HEAD")
+
+
+def _problem(operation: Operation, answer: Any, what: Any) -> dict[str, Any]:
+    told = (operation.name, answer.request.method, str(what)[:80], answer.text[:300])
+    assert 400 <= answer.status_code < 500, told
+    assert answer.headers["content-type"] == "application/problem+json", told
+    body: dict[str, Any] = answer.json()
+    assert body["status"] == answer.status_code == PROBLEMS[body["code"]].status, told
+    assert body["code"] in problem_codes(operation), told
+    return body
+
+
+def _with(example: Example, method: str, name: str, value: Any) -> Example:
+    if method in BODY_METHODS:
+        return Example(path=example.path, query=example.query, body={**example.body, name: value})
+    return Example(path=example.path, query={**example.body, **example.query, name: value})
+
+
+async def _state(company: Any) -> list[Any]:
+    """Return everything of a company that a request could have changed."""
+    found = []
+    for collection in ("leads", "schedules", "offers", "buyers", "buyer_groups", "traffic_sources", "numbers", "keys"):
+        listed = await company.send("GET", f"/api/v1/{collection}", params={"per_page": "100", "root": "false"})
+        found.append(listed.json())
+    return [[{name: value for name, value in row.items() if name != "expires_in"} for row in rows] for rows in found]
+
+
+async def test_every_bad_value_of_every_field_is_refused_with_its_name_and_changes_nothing(town: Any, company: Any) -> None:
+    places = await make_places(town, company, *EXAMPLES.values())
+    before = await _state(company)
+    faults = []
+    for operation in documented():
+        example = placed(EXAMPLES[operation.name], places)
+        for method, name, value in _bad_values(operation):
+            answer = await send(town, company, operation, method, _with(example, method, name, value))
+            if not _refused(operation, answer, name):
+                faults.append((operation.name, method, name, str(value)[:60], answer.status_code, answer.text[:300]))
+    assert faults == [], "\n".join(map(str, faults))
+    assert await _state(company) == before
+
+
+def _bad_values(operation: Operation) -> Iterator[tuple[str, str, Any]]:
+    for method in _methods(operation):
+        for name in _fields(operation):
+            if (operation.name, name) in ANYTHING:
+                continue
+            for value in (*(value for kind in _kinds(operation, name) for value in BAD[kind]), NUL):
+                if method in BODY_METHODS or isinstance(value, str):
+                    yield method, name, value
+
+
+def _refused(operation: Operation, answer: Any, name: str) -> bool:
+    """Tell whether an answer is a problem that its operation documents, and that names the field."""
+    if not 400 <= answer.status_code < 500 or answer.headers["content-type"] != "application/problem+json":
+        return False
+    code, errors = answer.json()["code"], answer.json()["errors"]
+    named = any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in errors)
+    return code in problem_codes(operation) and (named or code in {"unknown_lead_token", "too_large"})
+
+
+BODIES: list[tuple[str, bytes, int]] = [
+    ("application/json", b"{", 400),
+    ("application/json", b"\xff\xfe\x00", 400),
+    ("application/json", b"[]", 400),
+    ("application/json", b'"lead"', 400),
+    ("application/json", b"[" * 100_000, 400),
+    ("application/json", b'{"a":' * 20 + b"1" + b"}" * 20, 400),
+    ("application/json", b'{"data": {"a": "' + b"x" * 300_000 + b'"}}', 413),
+    ("application/json", b'{"name": "a\\u0000b"}', 422),
+    ("application/json", b'{"a\\u0000": 1}', 422),
+    ("application/json", b'{"a": 123456789012345678901234567890}', 422),
+    ("application/json; charset=utf-16", b"{}", 415),
+    ("application/x-www-form-urlencoded", b"name=%ff", 400),
+    ("application/x-www-form-urlencoded", b"a" + b"[b]" * 40 + b"=1", 400),
+    ("application/x-www-form-urlencoded", b"name=%00", 422),
+    ("multipart/form-data; boundary=xx", b"nonsense", 400),
+    ("multipart/form-data", b"x", 400),
+    ("text/xml", b"<lead/>", 415),
+    ("", b"lead_token=1", 415),
+]
+
+
+async def test_every_body_that_cannot_be_read_is_refused_by_every_operation_that_takes_one(town: Any, company: Any) -> None:
+    places = await make_places(town, company, *EXAMPLES.values())
+    before = await _state(company)
+    for operation in documented():
+        example = placed(EXAMPLES[operation.name], places)
+        path = _path(operation, example.path)
+        for method in (method for method in _methods(operation) if method in BODY_METHODS):
+            for content_type, body, status in BODIES:
+                headers = {"Content-Type": content_type} if content_type else {}
+                answer = await company.send(method, path, content=body, headers=headers)
+                _problem(operation, answer, (content_type, body[:60]))
+                assert answer.status_code == status, (operation.name, content_type, body[:60], answer.text)
+    assert await _state(company) == before
+
+
+QUERIES = ("%ff=1", "a=%ff", "a=%00", "a[b][c][d][e][f][g][h][i][j][k][l][m][n][o][p][q]=1", "&".join(["a=1"] * 1_001))
+
+
+async def test_every_query_that_cannot_be_read_is_refused(company: Any) -> None:
+    for operation in documented():
+        if operation.access == "open":
+            continue
+        example = Example(path=dict.fromkeys(PLACEHOLDER.findall(operation.path), "1"))
+        for method in _methods(operation):
+            for query in QUERIES:
+                answer = await company.send(method, f"{_path(operation, example.path)}?{query}")
+                _problem(operation, answer, query)
+
+
+UNKNOWN = ("999999999999", "0", "9" * 30, "nobody", "00000000-0000-4000-8000-000000000000", "x" * 2_000, "..%2f1", "%00")
+
+
+async def test_an_id_that_nobody_has_is_not_found(company: Any) -> None:
+    for operation in documented():
+        if "{id}" not in operation.path or operation.name.startswith("caller_"):
+            continue
+        for method in _methods(operation):
+            for unknown in UNKNOWN:
+                body = dict(EXAMPLES[operation.name].body)
+                given = {"json": body} if body and method in BODY_METHODS else {}
+                answer = await company.send(method, _path(operation, {"id": unknown}), **given)
+                assert _problem(operation, answer, unknown)["code"] in {"not_found", "validation_failed"}, answer.text
+
+
+OF_SOMEBODY = {*RECORDS.values(), LEAD, SCHEDULE_TOKEN, CALL}
+
+
+async def test_another_companys_records_are_as_unknown_as_those_of_nobody(town: Any, company: Any, other: Any) -> None:
+    places = await make_places(town, other, *EXAMPLES.values())
+    before = await _state(other)
+    for operation in documented():
+        example = EXAMPLES[operation.name]
+        if operation.access != "key" or not OF_SOMEBODY & {*example.path.values()}:
+            continue
+        theirs = placed(example, places)
+        nobodys = {name: value if name == "caller_number" else NOBODYS for name, value in theirs.path.items()}
+        for method in _methods(operation):
+            body = {} if "buyer_group_id" in str(theirs.body) else theirs.body
+            answer = await send(town, company, operation, method, Example(path=theirs.path, body=body))
+            unknown = await send(town, company, operation, method, Example(path=nobodys, body=body))
+            assert _problem(operation, answer, theirs.path)["code"] in {"not_found", "unknown_lead_token"}
+            told = ("code", "detail", "errors", "status")
+            assert [answer.json()[name] for name in told] == [unknown.json()[name] for name in told], operation.name
+    assert await _state(other) == before
+
+
+NOBODYS = "999999999999"
+
+
+def _path(operation: Operation, values: Mapping[str, str]) -> str:
+    path = operation.path
+    for name in PLACEHOLDER.findall(operation.path):
+        path = path.replace(f"{{{name}}}", values.get(name, "1"))
+    return path
