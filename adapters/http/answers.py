@@ -115,6 +115,41 @@ def many(
     return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
 
 
+def one_list(
+    exchange: Exchange,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    page: int,
+    per_page: int | None,
+    more: Mapping[str, Any],
+    beside: Mapping[str, Any] | None = None,
+    flat: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+) -> Reply:
+    """Return the answer with a list that was worked out as a whole, or with a page of it.
+
+    `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
+    line of a file of a row.
+    """
+    if wants_csv(exchange):
+        chosen = rows if per_page is None and "page" not in exchange.query else _cut(rows, page, per_page)
+        return Reply(content=csv_text(columns, map(flat, chosen) if flat else chosen), media_type=CSV)
+    size = per_page or PER_PAGE_DEFAULT
+    paging = Paging(page=page, per_page=size)
+    chosen = _cut(rows, page, size)
+    counted = Page(rows=chosen, total_count=len(rows))
+    if _bare(exchange):
+        return Reply(content=chosen, headers=_paging_headers(exchange, counted, paging))
+    metadata = {"root": name, **_metadata(counted, paging), **more}
+    return Reply(content={"status": 200, "errors": {}, name: chosen, **(beside or {}), "metadata": metadata})
+
+
+def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int | None) -> Sequence[Mapping[str, Any]]:
+    size = per_page or PER_PAGE_DEFAULT
+    return rows[(page - 1) * size : page * size]
+
+
 def _bare(exchange: Exchange) -> bool:
     parameters = Parameters(exchange.query)
     root = parameters.flag("root")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from adapters.http.answers import CURSOR_PER_PAGE_MAX, PAGING_PARAMETERS, PER_PAGE_DEFAULT, listed, read_columns
 from adapters.http.exchange import Exchange, Operation, Reply
@@ -164,6 +165,8 @@ def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     one, ids = parameters.id("id"), parameters.ids("ids")
     token_key, token_value = _token(parameters)
+    named: dict[str, Any] = {name: parameters.id(name) for name in IDS}
+    named |= {name: parameters.flag(name) for name in FLAGS}
     return CallFilter(
         ids=ids if one is None else tuple(found for found in (one,) if ids is None or found in ids),
         created_from=created_from,
@@ -175,8 +178,7 @@ def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
         token_key=token_key,
         token_value=token_value,
         fulltext=parameters.text("fulltext"),
-        **{name: parameters.id(name) for name in IDS},
-        **{name: parameters.flag(name) for name in FLAGS},
+        **named,
     )
 
 
@@ -192,20 +194,18 @@ def _token(parameters: Parameters) -> tuple[str | None, tuple[str, str] | None]:
     return None, (name, value)
 
 
-CALL_TYPES: Mapping[str, Mapping[str, object]] = {
-    column.name: {
-        "integer": {"type": ["integer", "null"]},
-        "number": {"type": ["number", "null"]},
-        "boolean": {"type": "boolean"},
-        "object": {"type": "object"},
-        "date-time": {"type": ["string", "null"], "format": "date-time"},
-        "uuid": {"type": "string", "format": "uuid"},
-    }.get(column.type, {"type": ["string", "null"]})
-    for column in COLUMNS
+_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "integer": {"type": ["integer", "null"]},
+    "number": {"type": ["number", "null"]},
+    "boolean": {"type": "boolean"},
+    "object": {"type": "object"},
+    "date-time": {"type": ["string", "null"], "format": "date-time"},
+    "uuid": {"type": "string", "format": "uuid"},
 }
+CALL_TYPES = {column.name: _TYPES.get(column.type, {"type": ["string", "null"]}) for column in COLUMNS}
 ANSWER = many_of("calls", columned("A call", CALL_TYPES))
 
-LIST_TYPES: Mapping[str, Mapping[str, object]] = {
+LIST_TYPES: Mapping[str, Mapping[str, Any]] = {
     "serializer": choice(tuple(SERIALIZERS)),
     "created_at_label": choice(LABELS),
     "order": choice(sorted(SORTABLE_COLUMNS)),

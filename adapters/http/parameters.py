@@ -67,6 +67,11 @@ class Parameters:
         self._errors.setdefault(name, []).append(sentence)
         self._codes.add(code)
 
+    def require(self, name: str, sentence: str) -> None:
+        """Refuse a field that is missing or blank; one that was refused already is told only once."""
+        if name not in self._errors:
+            self.refuse(name, sentence)
+
     def finish(self) -> None:
         """Raise `ProblemError` where any field was bad: the code of all of them, or validation_failed for a mixture."""
         if self._errors:

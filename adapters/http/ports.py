@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from engine.rules import Rules
+from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
 from schemas.instant import Instant
 from schemas.wire import Message
@@ -193,6 +194,24 @@ class Reads(Protocol):
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return calls (deleted ones left out)."""
+        ...
+
+    async def call(self, company_id: int, call: int | str) -> Row | None:
+        """Return a call by internal id (int) or uuid (str), deleted or not."""
+        ...
+
+    async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
+        """Return the newest facts of a call, newest first."""
+        ...
+
+    async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
+        """Return when the first and the last of the leads or calls that a filter leaves were created."""
+        ...
+
+    async def sums(
+        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+    ) -> Sequence[Group] | None:
+        """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
         ...
 
     async def newest_lead(

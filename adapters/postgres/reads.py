@@ -21,8 +21,10 @@ from adapters.http.ports import (
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
+from adapters.postgres.reports import GROUPS_MAX, WORK_MEM, pieces
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
+from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
@@ -76,10 +78,8 @@ class PostgresReads:
         order = paging.order or "created_at"
         if order not in LEADS.columns:
             raise ValueError(f"{order!r} is not a column of a lead")
-        found = await self._searched("lead", company_id, wanted.fulltext, wanted.ids)
-        statement = Statement(company_id)
-        of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
-        return await self._page("leads", statement, paging, order)
+        table, statement = await self._filtered(company_id, wanted)
+        return await self._page(table, statement, paging, order)
 
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
@@ -106,6 +106,10 @@ class PostgresReads:
         """Return the newest live leads of a contact."""
         return await self._rows("live_leads_of_contact", company_id, contact_key, limit)
 
+    async def call_history(self, company_id: int, call_id: int, *, limit: int = HISTORY_MAX) -> Sequence[Row]:
+        """Return the newest facts of a call, newest first."""
+        return await self._rows("call_history", company_id, call_id, min(limit, HISTORY_MAX))
+
     # -- calls and contacts --------------------------------------------------------------------------------------------
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
@@ -117,10 +121,8 @@ class PostgresReads:
         order = paging.order or "created_at"
         if order not in CALLS.columns:
             raise ValueError(f"{order!r} is not a column of a call")
-        found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
-        statement = Statement(company_id)
-        of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
-        return await self._page("calls", statement, paging, order)
+        table, statement = await self._filtered(company_id, wanted)
+        return await self._page(table, statement, paging, order)
 
     async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
         """Return the newest calls of a lead, newest first."""
@@ -129,6 +131,40 @@ class PostgresReads:
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return what is true of a number or address itself."""
         return await self._row("contact", company_id, contact_key) if storable(contact_key) else None
+
+    # -- reports -------------------------------------------------------------------------------------------------------
+
+    async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
+        """Return when the first and the last of the leads or calls that a filter leaves were created."""
+        table, statement = await self._filtered(company_id, wanted)
+        text = self._sql[f"{table}_created"].replace("{where}", statement.where)
+        async with reading():
+            row = await self._pool.fetchrow(self._schemas.fill(text), *statement.values)
+        return None if row["first"] is None else (from_datetime(row["first"]), from_datetime(row["last"]))
+
+    async def sums(
+        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+    ) -> Sequence[Group] | None:
+        """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
+        table, statement = await self._filtered(company_id, wanted)
+        text = self._sql[f"{table}_grouped"]
+        for name, piece in pieces(table, statement, category, pivot).items():
+            text = text.replace(f"{{{name}}}", piece)
+        async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
+            await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
+            rows = await connection.fetch(self._schemas.fill(text), *statement.values)
+        return None if len(rows) > GROUPS_MAX else [Group(row["category"], row["pivot"], row) for row in rows]
+
+    async def _filtered(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
+        """Return the table of a filter and its conditions, a search in them resolved."""
+        statement = Statement(company_id)
+        if isinstance(wanted, LeadFilter):
+            found = await self._searched("lead", company_id, wanted.fulltext, wanted.ids)
+            of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+            return "leads", statement
+        found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
+        of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+        return "calls", statement
 
     # -- account records -----------------------------------------------------------------------------------------------
 

@@ -21,6 +21,28 @@ WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limi
 -- leads_count --
 SELECT count(*) FROM (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
 
+-- leads_grouped --
+SELECT {category} AS category, {pivot} AS pivot, {sums}
+FROM {read}.leads{joins}
+WHERE company_id = $1 AND deleted_at IS NULL{where}
+GROUP BY 1, 2
+LIMIT {limit}
+
+-- calls_grouped --
+SELECT {category} AS category, {pivot} AS pivot, {sums}
+FROM {read}.calls{joins}
+WHERE company_id = $1 AND deleted_at IS NULL{where}
+GROUP BY 1, 2
+LIMIT {limit}
+
+-- leads_created --
+SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.leads
+WHERE company_id = $1 AND deleted_at IS NULL{where}
+
+-- calls_created --
+SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.calls
+WHERE company_id = $1 AND deleted_at IS NULL{where}
+
 -- matching_leads --
 SELECT id FROM {read}.lead_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
 
@@ -37,6 +59,14 @@ SELECT count(*) FROM (SELECT 1 FROM {read}.calls WHERE company_id = $1 AND delet
 
 -- matching_calls --
 SELECT id FROM {read}.call_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
+
+-- call_history --
+-- The newest facts of a call.
+SELECT topic, partition, sequence, ordinal, at, type, lead_id, data
+FROM {read}.history
+WHERE company_id = $1 AND call_id = $2
+ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
+LIMIT $3
 
 -- lead_history --
 -- The newest facts of a lead; `reasons` are the codes that a fact carries, if any.

@@ -30,6 +30,9 @@ CREATE INDEX calls_repeated ON {read}.calls (company_id, created_at, id)
 CREATE INDEX calls_with_buyer ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND NOT no_buyer;
 CREATE INDEX calls_held ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND placed_on_hold;
 CREATE INDEX calls_recorded ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND has_recording;
+CREATE INDEX calls_converting ON {read}.calls (company_id, lead_id, created_at) WHERE deleted_at IS NULL AND buyer_converted;
+CREATE INDEX calls_disposed ON {read}.calls (company_id, lead_id, created_at)
+    WHERE deleted_at IS NULL AND call_disposition_id IS NOT NULL;
 
 -- The words of a text, as both sides of a search see them: folded to lower case, cut at everything that is no letter or
 -- digit. What separates is blanked first, or the parser would keep an address or a number with dashes as one word.

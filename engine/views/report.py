@@ -1,0 +1,271 @@
+"""What do leads and calls come to, grouped by what they have in common? Rows of sums and rates, and the buckets of time.
+
+Buckets follow the clock of a zone: a day that the clock makes short is one bucket of 23 hours, an hour that it shows twice
+is two. Their edges are instants worked out here, so that no other table of zones has a say. A rate whose denominator is 0
+is None, never 0. Sums add up: what is told of a group is worked out from the sums of its rows, never from averages.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from engine.calendar.zones import day_start, local_datetime
+from schemas.instant import HOUR, MINUTE, Instant
+
+BUCKETS_MAX = 10_000
+"""A year of hours, or a month of five minutes: more is no table that anybody reads."""
+
+FIVE_MINUTES = 5 * MINUTE
+MONTHS_A_YEAR = 12
+AMOUNT_DIGITS = 4
+
+Key = str | int | float | bool | None
+Sums = Mapping[str, float]
+
+NO_VALUE = "(none)"
+"""The label of the group of rows that have no value."""
+
+TIME_UNITS = ("created_at_day", "created_at_month", "created_at_week", "created_at_five_minutes", "created_at_hour")
+
+LEAD_CATEGORIES: tuple[str, ...] = (
+    "status", "offer_id", "schedule_id", "schedule_action_id", "buyer_converted_schedule_action_id", "lead_import_id",
+    "traffic_source_id", "outbound_calls_count", "inbound_calls_count", "recent_call_disposition_id",
+    "buyer_converted_days", "buyer_id", "country", "call_center_id", "state", "sub_id", "dial_tier",
+    "contact_field_type", *TIME_UNITS, "schedule_trigger_type", "zip_postal_code", "state_province", "token_values_map",
+)  # fmt: skip
+"""What leads can be grouped by (seed.md 4.2)."""
+
+CALL_GROUPS: tuple[str, ...] = (
+    "buyer_converted", "offer_converted", "status", *TIME_UNITS, "outcome", "offer_id", "schedule_id",
+    "schedule_action_id", "traffic_source_id", "buyer_id", "buyer_group_id", "state", "disposition_id", "origin",
+)  # fmt: skip
+"""What statistics of calls can be grouped by (research/domain.md 2.15)."""
+
+CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number")
+
+
+class TooManyBucketsError(ValueError):
+    """The span has more than `BUCKETS_MAX` buckets of the unit."""
+
+
+class Measure(Struct, frozen=True):
+    """What is told of a group: the sums that are asked for, and each column as it follows from them."""
+
+    sums: tuple[str, ...]
+    columns: Mapping[str, Callable[[Sums], float | None]]
+
+
+def _sum(name: str) -> Callable[[Sums], float | None]:
+    return lambda sums: sums[name]
+
+
+def _amount(*names: str) -> Callable[[Sums], float | None]:
+    """Return the first sum less the others, as an amount of money."""
+    first, *others = names
+    return lambda sums: round(sums[first] - sum(sums[name] for name in others), AMOUNT_DIGITS)
+
+
+def _rate(part: str, whole: str) -> Callable[[Sums], float | None]:
+    return lambda sums: round(sums[part] / sums[whole], AMOUNT_DIGITS) if sums[whole] else None
+
+
+LEADS = Measure(
+    sums=(
+        "leads_count", "live_count", "attempted_count", "connected_count", "converted_count", "opt_out_count",
+        "outbound_calls_count", "sms_count", "emails_count", "revenue", "payout", "connected_calls_count",
+        "first_attempts_count", "first_attempts_seconds",
+    ),
+    columns={
+        **{
+            name: _sum(name)
+            for name in (
+                "leads_count", "live_count", "attempted_count", "connected_count", "converted_count", "opt_out_count",
+                "outbound_calls_count", "sms_count", "emails_count",
+            )
+        },
+        "revenue": _amount("revenue"),
+        "payout": _amount("payout"),
+        "profit": _amount("revenue", "payout"),
+        "conversion_rate": _rate("converted_count", "leads_count"),
+        "connect_rate": _rate("connected_count", "attempted_count"),
+        "avg_attempts_to_connect": _rate("connected_calls_count", "connected_count"),
+        "avg_speed_to_first_attempt_seconds": _rate("first_attempts_seconds", "first_attempts_count"),
+    },
+)  # fmt: skip
+"""Of leads. Attempted: a call, text or e-mail was sent. Attempts to connect: the calls made to leads that were connected."""
+
+CALLS = Measure(
+    sums=(
+        "calls_count", "inbound_count", "connected_count", "converted_count", "buyer_converted_count",
+        "offer_converted_count", "no_buyer_count", "talk_duration", "total_duration", "revenue", "payout", "cost",
+        "connected_talk_duration",
+    ),
+    columns={
+        **{
+            name: _sum(name)
+            for name in (
+                "calls_count", "inbound_count", "connected_count", "converted_count", "buyer_converted_count",
+                "offer_converted_count", "no_buyer_count", "talk_duration", "total_duration",
+            )
+        },
+        "revenue": _amount("revenue"),
+        "payout": _amount("payout"),
+        "cost": _amount("cost"),
+        "profit": _amount("revenue", "payout", "cost"),
+        "conversion_rate": _rate("converted_count", "calls_count"),
+        "connect_rate": _rate("connected_count", "calls_count"),
+        "avg_talk_duration": _rate("connected_talk_duration", "connected_count"),
+    },
+)  # fmt: skip
+"""Of calls. Durations are seconds; the average is over calls that were connected."""
+
+STATS: Mapping[str, str] = {
+    "count": "calls_count",
+    **{
+        name: name
+        for name in (
+            "revenue", "profit", "cost", "payout", "talk_duration", "total_duration", "connected_count", "converted_count",
+            "avg_talk_duration",
+        )
+    },
+}  # fmt: skip
+"""What a statistic is called -> the column that it is."""
+
+
+class Group(Struct, frozen=True):
+    """The sums of the rows that share a category, and a pivot where there is one."""
+
+    category: Key
+    pivot: Key
+    sums: Sums
+
+
+class Grouping(Struct, frozen=True):
+    """What rows are grouped by: a name, and for a unit of time the edges of its buckets and what each is called.
+
+    A group of a unit of time is known by the number of its bucket, from 1.
+    """
+
+    name: str
+    edges: tuple[Instant, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def key(self, value: Key) -> Key:
+        """Return what the category of a group is told as."""
+        return self.names[int(value) - 1] if self.names and value is not None else value
+
+
+class Report(Struct, frozen=True):
+    """A row per category in order, each with the metrics of its pivots and of all of it, and the metrics of everything."""
+
+    categories: tuple[Key, ...]
+    pivots: tuple[Key, ...]
+    cells: Mapping[tuple[Key, Key], Mapping[str, float | None]]
+    totals: Mapping[Key, Mapping[str, float | None]]
+    overall: Mapping[str, float | None]
+
+
+def grouping(name: str, since: Instant | None, until: Instant | None, zone_name: str) -> Grouping:
+    """Return how rows between two instants are grouped. Raises `TooManyBucketsError`."""
+    if name not in TIME_UNITS or since is None or until is None:
+        return Grouping(name)
+    edges = tuple(_edges(name, since, until, zone_name))
+    return Grouping(name, edges, tuple(_name(name, edge, zone_name) for edge in edges[:-1]))
+
+
+def _edges(unit: str, since: Instant, until: Instant, zone_name: str) -> Iterable[Instant]:
+    """Return the edges of the buckets that hold the span: the first not after it begins, the last not before it ends."""
+    edge = _start(unit, since, zone_name)
+    yield edge
+    count = 0
+    while edge < until or count == 0:
+        count += 1
+        if count > BUCKETS_MAX:
+            raise TooManyBucketsError(f"has more than {BUCKETS_MAX} buckets between these dates; choose fewer days")
+        edge = _next(unit, edge, zone_name)
+        yield edge
+
+
+def _start(unit: str, at: Instant, zone_name: str) -> Instant:
+    local = local_datetime(at, zone_name)
+    if unit in {"created_at_hour", "created_at_five_minutes"}:
+        into = (local.minute * 60 + local.second) * 1000 + at % 1000
+        return at - into % (HOUR if unit == "created_at_hour" else FIVE_MINUTES)
+    return day_start(_first_day(unit, local.date()), zone_name)
+
+
+def _next(unit: str, edge: Instant, zone_name: str) -> Instant:
+    if unit == "created_at_five_minutes":
+        return edge + FIVE_MINUTES
+    local = local_datetime(edge, zone_name)
+    if unit == "created_at_hour":
+        return edge + HOUR - local.minute * MINUTE  # a clock that changed by half an hour is caught up with
+    day = _first_day(unit, local.date())
+    following = day + timedelta(days=7 if unit == "created_at_week" else 1)
+    if unit == "created_at_month":
+        following = date(day.year + day.month // MONTHS_A_YEAR, day.month % MONTHS_A_YEAR + 1, 1)
+    start = day_start(following, zone_name)
+    # A date that a zone left out (Samoa, 30 December 2011) begins where the next one does.
+    return start if start > edge else _next(unit, start + HOUR, zone_name)
+
+
+def _first_day(unit: str, day: date) -> date:
+    if unit == "created_at_week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if unit == "created_at_month" else day
+
+
+def _name(unit: str, edge: Instant, zone_name: str) -> str:
+    local = local_datetime(edge, zone_name)
+    if unit in {"created_at_hour", "created_at_five_minutes"}:
+        return local.isoformat(timespec="minutes")  # with its offset: 01:00 may come twice
+    return local.strftime("%Y-%m" if unit == "created_at_month" else "%Y-%m-%d")
+
+
+def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot: Grouping) -> Report:
+    """Return a report; categories of time are in their order, all of them, others by how many rows they have."""
+    first, count = measure.sums[0], len(category.names)
+    by_category, by_pivot = _added(groups, measure, lambda g: g.category), _added(groups, measure, lambda g: g.pivot)
+    cells = _added(groups, measure, lambda group: (group.category, group.pivot))
+    ordered = sorted(by_category, key=lambda key: (-by_category[key][first], _order(key)))
+    categories = tuple(range(1, count + 1)) if category.names else tuple(ordered)
+    pivots = tuple(range(1, len(pivot.names) + 1)) if pivot.names else tuple(sorted(by_pivot, key=_order))
+    nothing = dict.fromkeys(measure.sums, 0)
+    return Report(
+        categories=tuple(category.key(key) for key in categories),
+        pivots=tuple(pivot.key(key) for key in pivots),
+        cells={
+            (category.key(row), pivot.key(column)): _metrics(cells.get((row, column), nothing), measure)
+            for row in categories
+            for column in pivots
+        },
+        totals={category.key(key): _metrics(by_category.get(key, nothing), measure) for key in categories},
+        overall=_metrics(_added(groups, measure, lambda _: None).get(None, nothing), measure),
+    )
+
+
+def metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
+    """Return every column of a group."""
+    return _metrics(sums, measure)
+
+
+def _metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
+    return {name: column(sums) for name, column in measure.columns.items()}
+
+
+def _added(groups: Sequence[Group], measure: Measure, key: Callable[[Group], Any]) -> dict[Any, dict[str, float]]:
+    found: dict[Any, dict[str, float]] = {}
+    for group in groups:
+        sums = found.setdefault(key(group), dict.fromkeys(measure.sums, 0))
+        for name in measure.sums:
+            sums[name] += group.sums[name]
+    return found
+
+
+def _order(key: Key) -> tuple[bool, float, str]:
+    """Order numbers by value and texts as text; what has no value comes last."""
+    if key is None:
+        return True, 0.0, ""
+    return (False, float(key), "") if isinstance(key, int | float) else (False, 0.0, key)

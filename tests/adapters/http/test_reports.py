@@ -1,0 +1,408 @@
+"""Do reports say what a recount in plain Python says, to the row, on random data and across a change of the clock?"""
+
+import csv
+import io
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+import pytest_asyncio
+
+from engine.views.report import CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS
+from schemas.contact import Call, Lead
+from schemas.decisions import Cause
+from schemas.instant import from_datetime, to_datetime
+from tests.adapters.postgres.rows_shown import Shown, call, lead
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NEW_YORK = ZoneInfo("America/New_York")
+SPRING = datetime(2026, 3, 6, tzinfo=NEW_YORK)  # the clock loses an hour on the 8th
+AUTUMN = datetime(2026, 10, 30, tzinfo=NEW_YORK)  # and shows one twice on the 1st of November
+DAYS = 5
+COUNT = 150
+CONNECTED = {"connected_human", "connected_buyer"}
+
+
+class World:
+    """A company with random leads and calls around a change of the clock."""
+
+    def __init__(self, company: Any, leads: list[Lead], calls: list[Call], begin: datetime) -> None:
+        self.company = company
+        self.leads = leads
+        self.calls = calls
+        self.begin = begin
+        self.span = {
+            "created_at_from": begin.strftime("%Y-%m-%d 00:00:00"),
+            "created_at_to": (begin + timedelta(days=DAYS)).strftime("%Y-%m-%d 00:00:00"),
+            "time_zone": "America/New_York",
+        }
+
+    async def get(self, path: str, **query: str) -> Any:
+        answer = await self.company.send("GET", path, params={**self.span, "per_page": "100", **query})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[SPRING, AUTUMN], ids=["spring", "autumn"])
+async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    company = await town.company()
+    dice = random.Random(company.id)
+    shown = Shown(town.pool, topic=f"reports.{company.id}")
+    begin: datetime = request.param
+    first = company.id * 100_000
+    leads = [_lead(dice, first + place, company.id, begin) for place in range(COUNT)]
+    calls = [_call(dice, first + place, company.id, begin, dice.choice(leads)) for place in range(COUNT)]
+    await shown.decide(*leads, *calls)
+    gone = lead(first + COUNT, company=company.id, created_at=leads[0].created_at)
+    await shown.decide(gone)
+    await shown.decide(
+        removed=(f"lead/{gone.id}",), cause=Cause(kind="request", id=f"gone-{company.id}", key=gone.contact_key)
+    )
+    yield World(company, leads, calls, begin)
+    await shown.store.close()
+
+
+def _moment(dice: random.Random, begin: datetime) -> int:
+    """Within the span, and often within the hours around the change."""
+    start, hours = from_datetime(begin.astimezone(UTC)), dice.choice([24 * DAYS - 2, 60])
+    return start + dice.randrange(hours * 3_600_000)
+
+
+def _lead(dice: random.Random, number: int, company: int, begin: datetime) -> Lead:
+    at = _moment(dice, begin)
+    connected = dice.random() < 0.3
+    columns = {"state_province": dice.choice(["CA", "NY"]), "zip_postal_code": dice.choice(["90001", "10001", "60601"])}
+    return lead(
+        number,
+        company=company,
+        created_at=at,
+        status=dice.choice(["scheduled", "completed", "expired", "opt_out"]),
+        offer_id=dice.choice([None, 1, 2]),
+        schedule_id=dice.choice([11, 12]),
+        step=dice.choice([None, "call-1", "text-1"]),
+        columns=columns if dice.random() < 0.8 else {},
+        states=dice.choice([(), ("TX", "CA")]),
+        data=dice.choice([{}, {"roof": "flat"}, {"roof": "steep", "floors": 2}]),
+        connected=connected,
+        buyer_converted=dice.random() < 0.2,
+        offer_converted=dice.random() < 0.2,
+        outbound_calls_count=dice.randrange(4),
+        inbound_calls_count=dice.randrange(2),
+        sms_count=dice.randrange(2),
+        revenue=dice.choice([0.0, 10.1, 7.2]),
+        payout=dice.choice([0.0, 3.3]),
+        opt_out=dice.random() < 0.1,
+        first_action_at=dice.choice([None, at + 90_000]),
+        schedule_trigger_type=dice.choice([None, "api"]),
+    )
+
+
+def _call(dice: random.Random, number: int, company: int, begin: datetime, of: Lead) -> Call:
+    at = _moment(dice, begin)
+    outcome = dice.choice(["no_answer", "busy", "connected_human", "connected_buyer", None])
+    return call(
+        number,
+        company=company,
+        created_at=at,
+        lead_id=of.id,
+        outcome=outcome,
+        status=dice.choice(["no-answer", "busy", "finished"]),
+        direction=dice.choice(["outbound", "inbound"]),
+        from_number="+13055550009",
+        origin=dice.choice(["schedule", "inbound"]),
+        time_zone=dice.choice([None, "America/New_York", "Asia/Kolkata", "Mars/Olympus"]),
+        state=dice.choice([None, "CA"]),
+        offer_id=dice.choice([None, 1]),
+        buyer_id=dice.choice([None, 5]),
+        attempt_number=dice.randrange(4),
+        schedule_action_id=dice.choice(["call-1", "call-2"]),
+        call_disposition_id=dice.choice([None, 3, 4]),
+        buyer_converted=dice.random() < 0.2,
+        offer_converted=dice.random() < 0.1,
+        talk_seconds=dice.randrange(1, 200),
+        ended_at=at + 1000 * dice.randrange(300),
+        revenue=dice.choice([0.0, 10.1]),
+        payout=dice.choice([0.0, 3.3]),
+        cost=0.01,
+    )
+
+
+# -- the recount ------------------------------------------------------------------------------------------------------------
+
+
+def _local(at: int) -> datetime:
+    return to_datetime(at).astimezone(NEW_YORK)
+
+
+def _time(name: str, at: int) -> str:
+    local = _local(at)
+    if name == "created_at_day":
+        return local.strftime("%Y-%m-%d")
+    if name == "created_at_week":
+        return (local.date() - timedelta(days=local.weekday())).isoformat()
+    if name == "created_at_month":
+        return local.strftime("%Y-%m")
+    minute = 0 if name == "created_at_hour" else local.minute // 5 * 5
+    return local.replace(minute=minute, second=0, microsecond=0).isoformat(timespec="minutes")
+
+
+def _lead_keys(name: str, one: Lead, calls: list[Call]) -> list[Any]:
+    if name.startswith("created_at_"):
+        return [_time(name, one.created_at)]
+    if name == "token_values_map":
+        return [f"{key}:{value}" for key, value in one.data.items()] or [None]
+    own = sorted((c for c in calls if c.lead_id == one.id), key=lambda c: (c.created_at, c.id))
+    converted = [c for c in own if c.buyer_converted] if one.buyer_converted else []
+    disposed = [c.call_disposition_id for c in own if c.call_disposition_id is not None]
+    special: dict[str, Callable[[], Any]] = {
+        "schedule_action_id": lambda: one.step,
+        "buyer_converted_schedule_action_id": lambda: converted[-1].schedule_action_id if converted else None,
+        "buyer_converted_days": lambda: (converted[-1].created_at - one.created_at) // 86_400_000 if converted else None,
+        "recent_call_disposition_id": lambda: disposed[-1] if disposed else None,
+        "state": lambda: one.columns.get("state_province") or (one.states[0] if one.states else None),
+    }
+    if name in special:
+        return [special[name]()]
+    return [one.columns.get(name, getattr(one, name, None))]
+
+
+def _call_key(name: str, one: Call) -> Any:
+    if name.startswith("created_at_"):
+        return _time(name, one.created_at)
+    if name == "disposition_id":
+        return one.call_disposition_id
+    if name == "hour_of_day":
+        known = one.time_zone in {"America/New_York", "Asia/Kolkata"}
+        return to_datetime(one.created_at).astimezone(ZoneInfo(one.time_zone or "")).hour if known else None
+    return getattr(one, name)
+
+
+def _rate(part: float, whole: float) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def _lead_figures(leads: list[Lead]) -> dict[str, float | None]:
+    attempted = [one for one in leads if one.outbound_calls_count + one.sms_count + one.emails_count]
+    connected = [one for one in leads if one.connected]
+    converted = [one for one in leads if one.buyer_converted or one.offer_converted]
+    waits = [(one.first_action_at - one.created_at) / 1000 for one in leads if one.first_action_at is not None]
+    revenue, payout = sum(one.revenue for one in leads), sum(one.payout for one in leads)
+    return {
+        "leads_count": len(leads),
+        "live_count": sum(one.status == "scheduled" for one in leads),
+        "attempted_count": len(attempted),
+        "connected_count": len(connected),
+        "converted_count": len(converted),
+        "opt_out_count": sum(one.opt_out for one in leads),
+        "outbound_calls_count": sum(one.outbound_calls_count for one in leads),
+        "sms_count": sum(one.sms_count for one in leads),
+        "emails_count": 0,
+        "revenue": round(revenue, 4),
+        "payout": round(payout, 4),
+        "profit": round(revenue - payout, 4),
+        "conversion_rate": _rate(len(converted), len(leads)),
+        "connect_rate": _rate(len(connected), len(attempted)),
+        "avg_attempts_to_connect": _rate(sum(one.outbound_calls_count for one in connected), len(connected)),
+        "avg_speed_to_first_attempt_seconds": _rate(sum(waits), len(waits)),
+    }
+
+
+def _call_figures(calls: list[Call]) -> dict[str, float | None]:
+    connected = [one for one in calls if one.outcome in CONNECTED]
+    revenue, payout, cost = (sum(getattr(one, name) for one in calls) for name in ("revenue", "payout", "cost"))
+    converted = sum(one.buyer_converted or one.offer_converted for one in calls)
+    return {
+        "calls_count": len(calls),
+        "inbound_count": sum(one.direction == "inbound" for one in calls),
+        "connected_count": len(connected),
+        "converted_count": converted,
+        "buyer_converted_count": sum(one.buyer_converted for one in calls),
+        "offer_converted_count": sum(one.offer_converted for one in calls),
+        "no_buyer_count": sum(one.outcome != "connected_buyer" for one in calls),
+        "talk_duration": sum(one.talk_seconds for one in calls),
+        "total_duration": sum((one.ended_at - one.created_at) // 1000 for one in calls if one.ended_at is not None),
+        "revenue": round(revenue, 4),
+        "payout": round(payout, 4),
+        "cost": round(cost, 4),
+        "profit": round(revenue - payout - cost, 4),
+        "conversion_rate": _rate(converted, len(calls)),
+        "connect_rate": _rate(len(connected), len(calls)),
+        "avg_talk_duration": _rate(sum(one.talk_seconds for one in connected), len(connected)),
+    }
+
+
+def _grouped(keys: Callable[[Any], list[Any]], rows: list[Any]) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        for key in keys(row):
+            found[key].append(row)
+    return found
+
+
+def _all_buckets(name: str, begin: datetime) -> list[str]:
+    """Every bucket of the span, found by walking it five minutes at a time."""
+    start = from_datetime(begin.astimezone(UTC))
+    end = from_datetime((begin + timedelta(days=DAYS)).astimezone(UTC))
+    return list(dict.fromkeys(_time(name, at) for at in range(start, end, 300_000)))
+
+
+async def _everything(world: World, path: str, **query: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    while True:
+        found = await world.get(path, page=str(len(rows) // 100 + 1), **query)
+        rows += found["reports"]
+        if len(rows) >= found["metadata"]["total_count"]:
+            return rows
+
+
+@pytest.mark.parametrize("category", LEAD_CATEGORIES)
+async def test_a_report_of_leads_is_what_a_recount_gives(world: World, category: str) -> None:
+    groups = _grouped(lambda one: _lead_keys(category, one, world.calls), world.leads)
+    rows = await _everything(world, "/api/v1/leads/reports", category=category)
+    figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
+    assert len(figures) == len(rows)
+    if category.startswith("created_at_"):
+        assert [row["category"] for row in rows] == _all_buckets(category, world.begin)
+        assert all(figures[key]["conversion_rate"] is None for key in figures if key not in groups)
+    else:
+        assert set(figures) == set(groups)
+        counts = [row["leads_count"] for row in rows]
+        assert counts == sorted(counts, reverse=True)
+    for key, figure in figures.items():
+        assert figure == pytest.approx(_lead_figures(groups.get(key, [])), abs=1e-4), key
+
+
+@pytest.mark.parametrize("category", CALL_CATEGORIES)
+async def test_a_report_of_calls_is_what_a_recount_gives(world: World, category: str) -> None:
+    groups = _grouped(lambda one: [_call_key(category, one)], world.calls)
+    rows = await _everything(world, "/api/v1/calls/reports", category=category)
+    figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
+    wanted = _all_buckets(category, world.begin) if category.startswith("created_at_") else list(groups)
+    assert set(figures) == set(wanted)
+    for key, figure in figures.items():
+        assert figure == pytest.approx(_call_figures(groups.get(key, [])), abs=1e-4), key
+
+
+@pytest.mark.parametrize(
+    ("category", "pivot"),
+    [("state_province", "created_at_day"), ("created_at_day", "status"), ("token_values_map", "offer_id"), ("", "status")],
+)
+async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivot: str) -> None:
+    found = await world.get("/api/v1/leads/reports", category=category, pivot=pivot)
+    for row in found["reports"]:
+        own = [one for one in world.leads if not category or row["category"] in _lead_keys(category, one, world.calls)]
+        groups = _grouped(lambda one: _lead_keys(pivot, one, world.calls), own)
+        told = {("(none)" if key is None else str(key)): _lead_figures(group) for key, group in groups.items()}
+        for key, figures in row["pivots"].items():
+            assert figures == pytest.approx(told.get(key, _lead_figures([])), abs=1e-4), (row["category"], key)
+        assert set(told) <= set(row["pivots"])
+        assert row["total"] == pytest.approx(_lead_figures(own), abs=1e-4)
+    assert found["totals"] == pytest.approx(_lead_figures(world.leads), abs=1e-4)
+
+
+@pytest.mark.parametrize("stat", STATS)
+async def test_a_statistic_is_a_column_of_the_report(world: World, stat: str) -> None:
+    groups = _grouped(lambda one: [one.status], world.calls)
+    found = await world.get("/api/v1/calls/stats/", group_by="status", stat=stat)
+    assert {one["key"]: one["value"] for one in found["stats"]} == pytest.approx(
+        {key: _call_figures(group)[STATS[stat]] for key, group in groups.items()}, abs=1e-4
+    )
+    assert found["metadata"]["group_by"] == "status"
+    assert found["metadata"]["stat"] == stat
+    assert found["metadata"]["time_zone"] == "America/New_York"
+
+
+async def test_a_short_day_is_one_bucket_and_a_repeated_hour_two(world: World) -> None:
+    hours = await _everything(world, "/api/v1/leads/reports", category="created_at_hour")
+    changed = [row["category"] for row in hours if row["category"].startswith(("2026-03-08", "2026-11-01"))]
+    assert len(changed) == (23 if world.begin is SPRING else 25)
+    days = await _everything(world, "/api/v1/leads/reports", category="created_at_day")
+    assert len(days) == DAYS
+    assert sum(row["leads_count"] for row in days) == COUNT
+
+
+async def test_filters_of_calls_narrow_reports_and_statistics(world: World) -> None:
+    wanted = [one for one in world.calls if one.status == "busy" and one.buyer_converted]
+    query = {"status": "busy", "buyer_converted": "true"}
+    found = await world.get("/api/v1/calls/reports", category="status", **query)
+    assert found["totals"] == pytest.approx(_call_figures(wanted), abs=1e-4)
+    stats = await world.get("/api/v1/calls/stats", group_by="origin", stat="count", **query)
+    assert sum(one["value"] for one in stats["stats"]) == len(wanted)
+
+
+async def test_a_report_is_a_file_too(world: World) -> None:
+    answer = await world.company.send(
+        "GET",
+        "/api/v1/leads/reports.csv",
+        params={**world.span, "category": "status", "pivot": "offer_id", "columns": "leads_count,revenue"},
+    )
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert list(rows[0]) == [
+        "category", "category_label", "1.leads_count", "1.revenue", "2.leads_count", "2.revenue", "(none).leads_count",
+        "(none).revenue", "total.leads_count", "total.revenue",
+    ]  # fmt: skip
+    assert sum(int(row["total.leads_count"]) for row in rows) == COUNT
+    flat = await world.company.send(
+        "GET", "/api/v1/calls/reports", params={**world.span, "category": "created_at_hour"}, headers={"Accept": "text/csv"}
+    )
+    assert len(flat.text.splitlines()) == 1 + len(_all_buckets("created_at_hour", world.begin))
+    stats = await world.company.send(
+        "GET", "/api/v1/calls/stats.csv", params={**world.span, "group_by": "outcome", "stat": "count"}
+    )
+    assert stats.text.startswith("key,label,value\r\n")
+
+
+async def test_pages_columns_and_bare_lists_are_those_of_every_list(world: World) -> None:
+    found = await world.get("/api/v1/leads/reports", category="created_at_hour", per_page="10", page="2")
+    assert len(found["reports"]) == 10
+    assert found["metadata"]["total_pages"] == -(-found["metadata"]["total_count"] // 10)
+    bare = await world.get("/api/v1/leads/reports", category="status", root="false", columns="leads_count,category")
+    assert list(bare[0]) == ["leads_count", "category"]
+    alone = await world.get("/api/v1/leads/reports")
+    assert [row["category_label"] for row in alone["reports"]] == ["all"]
+
+
+async def test_text_narrows_a_report_of_leads(world: World) -> None:
+    found = await world.get("/api/v1/leads/reports", category="status", fulltext="steep")
+    assert found["totals"]["leads_count"] == sum("floors" in one.data for one in world.leads)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "bad"),
+    [
+        ("/api/v1/leads/reports", {"category": "shoe"}, {"category"}),
+        ("/api/v1/leads/reports", {"pivot": "shoe", "per_page": "101"}, {"pivot", "per_page"}),
+        ("/api/v1/leads/reports", {"category": "created_at_five_minutes", "created_at_from": "2020-01-01"}, {"category"}),
+        ("/api/v1/leads/reports", {"columns": "category,shoe"}, {"columns"}),
+        ("/api/v1/calls/reports", {}, {"category"}),
+        ("/api/v1/calls/reports", {"category": "zip_postal_code"}, {"category"}),
+        ("/api/v1/calls/reports", {"category": "status", "no_buyer": "perhaps"}, {"no_buyer"}),
+        ("/api/v1/calls/stats/", {}, {"group_by", "stat"}),
+        ("/api/v1/calls/stats/", {"group_by": "hour_of_day", "stat": "mean"}, {"group_by", "stat"}),
+    ],
+)
+async def test_what_a_report_cannot_do_is_refused(world: World, path: str, query: dict[str, str], bad: set[str]) -> None:
+    answer = await world.company.send("GET", path, params={**world.span, **query})
+    assert (answer.status_code, set(answer.json()["errors"])) == (422, bad), answer.text
+
+
+async def test_statistics_need_both_dates(world: World) -> None:
+    answer = await world.company.send("GET", "/api/v1/calls/stats/", params={"group_by": "status", "stat": "count"})
+    assert (answer.status_code, set(answer.json()["errors"])) == (422, {"created_at_from", "created_at_to"})
+
+
+async def test_a_company_without_leads_gets_an_empty_report(town: Any) -> None:
+    company = await town.company()
+    for category, count in (("status", 0), ("created_at_day", 0), ("", 0)):
+        answer = await company.send("GET", "/api/v1/leads/reports", params={"category": category})
+        assert (answer.status_code, len(answer.json()["reports"])) == (200, count), answer.text
+        assert answer.json()["totals"]["leads_count"] == 0
+
+
+async def test_every_group_of_a_statistic_is_a_category() -> None:
+    assert {*CALL_GROUPS} < {*CALL_CATEGORIES}
