@@ -87,7 +87,7 @@ async def test_filters_of_calls_choose(company: Any, other: Any, shown: Shown) -
         call(first + 1, company=company.id, created_at=now - 3 * DAY, ended_at=None, status="ringing", revenue=5.0),
     )
     await _calls(other, shown, 1)
-    for query, expected in [
+    cases: list[tuple[dict[str, Any], list[int]]] = [
         ({}, [1, 0]),
         ({"created_at_label": "Last Hour"}, [0]),
         ({"created_at_label": "Lifetime"}, [1, 0]),
@@ -105,7 +105,8 @@ async def test_filters_of_calls_choose(company: Any, other: Any, shown: Shown) -
         ({"order": "ended_at", "order_dir": "asc"}, [0, 1]),
         ({"ended_at_from": "2020-01-01 00:00:00 +0000"}, [0]),
         ({"status": "", "serializer": ""}, [1, 0]),
-    ]:
+    ]
+    for query, expected in cases:
         found = (await _list(company, **query))["calls"]
         assert [one["id"] - first for one in found] == expected, query
 
