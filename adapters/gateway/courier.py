@@ -58,6 +58,13 @@ class Approach(Struct, frozen=True, kw_only=True):
     refusal: Result | None = None
 
 
+class CarriedOut(Struct, frozen=True, kw_only=True):
+    """A claim whose order went as far as it goes; `result` is what came of it, where that was not recorded before."""
+
+    claim: Claim
+    result: Result | None = None
+
+
 class Courier:
     """Carries out the orders of one channel, many at a time; `claimant` is a name that no other process ever has."""
 
@@ -97,16 +104,21 @@ class Courier:
             await asyncio.shield(self._release(taken.order.command_id))
             raise
 
-    async def finish(self, taken: Taken, approach: Approach) -> None:
-        """Do what is left to do: act, record, post."""
+    async def carry_out(self, taken: Taken, approach: Approach) -> CarriedOut:
+        """Act, where that is left to do; what comes of it is not written down yet."""
         claim = approach.claim
+        is_done = claim.state in {"recorded", "posted"}
+        return CarriedOut(claim=claim, result=None if is_done else approach.refusal or await self._act(taken))
+
+    async def settle(self, taken: Taken, carried_out: CarriedOut) -> None:
+        """Do what is left to do: record, post."""
+        claim = carried_out.claim
         if claim.state == "posted":
             return
         if claim.state == "recorded":
             await self._post(taken, claim.outcome or NOTHING_TO_POST)
             return
-        result = approach.refusal or await self._act(taken)
-        await self._settle(taken, result)
+        await self._record(taken, carried_out.result)
 
     async def _release(self, command_id: str) -> None:
         with contextlib.suppress(StoreError, TimeoutError):
@@ -166,7 +178,7 @@ class Courier:
             return Result(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
         return result
 
-    async def _settle(self, taken: Taken, result: Result | None) -> None:
+    async def _record(self, taken: Taken, result: Result | None) -> None:
         """Record, then post: what is recorded and not posted is posted by whoever meets it next."""
         now = self._clock.now()
         outcome = NOTHING_TO_POST

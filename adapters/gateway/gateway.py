@@ -1,6 +1,7 @@
 """How does one channel work through its commands? One reader for all partitions, one queue per contact, bounded slots.
 
-Orders of one contact are carried out one after the other, in the order of the log; contacts do not wait for each other.
+Orders of one contact are carried out one after the other, in the order of the log; contacts do not wait for each other,
+and where there are more than slots, the most urgent of those taken in goes next.
 Progress is saved per partition as the offset before which everything is done: what stands behind it is read again after
 a restart, and the claims say what is left to do. Two gateways may work on one partition for a while: claims decide.
 """
@@ -16,10 +17,11 @@ import msgspec
 import structlog
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, LEASE_SECONDS, Approach, Courier, Taken
+from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, LEASE_SECONDS, CarriedOut, Courier, Taken
 from adapters.gateway.lane import Lane, LaneLostError
 from adapters.gateway.ports import Deliveries, StoreError
 from adapters.gateway.reports import LOG, Reports
+from adapters.gateway.slots import Slots
 from adapters.gateway.troubles import Troubles
 from adapters.gateway.waits import sleep_until
 from adapters.observability.metrics import Metrics
@@ -81,7 +83,7 @@ class Gateway:
         self._topic_id = ""
         self._claimant = f"{channel.kind}/{uuid.uuid4()}"
         self._decoder = msgspec.json.Decoder(channel.order)
-        self._slots = asyncio.Semaphore(channel.concurrent_max)
+        self._slots = Slots(channel.concurrent_max)
         self._wanted: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
         self._lanes: dict[int, Lane] = {}
@@ -292,26 +294,33 @@ class Gateway:
         del self._contacts[contact_key]
 
     async def _deliver(self, taken: Taken, courier: Courier) -> bool:
-        """Carry out one order; False where it is left to the next owner of its partition."""
+        """Carry out one order; False where it is left to the next owner of its partition.
+
+        The slot is for what must not wait between claim and provider; what came of it is written down without one.
+        """
         await sleep_until(self._clock, taken.order.not_before)
         while not taken.lane.revoked:
-            async with self._slots:
-                try:
-                    approach = await courier.approach(taken)
-                except LaneLostError:
-                    return False
-                if approach is not None:
-                    await self._finish(taken, approach, courier)
-                    return True
+            try:
+                carried_out = await self._carry_out(taken, courier)
+            except LaneLostError:
+                return False
+            if carried_out is not None:
+                await courier.settle(taken, carried_out)
+                return True
             await self._clock.sleep(HELD_LOOK_SECONDS)
         return False
 
-    async def _finish(self, taken: Taken, approach: Approach, courier: Courier) -> None:
-        self._past_gate += 1
-        try:
-            await courier.finish(taken, approach)
-        finally:
-            self._past_gate -= 1
+    async def _carry_out(self, taken: Taken, courier: Courier) -> CarriedOut | None:
+        """Claim an order and act on it when its turn comes; None where another gateway holds it."""
+        async with self._slots.taken_for(taken.order):
+            approach = await courier.approach(taken)
+            if approach is None:
+                return None
+            self._past_gate += 1
+            try:
+                return await courier.carry_out(taken, approach)
+            finally:
+                self._past_gate -= 1
 
     async def _keep_house(self, courier: Courier) -> None:
         """Save progress, and keep the leases of what is under way."""

@@ -1,5 +1,6 @@
 """What stands in the way at present? Every call to the log or the database goes through here, again until it succeeds."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -32,8 +33,18 @@ class Troubles:
 
     async def overcome(self, source: str, act: Callable[[], Awaitable[T]], *, attempts: int | None = None) -> T:
         """Do something, again while the world is in the way: until it succeeds, or `attempts` times, then raise."""
+        try:
+            return await self._tried(source, act)  # nearly always: without what it takes to try again
+        except Exception as error:
+            if attempts == 1 or not is_worldly(error):
+                raise
+        await asyncio.sleep(WAIT_SECONDS_MIN)
         retrying = stamina.retry_context(
-            is_worldly, attempts=attempts, timeout=None, wait_initial=WAIT_SECONDS_MIN, wait_max=WAIT_SECONDS_MAX
+            is_worldly,
+            attempts=None if attempts is None else attempts - 1,
+            timeout=None,
+            wait_initial=WAIT_SECONDS_MIN,
+            wait_max=WAIT_SECONDS_MAX,
         )
         async for attempt in retrying:
             with attempt:

@@ -2,10 +2,11 @@
 
 By an idempotent producer, one request per partition at a time. A batch is sent only after the one before it was
 acknowledged: the broker accepts a later sequence number where an earlier batch of a new producer was refused.
+What is asked for meanwhile goes together in the next batch: an answer of the broker costs more than a hundred records.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
@@ -14,6 +15,19 @@ from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send
 from engine.partition.ports import LogError, Outgoing
+
+GROUP_RECORDS_MAX = 1_000
+"""Records of waiting appends that are sent together: about a megabyte."""
+
+
+class _Call:
+    """One append that waits for its turn."""
+
+    __slots__ = ("answer", "records")
+
+    def __init__(self, records: Sequence[Outgoing]) -> None:
+        self.records = records
+        self.answer: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
 
 
 class KafkaAppender:
@@ -28,23 +42,26 @@ class KafkaAppender:
         self._deadline_seconds = deadline_seconds
         self._producer: AIOKafkaProducer | None = None
         self._changing = asyncio.Lock()
-        self._turns: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._waiting: defaultdict[tuple[str, int], deque[_Call]] = defaultdict(deque)
+        self._working: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._closed = False
 
     async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
-        """Append in order and return the offsets; see the port. All records are of one topic."""
+        """Append in order and return the offsets; see the port. All records are of one topic.
+
+        Who is cancelled while waiting for an answer may have appended all the same.
+        """
         if not records:
             return []
         topic = records[0].topic
         if any(record.topic != topic for record in records):
             raise ValueError("one append is for one topic")
-        batches = packed(records, await self._catalog.batch_bytes_max(topic))
-        offsets: list[int] = []
-        async with self._turns[topic, partition]:
-            for batch in batches:
-                first = await self._append_batch(topic, partition, batch)
-                offsets.extend(range(first, first + len(batch)))
-        return offsets
+        packed(records, await self._catalog.batch_bytes_max(topic))  # refuses what is too large before anything is sent
+        call = _Call(records)
+        self._waiting[topic, partition].append(call)
+        if (topic, partition) not in self._working:
+            self._working[topic, partition] = asyncio.create_task(self._work(topic, partition))
+        return await call.answer
 
     async def close(self) -> None:
         """Let what is under way finish, then stop. Never raises."""
@@ -52,6 +69,48 @@ class KafkaAppender:
         producer, self._producer = self._producer, None
         if producer is not None:
             await asyncio.shield(discard(producer))
+        await asyncio.gather(*self._working.values(), return_exceptions=True)
+
+    async def _work(self, topic: str, partition: int) -> None:
+        """Send what waits for a partition, group by group, until nothing does."""
+        try:
+            while group := self._next_group(self._waiting[topic, partition]):
+                await self._send_group(topic, partition, group)
+        finally:
+            del self._working[topic, partition]
+
+    def _next_group(self, waiting: deque[_Call]) -> list[_Call]:
+        group: list[_Call] = []
+        count = 0
+        while waiting and (not group or count + len(waiting[0].records) <= GROUP_RECORDS_MAX):
+            call = waiting.popleft()
+            if not call.answer.done():  # who was cancelled before its turn has appended nothing
+                group.append(call)
+                count += len(call.records)
+        return group
+
+    async def _send_group(self, topic: str, partition: int, group: Sequence[_Call]) -> None:
+        """Send the records of a group in order; an error is everybody's, because nobody can tell how far it came."""
+        offsets: list[int] = []
+        try:
+            records = [record for call in group for record in call.records]
+            for batch in packed(records, await self._catalog.batch_bytes_max(topic)):
+                first = await self._append_batch(topic, partition, batch)
+                offsets.extend(range(first, first + len(batch)))
+        except Exception as error:  # noqa: BLE001 - it is the callers' to handle
+            for call in group:
+                if not call.answer.done():
+                    call.answer.set_exception(error)
+            return
+        except BaseException:  # the process ends
+            for call in group:
+                call.answer.cancel()
+            raise
+        start = 0
+        for call in group:
+            if not call.answer.done():
+                call.answer.set_result(offsets[start : start + len(call.records)])
+            start += len(call.records)
 
     async def _append_batch(self, topic: str, partition: int, batch: Sequence[Outgoing]) -> int:
         doing = f"appending to {topic}[{partition}]"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import DEADLINE_SECONDS, Connection, Security
+from adapters.kafka.ends import Ends
 from adapters.kafka.ownership import take_ownership
 from adapters.kafka.reader import open_reader
 from engine.partition.ports import Appender, LogError, Ownership, Reader
@@ -39,6 +40,7 @@ class KafkaLog:
         self._compression = compression
         self._deadline_seconds = deadline_seconds
         self._catalog = Catalog(self._connection, deadline_seconds=deadline_seconds)
+        self._ends = Ends(self._connection, deadline_seconds=deadline_seconds)
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership. Raises `LogError`."""
@@ -58,7 +60,9 @@ class KafkaLog:
         count = (await self._catalog.facts(topic)).partition_count
         if not partitions or not all(0 <= partition < count for partition in partitions):
             raise LogError(f"{topic} has {count} partitions, not {list(partitions)}", retryable=False)
-        return await open_reader(self._connection, topic, partitions, start=start, deadline_seconds=self._deadline_seconds)
+        return await open_reader(
+            self._connection, self._ends, topic, partitions, start=start, deadline_seconds=self._deadline_seconds
+        )
 
     async def appender(self) -> Appender:
         """Return a new idempotent appender; it connects at its first append."""
@@ -75,5 +79,6 @@ class KafkaLog:
         return (await self._catalog.facts(topic)).topic_id
 
     async def close(self) -> None:
-        """Close the connection for questions; ownerships, readers and appenders are closed by those who hold them."""
+        """Close the connections for questions; ownerships, readers and appenders are closed by those who hold them."""
         await self._catalog.close()
+        await self._ends.close()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
 from adapters.kafka.connection import FAILURES, Connection, refusal, stop
+from adapters.kafka.ends import Ends
 from engine.partition.ports import LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
@@ -26,8 +27,11 @@ NEAR_END_SECONDS = 0.005
 class KafkaReader:
     """An assigned consumer without a group, read_committed."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, topic: str, partitions: Sequence[int], deadline_seconds: float) -> None:
+    def __init__(
+        self, consumer: AIOKafkaConsumer, ends: Ends, topic: str, partitions: Sequence[int], deadline_seconds: float
+    ) -> None:
         self._consumer = consumer
+        self._ends = ends
         self._topic = topic
         self._partitions = tuple(partitions)
         self._deadline_seconds = deadline_seconds
@@ -51,7 +55,7 @@ class KafkaReader:
     async def end(self, partition: int) -> int:
         """Return the last stable offset, asked from the broker now."""
         self._check(partition)
-        found = await self._asked("end_offsets", partition)
+        found = await self._ends.ask("end_offsets", self._topic, partition)
         if self._positions[partition] < found:
             self._ends_asked[partition] = found
         return found
@@ -59,7 +63,7 @@ class KafkaReader:
     async def start(self, partition: int) -> int:
         """Return the earliest offset held, asked from the broker now."""
         self._check(partition)
-        return await self._asked("beginning_offsets", partition)
+        return await self._ends.ask("beginning_offsets", self._topic, partition)
 
     def position(self, partition: int) -> int:
         """Return the offset of the next record to read."""
@@ -69,7 +73,7 @@ class KafkaReader:
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from `offset`, or from the start if that is later; behind the end is `LogError` (not retryable)."""
         self._check(partition)
-        start, end = await asyncio.gather(self.start(partition), self._asked("end_offsets", partition))
+        start, end = await asyncio.gather(self.start(partition), self._ends.ask("end_offsets", self._topic, partition))
         if offset > end:
             raise LogError(f"{self._topic}[{partition}] ends at {end}, before {offset}", retryable=False)
         self._consumer.seek(TopicPartition(self._topic, partition), max(offset, start))
@@ -117,21 +121,19 @@ class KafkaReader:
             if position >= self._ends_asked.get(partition, position + 1):
                 del self._ends_asked[partition]
 
-    async def _asked(self, question: str, partition: int) -> int:
-        place = TopicPartition(self._topic, partition)
-        try:
-            async with asyncio.timeout(self._deadline_seconds):
-                return int((await getattr(self._consumer, question)([place]))[place])
-        except FAILURES as error:
-            raise refusal(error, f"asking for the {question} of {self._topic}[{partition}]") from error
-
     def _check(self, partition: int) -> None:
         if partition not in self._positions:
             raise ValueError(f"this reader does not read {self._topic}[{partition}]")
 
 
 async def open_reader(
-    connection: Connection, topic: str, partitions: Sequence[int], *, start: int | None, deadline_seconds: float
+    connection: Connection,
+    ends: Ends,
+    topic: str,
+    partitions: Sequence[int],
+    *,
+    start: int | None,
+    deadline_seconds: float,
 ) -> Reader:
     """Return a reader that stands at `start` in every partition, or at the end for None. Raises `LogError`."""
     consumer = AIOKafkaConsumer(
@@ -143,7 +145,7 @@ async def open_reader(
         fetch_max_wait_ms=FETCH_WAIT_MS,
         max_partition_fetch_bytes=FETCH_BYTES_MAX,
     )
-    reader = KafkaReader(consumer, topic, partitions, deadline_seconds)
+    reader = KafkaReader(consumer, ends, topic, partitions, deadline_seconds)
     try:
         async with asyncio.timeout(deadline_seconds):
             await consumer.start()

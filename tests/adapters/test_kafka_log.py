@@ -185,3 +185,24 @@ async def test_partitions_added_by_somebody_are_noticed(connection: Connection, 
     while not (drifts := await compare_topics(connection, [spec])):
         await asyncio.sleep(0.05)
     assert [(drift.setting, drift.wanted, drift.found) for drift in drifts] == [("partitions", "1", "2")]
+
+
+async def test_appends_that_wait_go_together_and_one_that_is_cancelled_harms_no_other(
+    kafka_bootstrap: str, topic_prefix: str
+) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    (requests,) = await world.create("requests")
+    appender = await world.log.appender()
+    await appender.append(0, outgoing(requests, "first"))
+    waiting = [asyncio.create_task(appender.append(0, outgoing(requests, f"{number}"))) for number in range(50)]
+    await asyncio.sleep(0)
+    waiting[7].cancel()
+    told = await asyncio.gather(*waiting, return_exceptions=True)
+    reader = await world.log.reader(requests, [0])
+    found = values(await everything(reader, 0))
+    assert isinstance(told[7], asyncio.CancelledError)
+    offsets = {number: offset for number, offset in enumerate(told) if not isinstance(offset, BaseException)}
+    assert [[found.index(f"{number}")] for number in offsets] == list(offsets.values())
+    assert await appender.append(0, outgoing(requests, "last")) == [len(found)]
+    for each in (reader, appender, world.log):
+        await each.close()

@@ -1,12 +1,14 @@
 """Is every order carried out once, in order, and not at all where it must not be? On the embedded log."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.ports import NotPlacedError, Result
+from adapters.gateway.slots import Slots
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
@@ -210,6 +212,50 @@ async def test_no_more_orders_are_under_way_than_the_channel_has_slots() -> None
             assert len(await place.outcome(20)) == 20
 
     assert most == 3
+
+
+async def test_where_more_wait_than_there_are_slots_the_most_urgent_goes_next() -> None:
+    voice = Voice()
+    voice.gates["command-1"] = asyncio.Event()
+    ranks: list[dict[str, Any]] = [
+        {},
+        {"urgency_class": 4},
+        {"priority": 50.0},
+        {"not_before": NOON - 1},
+        {"urgency_class": 1, "priority": 900.0},
+        {},
+    ]
+    orders = [order_of("call", number, **rank) for number, rank in enumerate(ranks, start=1)]
+
+    async with town("call") as place, running(place, call_channel(voice, concurrent_max=1), MemoryDeliveries()):
+        await place.order(*orders)
+        await until(lambda: voice.asked == ["command-1"])
+        await asyncio.sleep(0.1)  # until the others stand behind it
+        voice.gates["command-1"].set()
+        await place.outcome(6)
+
+    assert voice.asked == [f"command-{number}" for number in (1, 5, 3, 4, 6, 2)]
+
+
+async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
+    slots, held = Slots(1), asyncio.Event()
+
+    async def hold(number: int, until_told: asyncio.Event) -> int:
+        async with slots.taken_for(order_of("sms", number)):
+            await until_told.wait()
+            return number
+
+    first = asyncio.create_task(hold(1, held))
+    await asyncio.sleep(0)
+    second, third = asyncio.create_task(hold(2, held)), asyncio.create_task(hold(3, held))
+    await asyncio.sleep(0)
+    held.set()
+    await asyncio.sleep(0)
+    second.cancel()
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await second
+    assert [await first, await third] == [1, 3]
 
 
 async def test_what_there_is_no_room_for_is_read_again_in_order() -> None:

@@ -1,0 +1,63 @@
+"""Where does a partition begin and end just now? Asked over a connection that no fetch holds up.
+
+A broker answers the requests of one connection one after the other, and holds an empty fetch for a while: a reader that
+asks over its own connection waits for that fetch, which is most of what a quiet gateway would spend on an order.
+"""
+
+import asyncio
+from typing import Literal
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal, stop
+
+Question = Literal["beginning_offsets", "end_offsets"]
+
+
+class Ends:
+    """A consumer that reads nothing; it connects when it is first asked, and anew after any failure."""
+
+    def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._connection = connection
+        self._deadline_seconds = deadline_seconds
+        self._consumer: AIOKafkaConsumer | None = None
+        self._changing = asyncio.Lock()
+
+    async def ask(self, question: Question, topic: str, partition: int) -> int:
+        """Return the earliest offset, or the last stable one. Raises `LogError`."""
+        place = TopicPartition(topic, partition)
+        consumer: AIOKafkaConsumer | None = None
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                consumer = await self._started()
+                return int((await getattr(consumer, question)([place]))[place])
+        except FAILURES as error:
+            await self._drop(consumer)
+            raise refusal(error, f"asking for the {question} of {topic}[{partition}]") from error
+
+    async def close(self) -> None:
+        """Close the connection. Never raises."""
+        await self._drop(self._consumer)
+
+    async def _started(self) -> AIOKafkaConsumer:
+        async with self._changing:
+            if self._consumer is None:
+                consumer = AIOKafkaConsumer(
+                    **self._connection.options(request_timeout_seconds=self._deadline_seconds),
+                    group_id=None,
+                    enable_auto_commit=False,
+                    isolation_level="read_committed",
+                )
+                try:
+                    await consumer.start()
+                except BaseException:
+                    await asyncio.shield(stop(consumer, seconds=self._deadline_seconds))
+                    raise
+                self._consumer = consumer
+            return self._consumer
+
+    async def _drop(self, consumer: AIOKafkaConsumer | None) -> None:
+        if consumer is None or self._consumer is not consumer:
+            return
+        self._consumer = None
+        await asyncio.shield(stop(consumer, seconds=self._deadline_seconds))
