@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from schemas.instant import Instant
 from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of
 
 B = TypeVar("B", bound=Body)
@@ -31,6 +32,7 @@ class Rules:
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
         self._schedules: dict[tuple[int, int], Schedule] = {}
+        self._versions: dict[int, list[tuple[int, Instant]]] = {}
         self._tokens: dict[str, Target] = {}
         self._public_keys: dict[str, int] = {}
         self._numbers: dict[tuple[int, str], int] = {}
@@ -48,6 +50,7 @@ class Rules:
         self._bodies[record.type, record.id] = body
         if isinstance(body, Schedule):
             self._schedules[record.id, record.version] = body
+            self._versions.setdefault(record.id, []).append((record.version, record.updated_at))
         listed = self._listed.setdefault((record.type, record.company_id), {})
         if record.deleted_at is None:
             listed[record.id] = record
@@ -74,6 +77,10 @@ class Rules:
     def schedule(self, schedule_id: int, version: int) -> Schedule | None:
         """Return a schedule as it was at a version, deleted or not."""
         return self._schedules.get((schedule_id, version))
+
+    def versions(self, schedule_id: int) -> list[tuple[int, Instant]]:
+        """Return every version of a schedule that is known here and when it was made, oldest first."""
+        return list(self._versions.get(schedule_id, ()))
 
     def target(self, lead_token: str) -> Target | None:
         """Return what a lead token points at."""
@@ -118,6 +125,8 @@ class Rules:
 
     def _index(self, record: Record, body: Body) -> None:
         """Make a record found by its token or key; the first holder keeps it, so that no company can take another's."""
+        if isinstance(body, Schedule) and body.unpublished:
+            return
         if isinstance(body, Offer | Schedule):
             self._tokens.setdefault(body.lead_token, Target(record.company_id, record.type, record.id))
         elif isinstance(body, ApiKey):

@@ -70,6 +70,8 @@ class Schedule(Body, frozen=True, kw_only=True):
     `jitter_seconds` spreads what follows the first contact; both are off by default. `unknown_zone` says what is done about
     a telephone whose place nothing tells. With `real_time_priority` a first call goes before those of other schedules.
     `migrate` is said of one version: leads on earlier ones go over to it, at the step of the same id.
+
+    `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
     """
 
     name: str
@@ -94,6 +96,9 @@ class Schedule(Body, frozen=True, kw_only=True):
     unknown_zone: UnknownZone = "intersect"
     real_time_priority: bool = False
     migrate: Literal["none", "by_step_id"] = "none"
+    draft_fields: dict[str, Any] = {}
+    unpublished: bool = False
+    published_at: Instant | None = None
     windows: dict[str, tuple[Window, ...]] = {}
     steps: tuple[Step, ...] = ()
     end_steps: tuple[Step, ...] = ()

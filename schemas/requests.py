@@ -307,10 +307,13 @@ class AccountRequest(Message, frozen=True, kw_only=True):
 
 
 class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
-    """Create (`id` None), update or delete a record; `fields` are those of its type, only the given ones change."""
+    """Create (`id` None), update or delete a record; `fields` are those of its type, only the given ones change.
+
+    `publish` is for a schedule: what waits in its draft, and the fields given, become its present version.
+    """
 
     type: str
-    operation: Literal["create", "update", "delete"]
+    operation: Literal["create", "update", "delete", "publish"]
     id: int | None = None
     fields: dict[str, Any] = {}
 

@@ -28,7 +28,22 @@ from litestar.types import (
     Send,
 )
 
-from adapters.http import call_lists, callers, documents, lead_changes, leads, previews, records, submissions, system, why
+from adapters.http import (
+    call_lists,
+    call_starts,
+    callers,
+    calls,
+    documents,
+    lead_changes,
+    leads,
+    previews,
+    records,
+    reports,
+    schedule_versions,
+    submissions,
+    system,
+    why,
+)
 from adapters.http.access import Gate
 from adapters.http.exchange import JSON, Exchange, Operation, Reply, Services
 from adapters.http.identity import RequestIds
@@ -56,8 +71,12 @@ OPERATIONS: tuple[Operation, ...] = (
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
     *call_lists.OPERATIONS,
+    *reports.OPERATIONS,
+    *call_starts.OPERATIONS,
+    *calls.OPERATIONS,
     *why.OPERATIONS,
     *previews.OPERATIONS,
+    *schedule_versions.OPERATIONS,
     *records.OPERATIONS,
     *system.OPERATIONS,
     *documents.OPERATIONS,

@@ -158,6 +158,37 @@ EXAMPLES: Mapping[str, Example] = {
         }
     ),
     "list_calls": Example(query={"status": "no-answer", "created_at_label": "This Week", "per_page": "100"}),
+    "start_call": Example(body={"from": "+12125550188", "to": NUMBER, "lead_id": int(LEAD)}),
+    "make_call": Example(body={"lead_id": int(LEAD)}),
+    "receive_call": Example(
+        body={"from": NUMBER, "to": "+12125550188", "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
+    ),
+    "show_call": Example(path={"id": CALL}, query={"columns": "id,status,caller_number,talk_duration"}),
+    "list_call_events": Example(path={"id": CALL}),
+    "update_call": Example(
+        path={"id": CALL},
+        body={
+            "revenue": "45.00",
+            "buyer_converted": True,
+            "agent_call_disposition_notes": "Wants a quote by Friday.",
+            "post_call_tokens": {"roof": "flat"},
+        },
+    ),
+    "update_calls_by_caller_id": Example(
+        path={"id": NUMBER}, body={"offer_token": OFFER_TOKEN, "call_timeframe": 60, "add_revenue": "12.50"}
+    ),
+    "send_key_press": Example(body={"id": int(CALL), "digits": "1"}),
+    "delete_call": Example(path={"id": CALL}),
+    "report_leads": Example(query={"category": "status", "pivot": "created_at_day", "created_at_label": "This Week"}),
+    "report_calls": Example(query={"category": "created_at_hour", "created_at_label": "Today"}),
+    "stats_of_calls": Example(
+        query={
+            "group_by": "status",
+            "stat": "count",
+            "created_at_from": "2026-03-07 00:00:00 -0500",
+            "created_at_to": "2026-03-14 00:00:00 -0400",
+        }
+    ),
     "list_live_calls": Example(query={"columns": "id,caller_number,status"}),
     "list_calls_by_caller_number": Example(path={"caller_number": NUMBER}),
     "show_request": Example(path={"id": REQUEST}),

@@ -12,13 +12,14 @@ import msgspec
 from adapters.http.exchange import Exchange
 from adapters.http.people import country_of
 from engine.account.groups import GROUP_INPUTS
+from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.submission.numbers import read_number
 from engine.views.record import record_columns
 from schemas.records import RECORD_BODIES
 
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "offer": frozenset({"lead_token"}),
-    "schedule": frozenset({"lead_token"}),
+    "schedule": frozenset({"lead_token", *WRITTEN_BY_PUBLISHING}),
     "api_key": frozenset({"public_key", "private_key_sha256"}),
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
@@ -53,7 +54,10 @@ def settable(record_type: str) -> tuple[str, ...]:
     """Return the fields that a sender may set."""
     given = GIVEN_BY_US.get(record_type, frozenset())
     own = (name for name in RECORD_BODIES[record_type].__struct_fields__ if name not in given)
-    return (*own, *(sorted(GROUP_INPUTS) if record_type == "buyer_group" else ()))
+    return (*own, *sorted(_BESIDE.get(record_type, ())))
+
+
+_BESIDE: Mapping[str, frozenset[str]] = {"buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
 
 
 def read_record_fields(exchange: Exchange, record_type: str) -> dict[str, Any]:

@@ -328,6 +328,7 @@ _INPUTS_BESIDE: Mapping[str, Schema] = {
     "add_user_buyer_ids": WORDS,
     "remove_user_buyer_ids": WORDS,
     "reset_total_caps": BOOLEAN,
+    "draft": BOOLEAN,
 }
 
 

@@ -15,6 +15,7 @@ from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers,
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.plans import Errors, Exists, check_steps, read_steps, read_triggers, read_windows
+from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
@@ -37,9 +38,10 @@ _READ_TOGETHER: dict[str, frozenset[str]] = {
 _NOT_GIVEN: dict[str, frozenset[str]] = {
     "call_disposition": frozenset({"system"}),
     "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "schedule": WRITTEN_BY_PUBLISHING,
 }
 _FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}
-_EXTRA: dict[str, frozenset[str]] = {"company": frozenset({"id"}), "buyer_group": GROUP_INPUTS}
+_EXTRA: dict[str, frozenset[str]] = {"company": frozenset({"id"}), "buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
 _PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
 
 
@@ -100,6 +102,7 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
     kind = RECORD_BODIES[record_type]
     known = {field.name: field for field in fields_of(kind) if field.name not in _NOT_GIVEN.get(record_type, ())}
     values: dict[str, Any] = {} if current is None else asdict(current)
+    values.pop("migrate", None)  # said of one version, and of none that follows
     for name, value in given.items():
         if name in _EXTRA.get(record_type, ()) or name in _READ_TOGETHER.get(record_type, ()):
             continue

@@ -1,12 +1,18 @@
 """How does a record come about, change and go? Each change is a new version; what is deleted keeps its last body."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import structs
+
+from engine.account import publishing
 from engine.account.bodies import read_body
 from engine.account.references import buyer_named, live, refer, refuse_in_use, take
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, parse_id
 from schemas.decisions import Answer
-from schemas.records import RECORD_BODIES, ActionGroup, Body, Record, body_of, plain
+from schemas.records import RECORD_BODIES, ActionGroup, Body, Record, Schedule, body_of, plain
 from schemas.requests import RecordChangeRequested
 from schemas.state import record_key
 from schemas.wire import to_json
@@ -28,7 +34,11 @@ def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
     if request.operation == "create":
         return _create(draft, request)
     record = _known(draft, request)
-    return _update(draft, request, record) if request.operation == "update" else _delete(draft, record)
+    if request.operation == "publish" and request.type != "schedule":
+        raise RefusedError("validation_failed", "Only a schedule is published.", {"type": ["must be schedule"]})
+    if request.operation == "delete":
+        return _delete(draft, record)
+    return _update(draft, request, record)
 
 
 def _create(draft: Draft, request: RecordChangeRequested) -> Record:
@@ -43,7 +53,7 @@ def _create(draft: Draft, request: RecordChangeRequested) -> Record:
         user_updated_at=draft.now,
         body={},
     )
-    body = _read(draft, request, record, None)
+    body = _read_change(draft, request, record, None)
     record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
     record.uuid = uuid_of(record.type, record.id)
     _keep(draft, record, None, body)
@@ -55,7 +65,7 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Rec
     if request.type == "company":
         _check_company_id(request)
     before = body_of(record)
-    body = _read(draft, request, record, before)
+    body = _read_change(draft, request, record, before)
     if body == before:  # nothing to tell the schedulers, and no version that leads would be pinned to
         draft.answer = _answered(record, DONE)
         return record
@@ -76,6 +86,19 @@ def _delete(draft: Draft, record: Record) -> Record:
     draft.put(record_key(record.type, record.id), record)
     _answer(draft, record, DONE, "deleted")
     return record
+
+
+def _read_change(draft: Draft, request: RecordChangeRequested, record: Record, before: Body | None) -> Body:
+    if request.type != "schedule":
+        return _read(draft, request, record, before)
+
+    def read(fields: Mapping[str, Any]) -> Schedule:
+        body = _read(draft, structs.replace(request, fields=dict(fields)), record, before)
+        assert isinstance(body, Schedule)  # noqa: S101 - the type was just looked at
+        return body
+
+    known = before if isinstance(before, Schedule) else None
+    return publishing.change(request.fields, known, read, publishes=request.operation == "publish", now=draft.now)
 
 
 def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: Body | None) -> Body:

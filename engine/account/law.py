@@ -85,9 +85,8 @@ def _faults(rules: tuple[RuleRow, ...], sets: tuple[HolidaySet, ...]) -> Iterato
     places = [(row.id, f"rules[{number}]") for number, row in enumerate(rules)]
     places += [(named.id, f"holiday_sets[{number}]") for number, named in enumerate(sets)]
     for where, fault in pack_faults(merged([RulePack(name="these", rules=rules, holiday_sets=sets)])):
-        found = [place for name, place in places if where.startswith(f"{name}.")]
-        field = where.rpartition(".")[2] if found else where
-        yield (f"{found[-1]}.{field}" if found else field), fault
+        found = [f"{place}.{where.removeprefix(f'{name}.')}" for name, place in places if where.startswith(f"{name}.")]
+        yield (found[-1] if found else where), fault
 
 
 def _add(errors: Errors, field: str, fault: str) -> None:

@@ -338,6 +338,7 @@ PARSERS: dict[str, Parser] = {
     "pauses": pauses,
     "unknown_zone": choice("intersect", "default_zone", "hold"),
     "real_time_priority": parse_boolean,
+    "migrate": choice("none", "by_step_id"),
     "number": number,
     "user_buyer_id": optional(parse_text),
     "user_traffic_source_id": optional(parse_text),

@@ -8,10 +8,10 @@ from schemas.records import Offer, Record, Schedule
 
 
 def schedule_of(person: Person, schedule_id: int) -> tuple[Record, Schedule] | None:
-    """Return a schedule of the contact's company as it is now, or None where there is none or it was deleted."""
+    """Return a schedule of the contact's company as it is now; None where there is none, or it was deleted or is a draft."""
     record = person.rules.record("schedule", schedule_id)
     body = person.rules.body(Schedule, "schedule", schedule_id)
-    if record is None or body is None or record.company_id != person.company_id:
+    if record is None or body is None or record.company_id != person.company_id or body.unpublished:
         return None
     return record, body
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.account.action_groups import GroupOf, no_group
 from engine.account.bodies import read_schedule
+from engine.account.publishing import WRITTEN_BY_PUBLISHING
 from engine.contact.ledger import row_of
 from engine.contact.plan import channel_of
 from engine.partition.draft import RefusedError
@@ -43,7 +44,7 @@ COUNTED = ("call", "sms")
 GOOD: dict[str, str] = {kind: next(name for name, row in rows.items() if row.good) for kind, rows in OUTCOMES.items()}
 """The outcome of every kind where none is given."""
 
-_SHOWN_ONLY = frozenset(record_columns("schedule")) - frozenset(Schedule.__struct_fields__)
+_SHOWN_ONLY = frozenset(record_columns("schedule")) - frozenset(Schedule.__struct_fields__) | WRITTEN_BY_PUBLISHING
 _HISTORY_FIELDS = ("kind", "at", "outcome")
 
 Errors = dict[str, list[str]]

@@ -40,7 +40,7 @@ BASE_COLUMNS = (
     "routes_edit_path", "external_record_id", "company_id", "version",
 )  # fmt: skip
 
-RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at"})
+RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at", "published_at"})
 
 
 def record_columns(record_type: str) -> tuple[str, ...]:
