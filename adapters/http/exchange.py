@@ -61,7 +61,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     """One row of the interface.
 
     `access`: a key with `scope`, a lead token (a key is optional), or open to all. `safe` operations change nothing.
-    `suffixes` are ends that the path also takes (`.csv`). The rest is for the documentation: `parameters` names fields with
+    `suffixes` are ends that the path also takes (`.csv`). With `auth_token` the key may also stand in a field of that name,
+    for senders that cannot set headers. The rest is for the documentation: `parameters` names fields with
     a sentence each, `types` gives the JSON Schema of those that are not what `adapters.http.shapes.PARAMETERS` says,
     `required` those that must be there, `body` is the JSON Schema of a body, `answer` that of the answer where all is well
     (`created` says that this may be 201), and `problems` are the codes that only this operation has.
@@ -77,6 +78,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     rate: str | None = "read"
     safe: bool = True
     suffixes: tuple[str, ...] = ("",)
+    auth_token: bool = False
     parameters: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
     types: Mapping[str, Mapping[str, Any]] = {}
@@ -117,34 +119,40 @@ class Exchange:
 
     async def read(self) -> None:
         """Read query and body, and find out who asks. Raises `ProblemError`."""
-        if self.operation.access == "key":
+        operation = self.operation
+        # Where a field may hold the key, the body is read before it is known who asks; nowhere else.
+        early = operation.access == "key" and (not operation.auth_token or "authorization" in self.request.headers)
+        if early:
             await self._authenticate("")
         self.query = read_query(self.request.scope["query_string"])
         self.fields = self.query
         if self.request.method not in {"GET", "HEAD"}:
             self.body = await read_body(self.request)
             self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
+        # A credential is never a field of anything: it is taken out wherever it was sent.
+        auth_token = _text(self.fields.pop("auth_token", ""))
+        self.query.pop("auth_token", None)
+        if operation.access != "open" and not early:
+            await self._authenticate(auth_token)
         screen(self.fields)
         screen(self.path)
-        if self.operation.access == "token":
-            await self._authenticate(_text(self.fields.pop("auth_token", "")))
 
-    async def target(self, lead_token: Any) -> TokenTarget:
-        """Return what a lead token points at, having checked that this sender may use it. Raises `ProblemError`.
+    async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
+        """Return what a lead token, sent as `field`, points at; this sender may use it. Raises `ProblemError`.
 
         An unknown token, and another company's for a sender with a key, are told in the same words.
         """
         token = _text(lead_token).strip()
         if not token:
             sentence = "must be the lead token of an offer or a schedule"
-            raise ProblemError("validation_failed", "Send the lead_token.", {"lead_token": [sentence]})
+            raise ProblemError("validation_failed", f"Send the {field}.", {field: [sentence]})
         target = await self.services.gate.target(token)
         if target is None or (self.access is not None and self.access.company_id != target.company_id):
             raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
         if self.access is None:
             if target.require_auth:
                 raise unauthenticated("This lead token is used together with a key.")
-            self.limit(f"{target.kind}/{target.id}")
+            self.limit(f"company/{target.company_id}")
         return target
 
     def limit(self, sender: str) -> None:
@@ -173,7 +181,7 @@ class Exchange:
         self.access = await gate.authenticate(authorization, auth_token, address=self.address, now=self.now)
         if self.operation.scope:
             self.access.require(self.operation.scope)
-        self.limit(f"key/{self.access.key_id}")
+        self.limit(f"company/{self.access.company_id}")
 
 
 def _text(value: Any) -> str:

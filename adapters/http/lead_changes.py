@@ -95,7 +95,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
         reading.columns["contact_field_type"] = field_type
-    reading.optional("apply_to", _apply_to)
+    found |= {"apply_to": reading.optional("apply_to", _apply_to)}
     number = reading.number(country)
     if "caller_id" in fields:
         found["caller_id"] = None if number is None else number.e164
@@ -169,6 +169,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Update a lead",
         handler=update,
         scope="lead:update",
+        auth_token=True,
         rate="write",
         safe=False,
         parameters=UPDATE_PARAMETERS,
@@ -183,6 +184,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Destroy a lead; the ledger of its number stays",
         handler=delete,
         scope="lead:delete",
+        auth_token=True,
         rate="write",
         safe=False,
         answer=LEAD_ANSWER,

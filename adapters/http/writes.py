@@ -58,7 +58,9 @@ def check(result: Result) -> None:
     if result.verdict == "failed" or answer is None:
         raise ProblemError("decision_failed", "Deciding this request failed; nothing was changed.")
     if answer.code is not None:
-        raise ProblemError(answer.code, answer.detail or "", answer.errors, extra=answer.extra)
+        seconds = answer.extra.get("retry_after_seconds")
+        headers = {} if seconds is None else {"Retry-After": str(seconds)}
+        raise ProblemError(answer.code, answer.detail or "", answer.errors, headers=headers, extra=answer.extra)
 
 
 def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:

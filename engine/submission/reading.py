@@ -86,7 +86,7 @@ class Reading:
         if is_blank(data):
             return
         if isinstance(data, str):
-            data = self.parsed("data", _json_object, data)
+            data = self.parsed("data", json_object, data)
         if not isinstance(data, Mapping):
             self.fault("data", "must be an object of tokens")
             return
@@ -181,7 +181,8 @@ class Reading:
         raise RefusedError("validation_failed", f"Mend {fields}{more} and send it again; nothing was stored.", shown)
 
 
-def _json_object(text: str) -> Any:
+def json_object(text: str) -> Any:
+    """Return the value of JSON that a form carries as text. Raises `FieldError`."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

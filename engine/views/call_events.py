@@ -1,0 +1,59 @@
+"""What is told of the course of a call? The facts of its history, each as one of a few types of event, oldest first."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engine.views.cells import cell, moment
+
+Row = Mapping[str, Any]
+
+TYPES: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("call.initiated", "call.ringing", "call.established", "call.on-hold", "call.resumed", "call.held"),
+            *("call.answered", "call.ended", "call.refused", "call.inbound_received", "call.inbound_ended"),
+        ),
+        "Leg",
+    ),
+    "outcome.recorded": "ProviderLog",
+    **dict.fromkeys(
+        ("call.updated", "call.dispositioned", "call.keys_pressed", "call.deleted", "lead.picked_up"), "AuditLog"
+    ),
+}
+"""Of a fact (research/domain.md 2.11); whatever else the schedule decided about the call is a `ScheduleDecision`."""
+
+RESERVED = frozenset({"type", "id", "created_at", "event"})
+
+
+def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the events of a call; the facts may come in any order. A recording is an event of its own, at the end."""
+    ordered = sorted(facts, key=lambda fact: (fact["at"], fact["partition"], fact["sequence"], fact["ordinal"]))
+    found = [_event(fact) for fact in ordered]
+    if call["recording_url"] is not None:
+        found.append(
+            {
+                "type": "CallRecording",
+                "id": f"{call['id']}-recording",
+                "created_at": moment(call["ended_at"] or call["updated_at"]),
+                "event": "call.recorded",
+                "recording_url": call["recording_url"],
+            }
+        )
+    return found
+
+
+def _event(fact: Row) -> dict[str, Any]:
+    data: Mapping[str, Any] = fact["data"] or {}
+    return {
+        "type": _type(fact["type"], data),
+        "id": f"{fact['partition']}-{fact['sequence']}-{fact['ordinal']}",
+        "created_at": moment(fact["at"]),
+        "event": fact["type"],
+        **{name: cell(value) for name, value in data.items() if name not in RESERVED},
+    }
+
+
+def _type(fact_type: str, data: Mapping[str, Any]) -> str:
+    if fact_type == "command.emitted" and data.get("kind") == "webhook":
+        return "WebhookLog"
+    return TYPES.get(fact_type, "ScheduleDecision")

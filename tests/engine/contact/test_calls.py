@@ -1,0 +1,386 @@
+"""Is everything about a call kept, changed only as asked, and passed on to its lead?"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from adapters.projector.rows import CALLS, RawCall, call_row
+from engine.partition.draft import RefusedError
+from engine.views.call import COLUMNS, SORTABLE_COLUMNS
+from schemas.commands import PostWebhook, PressKeys
+from schemas.contact import Call
+from schemas.instant import HOUR, SECOND
+from schemas.records import Buyer, CallDisposition, Number, OutgoingWebhook, TrafficSource
+from schemas.requests import (
+    CallDeleteRequested,
+    CallKeysRequested,
+    CallProgressed,
+    CallUpdateRequested,
+)
+from schemas.wire import to_json
+from tests.engine.contact.world import KEY, NOON, NUMBER, World
+
+CALL: dict[str, Any] = {"id": "call", "kind": "call"}
+REST = {"id": "rest", "kind": "wait", "duration": "1d"}
+TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
+LATE = {"id": "late", "kind": "wait", "duration": "5d"}
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.schedule(CALL, REST, CALL | {"id": "again"}, LATE)
+    made.add("number", 5, Number(number="+12125550150", offer_id=1))
+    made.add("buyer", 6, Buyer(name="Roofs", number="+12125550160"))
+    made.add("buyer", 7, Buyer(name="Homes", number="+12125550161"))
+    made.add("traffic_source", 8, TrafficSource(name="Ads"))
+    made.add("outgoing_webhook", 9, OutgoingWebhook(name="CRM", url="https://crm.example.com"))
+    made.add("call_disposition", 10, CallDisposition(name="Sold", code="SOLD"))
+    return made
+
+
+def _called(world: World, **fields: Any) -> Call:
+    world.submit(**fields)
+    return world.call(world.lead().attempted_call_id)
+
+
+def _change(world: World, call: Call, **fields: Any) -> Call:
+    world.ask(CallUpdateRequested(company_id=1, contact_key=call.contact_key, call_id=call.id, **fields))
+    return world.call(call.id)
+
+
+def _progress(world: World, state: Any, after: int = 0) -> None:
+    world.now += after
+    command = world.commands[-1]
+    call_id = getattr(command, "call_id", None)
+    fields = {"company_id": 1, "contact_key": KEY, "lead_id": command.lead_id, "command_id": command.command_id}
+    world.ask(CallProgressed(state=state, occurred_at=world.now, call_id=call_id, **fields))
+
+
+def _row(call: Call) -> dict[str, Any]:
+    return dict(zip(CALLS.columns, call_row(msgspec.json.decode(to_json(call), type=RawCall), 0, 1), strict=True))
+
+
+# -- the record --------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_takes_over_what_is_true_of_its_lead_when_it_begins(world: World) -> None:
+    columns = {"country": "US", "state_province": "FL", "zip_postal_code": "33101", "traffic_source_id": 8}
+    columns |= {"time_zone": "America/New_York", "contact_field_type": "4"}
+    call = _called(world, columns=columns, data={"roof": "flat", "city": "Miami"})
+    assert (call.country, call.state, call.zip, call.city) == ("US", "FL", "33101", "Miami")
+    assert (call.time_zone, call.traffic_source_id, call.contact_field_type) == ("America/New_York", 8, "4")
+    assert (call.token_values, call.number_id, call.from_number) == ({"roof": "flat", "city": "Miami"}, 5, "+12125550150")
+    assert (call.direction, call.origin, call.attempt_number, call.status) == ("outbound", "schedule", 1, "initiated")
+    world.update(data={"roof": "steep"})
+    assert world.call(call.id).token_values["roof"] == "flat"
+
+
+def test_the_data_of_a_lead_goes_to_its_calls_as_well_where_that_is_asked_for(world: World) -> None:
+    call = _called(world, data={"roof": "flat", "color": "red"})
+    world.update(data={"roof": "steep", "color": None}, apply_to="calls")
+    assert world.call(call.id).token_values == {"roof": "steep"}
+    world.update(data={"roof": "green"}, apply_to="self")
+    assert world.call(call.id).token_values == {"roof": "steep"}
+    world.submit(data={"roof": "blue"}, apply_to="calls")
+    assert world.call(call.id).token_values == {"roof": "blue"}
+
+
+def test_durations_follow_from_what_was_told(world: World) -> None:
+    call = _called(world)
+    for state, after in (
+        ("initiated", 1000),
+        ("ringing", 1000),
+        ("established", 4500),
+        ("on-hold", 3000),
+        ("resumed", 10_000),
+    ):
+        _progress(world, state, after)
+    assert (world.call(call.id).status, world.call(call.id).placed_on_hold) == ("established", True)
+    world.now += 20 * SECOND
+    world.outcome("connected_human", hung_up_by="caller", hangup_cause="normal clearing", cost=0.02, detail="done")
+    shown = _row(world.call(call.id))
+    assert (shown["ring_duration"], shown["hold_duration"], shown["talk_duration"], shown["total_duration"]) == (
+        4,
+        10,
+        23,
+        39,
+    )
+    assert (shown["in_progress"], shown["no_buyer"], shown["hung_up_by"], shown["cost"]) == (False, True, "caller", 0.02)
+    assert (shown["status"], shown["outcome"], shown["profit"]) == ("finished", "connected_human", -0.02)
+    assert [kind for kind in world.fact_types() if kind.startswith("call.")] == [
+        *("call.initiated", "call.ringing", "call.established", "call.on-hold", "call.resumed", "call.ended")
+    ]
+
+
+def test_a_call_that_ends_on_hold_was_on_hold_until_then(world: World) -> None:
+    call = _called(world)
+    _progress(world, "established")
+    _progress(world, "on-hold")
+    world.now += 5 * SECOND
+    world.outcome("abandoned_by_us")
+    found = world.call(call.id)
+    assert (found.hold_seconds, found.held_at, found.status, found.hangup_cause) == (5, None, "no-buyer", "abandoned_by_us")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fields", "sub_status"),
+    [
+        ("voicemail", {"answered_by": "machine"}, "machine"),
+        ("rejected_at_gate", {}, "rejected_at_gate"),
+        ("expired", {}, "expired"),
+        ("not_placed", {}, "not_placed"),
+        ("busy", {}, None),
+    ],
+)
+def test_a_sub_status_says_what_the_outcome_does_not(
+    world: World, outcome: str, fields: dict[str, Any], sub_status: str | None
+) -> None:
+    call = _called(world)
+    world.outcome(outcome, **fields)
+    assert world.call(call.id).sub_status == sub_status
+
+
+def test_a_call_that_nothing_is_heard_of_timed_out(world: World) -> None:
+    call = _called(world)
+    world.wait(4 * 3600)
+    found = world.call(call.id)
+    assert (found.outcome, found.sub_status, found.ended_at) == ("unknown", "timed_out", NOON + 4 * HOUR)
+
+
+def test_the_buyer_who_was_put_through_has_answered(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_buyer", buyer_id=6, answered_at=NOON + 5, recording_url="https://pbx.example.com/1.wav")
+    shown = _row(world.call(call.id))
+    assert (shown["no_buyer"], shown["buyer_id"], shown["has_recording"]) == (False, 6, True)
+    assert shown["buyer_answered_at"] == NOON + 5
+
+
+def test_a_second_call_for_the_same_offer_or_buyer_is_a_repeat_and_a_duplicate_where_the_first_converted(
+    world: World,
+) -> None:
+    first = _called(world)
+    world.outcome("connected_buyer", buyer_id=6)
+    assert not first.offer_repeat_caller
+    world.wait(26 * 3600)
+    second = world.call(world.lead().attempted_call_id)
+    assert (second.offer_repeat_caller, second.buyer_repeat_caller) == (True, False)
+    assert not second.offer_conversion_duplicated_call
+    world.outcome("connected_buyer", buyer_id=6)
+    assert world.call(second.id).buyer_repeat_caller
+    _change(world, first, buyer_converted=True, offer_converted=True)
+    found = _change(world, second, buyer_converted=True)
+    assert (found.buyer_conversion_duplicated_call, found.offer_conversion_duplicated_call) == (True, True)
+    other = _change(world, second, traffic_source_id=8, buyer_id=7)
+    assert (other.offer_repeat_caller, other.buyer_conversion_duplicated_call) == (False, False)
+
+
+# -- updates -----------------------------------------------------------------------------------------------------------
+
+
+def test_money_is_set_and_added_and_the_lead_earns_the_difference(world: World) -> None:
+    call = _called(world)
+    found = _change(world, call, revenue=40.0, add_revenue=2.5, payout=10.0)
+    assert (found.revenue, found.payout, found.user_updated_at) == (42.5, 10.0, world.now)
+    assert _row(found)["profit"] == 32.5
+    _change(world, call, add_revenue=0.1, add_payout=-3.0)
+    found = _change(world, call, add_revenue=0.2)
+    assert (found.revenue, found.payout) == (42.8, 7.0)
+    assert (world.lead().revenue, world.lead().payout) == (42.8, 7.0)
+    _change(world, call, revenue=0.0, payout=0.0)
+    assert (world.lead().revenue, world.lead().payout) == (0.0, 0.0)
+
+
+def test_a_conversion_of_a_call_is_one_of_its_lead_and_ends_its_schedule(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_human")
+    found = _change(world, call, buyer_converted=True, buyer_id=7)
+    lead = world.lead()
+    assert (found.buyer_converted, lead.buyer_converted, lead.buyer_id) == (True, True, 7)
+    assert lead.status == "completed_converted"
+    _change(world, call, buyer_converted=False, offer_converted=False)
+    assert (world.lead().buyer_converted, world.lead().status) == (False, "completed_converted")
+
+
+def test_a_conversion_is_taken_back_from_the_lead_only_where_no_other_call_converted(world: World) -> None:
+    world.schedule(CALL, REST, CALL | {"id": "again"}, LATE, on_conversion="continue", version=2)
+    first = _called(world)
+    world.outcome("connected_human")
+    world.wait(26 * 3600)
+    second = world.call(world.lead().attempted_call_id)
+    for call in (first, second):
+        _change(world, call, offer_converted=True)
+    _change(world, first, offer_converted=False)
+    assert world.lead().offer_converted
+    _change(world, second, offer_converted=False)
+    assert not world.lead().offer_converted
+
+
+def test_late_facts_never_revive_a_lead_that_has_ended(world: World) -> None:
+    call = _called(world)
+    world.act("remove")
+    _change(world, call, revenue=5.0, offer_converted=True, data={"late": "yes"})
+    assert (world.lead().status, world.lead().revenue, world.lead().offer_converted) == ("removed", 5.0, True)
+    world.outcome("no_answer")
+    assert world.lead().status == "removed"
+
+
+def test_tokens_notes_and_field_type_are_written_and_null_takes_a_token_away(world: World) -> None:
+    call = _called(world, data={"roof": "flat"})
+    found = _change(
+        world, call, data={"roof": None, "budget": 900}, agent_call_disposition_notes="nice", contact_field_type="12"
+    )
+    assert (found.token_values, found.agent_call_disposition_notes, found.contact_field_type) == (
+        {"budget": 900},
+        "nice",
+        "12",
+    )
+    assert world.lead().data == {"roof": "flat"}
+
+
+def test_a_disposition_is_told_once_and_again_when_it_changes(world: World) -> None:
+    call = _called(world)
+    world.add("call_disposition", 11, CallDisposition(name="No interest"))
+    for disposition_id in (10, 10, 11, None):
+        _change(world, call, call_disposition_id=disposition_id)
+    told = [fact.data["disposition"] for fact in world.facts if fact.type == "call.dispositioned"]
+    assert told == ["SOLD", "No interest", None]
+
+
+def test_webhooks_are_fired_again_for_a_call_each_time_under_another_id(world: World) -> None:
+    call = _called(world)
+    before = len(world.commands)
+    _change(world, call, outgoing_webhook_ids=(9,))
+    _change(world, call, outgoing_webhook_ids=(9,))
+    first, second = world.commands[before:]
+    assert isinstance(first, PostWebhook)
+    assert (first.outgoing_webhook_id, first.payload["type"], first.payload["data"]["call"]["id"]) == (
+        9,
+        "call.fired",
+        call.id,
+    )
+    assert first.payload["data"]["lead"]["id"] == call.lead_id
+    assert first.command_id != second.command_id
+
+
+UNKNOWN: list[tuple[dict[str, Any], str]] = [
+    ({"buyer_id": 99}, "svc_buyer_id"),
+    ({"traffic_source_id": 6}, "svc_traffic_source_id"),
+    ({"call_disposition_id": 8}, "call_disposition_id"),
+    ({"outgoing_webhook_ids": (9, 1)}, "fire_outgoing_webhook_ids"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field"), UNKNOWN)
+def test_an_update_that_names_what_is_not_there_changes_nothing(world: World, fields: dict[str, Any], field: str) -> None:
+    call = _called(world)
+    with pytest.raises(RefusedError) as refused:
+        _change(world, call, revenue=5.0, **fields)
+    assert (refused.value.code, list(refused.value.errors)) == ("validation_failed", [field])
+    assert world.call(call.id).revenue == 0
+
+
+def test_an_update_of_no_call_or_of_another_persons_is_not_found(world: World) -> None:
+    call = _called(world)
+    for key, call_id in ((KEY, 4711), ("1|+13055550124", call.id)):
+        with pytest.raises(RefusedError, match="no such call"):
+            world.ask(CallUpdateRequested(company_id=1, contact_key=key, call_id=call_id))
+
+
+def test_the_calls_of_a_person_and_offer_are_changed_together_within_the_time(world: World) -> None:
+    first = _called(world)
+    world.outcome("no_answer")
+    world.wait(26 * 3600)
+    second = world.call(world.lead().attempted_call_id)
+    about = {"company_id": 1, "contact_key": KEY, "offer_id": 1}
+    world.ask(CallUpdateRequested(**about, since=world.now - 4 * HOUR, add_revenue=3.0))
+    assert [world.call(call.id).revenue for call in (first, second)] == [0.0, 3.0]
+    world.ask(CallUpdateRequested(**about, add_revenue=3.0))
+    assert [world.call(call.id).revenue for call in (first, second)] == [3.0, 6.0]
+    assert world.answer is not None
+    assert (world.answer.record_id, world.answer.record_ids) == (second.id, (second.id, first.id))
+    assert world.lead().revenue == 9.0
+    for other in ({"offer_id": 2}, {"since": world.now + 1}):
+        with pytest.raises(RefusedError, match="no call of this number"):
+            world.ask(CallUpdateRequested(**{**about, **other}, add_revenue=1.0))
+
+
+def test_what_a_call_earns_reaches_its_lead_where_it_has_moved_to(world: World) -> None:
+    call = _called(world)
+    world.outcome("no_answer")
+    world.update(caller_id="+13055550199")
+    _change(world, call, revenue=7.0, buyer_converted=True)
+    lead = world.lead()
+    assert (lead.contact_key, lead.revenue, lead.buyer_converted) == ("1|+13055550199", 7.0, True)
+
+
+# -- keys and deletion -------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_ordered_for_a_call_in_progress_and_refused_afterwards(world: World) -> None:
+    call = _called(world)
+    request = CallKeysRequested(company_id=1, contact_key=KEY, call_id=call.id, digits="1#", data={"chose": "1"})
+    world.ask(request)
+    (_, first) = world.commands
+    world.ask(request)
+    assert isinstance(first, PressKeys)
+    assert (first.digits, first.call_command_id, first.not_after) == ("1#", call.command_id, NOON + 10 * SECOND)
+    assert len({command.command_id for command in world.commands}) == 3
+    assert world.call(call.id).token_values == {"chose": "1"}
+    world.outcome("connected_human", world.commands[0])
+    with pytest.raises(RefusedError) as refused:
+        world.ask(request)
+    assert refused.value.code == "call_ended"
+
+
+def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> None:
+    call = _called(world)
+    request = CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id)
+    world.ask(request)
+    assert (world.head().call_ids, len(world.head().ledger), world.lead().attempts) == ((), 1, 1)
+    with pytest.raises(RefusedError, match="no such call"):
+        world.ask(request)
+    world.outcome("connected_human")
+    assert world.lead().status == "scheduled"
+
+
+def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.contact.call_record.CALLS_LISTED_MAX", 2)
+    world.schedule(*({"id": f"call-{place}", "kind": "call"} for place in range(4)), LATE, version=2)
+    _called(world)
+    for _ in range(3):
+        world.outcome("no_answer")
+        world.wait(60)
+    assert len(world.head().call_ids) == 2
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+DOMAIN_COLUMNS = """
+id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id
+lead_id contact_id offer_id schedule_id schedule_action_id traffic_source_id buyer_id buyer_group_id ring_pool_id number_id
+provider_configuration_id provider_sid direction origin status sub_status outcome answered_by caller_number number_called
+from_number country state city zip time_zone token_values revenue payout cost profit buyer_converted offer_converted
+buyer_conversion_duplicated_call offer_conversion_duplicated_call buyer_repeat_caller offer_repeat_caller no_buyer
+placed_on_hold in_progress hold_duration ring_duration talk_duration total_duration initiated_at ringing_at answered_at
+buyer_answered_at ended_at hangup_cause hung_up_by has_recording recording_url transcription_status call_disposition_id
+agent_call_disposition_notes agent_id attempt_number is_callback scheduled_callback_id dial_tier contact_field_type
+"""
+"""research/domain.md 2.11, behind the base columns of seed.md 2.1."""
+
+
+def test_every_column_of_the_interface_has_a_type_and_a_rule() -> None:
+    named = {column.name: column for column in COLUMNS}
+    assert set(DOMAIN_COLUMNS.split()) <= named.keys()
+    types = {"integer", "number", "string", "boolean", "object", "date-time", "uuid"}
+    assert all(column.type in types and column.rule for column in COLUMNS)
+    assert named.keys() >= SORTABLE_COLUMNS
+
+
+def test_the_number_of_a_person_is_theirs_for_ever_and_below_two_to_the_53(world: World) -> None:
+    call = _called(world)
+    first = _row(call)["contact_id"]
+    assert first == _row(msgspec.structs.replace(call, id=2, lead_id=None))["contact_id"]
+    assert 0 < first < 2**53
+    assert first != _row(msgspec.structs.replace(call, contact_key="2|" + NUMBER))["contact_id"]

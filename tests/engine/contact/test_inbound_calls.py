@@ -1,0 +1,154 @@
+"""What becomes of a call that the person makes to us: its record, its lead, and what comes out of order?"""
+
+from typing import Any
+
+import pytest
+
+from engine.partition.draft import RefusedError, RepeatedError
+from schemas.contact import Call
+from schemas.instant import SECOND
+from schemas.records import Buyer, Number, Offer
+from schemas.requests import CallReceived
+from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
+
+OURS, OTHERS = "+12125550150", "+12125550199"
+REST = {"id": "rest", "kind": "wait", "duration": "1d"}
+CALL = {"id": "call", "kind": "call"}
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.schedule(REST, CALL)
+    made.add("number", 5, Number(number=OURS, offer_id=1))
+    made.add("buyer", 6, Buyer(name="Roofs", number="+12125550160"))
+    return made
+
+
+def _rings(world: World, state: Any = "ringing", *, after: int = 0, ref: str = "pbx-1", **fields: Any) -> Call:
+    world.now += after * SECOND
+    given = {"company_id": 1, "contact_key": KEY, "from_number": NUMBER, "number_called": OURS, "zones": (NEW_YORK,)}
+    given |= {"columns": {"country": "US"}, "occurred_at": world.now}
+    world.ask(CallReceived(gateway_ref=ref, state=state, **{**given, **fields}))
+    assert world.answer is not None
+    return world.call(world.answer.record_id)
+
+
+def test_an_inbound_call_is_told_from_its_ringing_to_its_end(world: World) -> None:
+    world.submit(data={"roof": "flat"})
+    call = _rings(world)
+    assert (call.direction, call.origin, call.status, call.attempt_number) == ("inbound", "inbound", "ringing", 0)
+    assert (call.from_number, call.number_called, call.number_id, call.offer_id) == (NUMBER, OURS, 5, 1)
+    assert (call.lead_id, call.token_values) == (world.lead().id, {"roof": "flat"})
+    assert _rings(world, "connected", after=5, buyer_id=6).status == "established"
+    assert _rings(world, "on-hold", after=10).status == "on-hold"
+    assert _rings(world, "resumed", after=7).status == "established"
+    call = _rings(world, "ended", after=20, buyer_answered_at=world.now, hung_up_by="buyer", cost=0.04)
+    assert (call.status, call.outcome, call.hold_seconds, call.buyer_id) == ("finished", "connected_buyer", 7, 6)
+    lead = world.lead()
+    assert (lead.connected, lead.connected_call_id, lead.inbound_calls_count, lead.attempts) == (True, call.id, 1, 0)
+    assert len(world.head().ledger) == 0
+    assert len(world.head().call_ids) == 1
+
+
+def test_a_call_that_nobody_took_rang_in_vain(world: World) -> None:
+    _rings(world)
+    assert (_rings(world, "ended", after=20).status, world.lead().connected) == ("no-answer", False)
+    call = _rings(world, ref="pbx-2")
+    assert _rings(world, "ended", ref="pbx-2", hung_up_by="caller").outcome == "caller_hung_up"
+    assert call.offer_repeat_caller
+
+
+def test_the_data_of_a_lead_that_waits_for_the_call_is_picked_up_and_the_lead_has_had_its_call(world: World) -> None:
+    waiting = world.submit(offer_id=1, data={"age": 40})
+    call = _rings(world)
+    assert (call.lead_id, call.token_values) == (waiting.id, {"age": 40})
+    assert "lead.picked_up" in world.fact_types()
+    _rings(world, "connected")
+    _rings(world, "ended", talk_seconds=30)
+    assert world.lead(waiting.id).status == "completed_connected"
+    again = _rings(world, ref="pbx-2")
+    assert (again.lead_id, again.token_values) == (waiting.id, {"age": 40})
+
+
+def test_a_captured_lead_whose_call_nobody_took_goes_on_waiting(world: World) -> None:
+    waiting = world.submit(offer_id=1)
+    _rings(world)
+    _rings(world, "ended")
+    assert world.lead(waiting.id).status == "captured"
+
+
+def test_the_captured_lead_of_the_number_called_goes_before_any_other(world: World) -> None:
+    world.add("offer", 2, Offer(name="Roofs", lead_token="roofs"))
+    captured = world.submit(offer_id=1)
+    world.submit()
+    world.submit(offer_id=2)
+    assert _rings(world).lead_id == captured.id
+
+
+def test_a_stranger_who_calls_a_number_of_an_offer_becomes_a_lead_of_it(world: World) -> None:
+    call = _rings(world)
+    lead = world.lead()
+    assert (call.lead_id, lead.status, lead.offer_id, lead.caller_id) == (lead.id, "captured", 1, NUMBER)
+    assert (lead.zones, lead.columns) == ((NEW_YORK,), {"country": "US"})
+
+
+def test_a_stranger_who_calls_another_number_leaves_a_call_without_a_lead(world: World) -> None:
+    call = _rings(world, number_called=OTHERS)
+    assert (call.lead_id, call.offer_id, call.number_id) == (None, None, None)
+    assert _rings(world, "connected", number_called=OTHERS).status == "established"
+    assert _rings(world, "ended", number_called=OTHERS).outcome == "connected_human"
+    assert world.lead_ids() == []
+
+
+def test_a_blocked_person_cannot_call_us(world: World) -> None:
+    world.submit(blocked=True)
+    call = _rings(world)
+    assert (call.status, call.sub_status, call.ended_at) == ("blocked", "contact_blocked", world.now)
+    assert _rings(world, "connected").status == "blocked"
+    assert world.head().inbound_call_id is None
+
+
+def test_a_person_who_opted_out_may_call_us(world: World) -> None:
+    world.submit()
+    world.act("opt_out")
+    _rings(world)
+    assert _rings(world, "connected").status == "established"
+    _rings(world, "ended")
+    assert world.lead().status == "opt_out"
+
+
+def test_reports_out_of_order_and_again_change_nothing_that_is_over(world: World) -> None:
+    ended = _rings(world, "ended")
+    late = _rings(world, "connected", after=5)
+    assert (late.id, late.status, late.ended_at) == (ended.id, ended.status, ended.ended_at)
+    request = CallReceived(
+        company_id=1, contact_key=KEY, gateway_ref="pbx-9", state="ringing", from_number=NUMBER, number_called=OURS,
+        occurred_at=world.now,
+    )  # fmt: skip
+    world.ask(request, id="pbx-9/ringing")
+    with pytest.raises(RepeatedError):
+        world.ask(request, id="pbx-9/ringing")
+
+
+def test_a_report_from_the_future_is_of_now(world: World) -> None:
+    assert _rings(world, occurred_at=world.now + 3600 * SECOND).ringing_at == world.now
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"), [({"from_number": "+13055550124"}, "from_number"), ({"buyer_id": 99}, "buyer_id")]
+)
+def test_a_report_that_cannot_be_is_refused(world: World, fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        _rings(world, **fields)
+    assert list(refused.value.errors) == [field]
+
+
+def test_an_inbound_call_holds_what_goes_out_until_it_is_over(world: World) -> None:
+    world.schedule(CALL, version=2)
+    _rings(world, number_called=OTHERS)
+    world.submit()
+    assert world.commands == []
+    _rings(world, "ended", number_called=OTHERS)
+    world.wait(120)
+    assert world.steps() == ["call"]
