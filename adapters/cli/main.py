@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "keys": ("adapters.cli.keys", "Create companies and API keys."),
     "leads": ("adapters.cli.leads", "List, watch, show and send leads."),
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
+    "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
     "preview": ("adapters.cli.preview", "Try a schedule on paper: what it does to a lead, when, and why then."),
     "audit": ("adapters.cli.audit", "Prove what was decided."),
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),

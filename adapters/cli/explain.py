@@ -1,0 +1,166 @@
+"""Why is this lead, or why is it not, being contacted? A sentence and its proof, for now or any other instant."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.failures import told
+from adapters.http.parameters import parse_local_moment, read_id
+from adapters.http.people import country_of
+from adapters.http.ports import LeadFilter, Paging, Row
+from adapters.partitions.routing import partition_of
+from adapters.postgres.pool import open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings, require
+from adapters.why.case import case_of
+from adapters.why.proof import NoProofError, prove
+from engine.submission.fields import FieldError
+from engine.submission.numbers import read_number
+from engine.why.answer import AHEAD_MAX, shown
+from engine.why.answer import explain as answer_of
+from schemas.contact import LIVE_STATUSES
+from schemas.instant import DAY, Instant
+from schemas.topics import CONTACTS_DECISIONS
+
+CANDIDATES = 100
+"""Leads of one number among which the newest live one is looked for."""
+
+
+@click.command()
+@click.argument("lead")
+@click.option("--at", help="The instant that is asked about, with its UTC offset; now.")
+@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option(
+    "--from-log", is_flag=True, help="Fold the decisions of the contact's partition instead of reading the database."
+)
+@option
+@told
+def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_dir: Path, as_json: bool) -> None:
+    """Say why a lead (id, uuid or number) is contacted when it is, and not sooner.
+
+    With --from-log the answer is proved: every decision is read from the first one on, the hash chain is checked, and the
+    whole record of the decision is shown.
+    """
+    asked = _moment(at)
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    try:
+        found = run(_explain(settings, company_id, lead, asked, from_log=from_log))
+    except NoProofError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(msgspec.json.encode({"why": found}))
+    else:
+        _show(found)
+
+
+def _moment(text: str | None) -> Instant | None:
+    if text is None:
+        return None
+    try:
+        return parse_local_moment(text, "UTC")
+    except FieldError as error:
+        raise click.BadParameter(str(error), param_hint="--at") from error
+
+
+async def _explain(settings: Settings, company_id: int, lead: str, at: Instant | None, *, from_log: bool) -> dict[str, Any]:
+    async with open_context(settings) as context:
+        await context.rules.refresh()
+        pool = await open_pool(settings.postgres_dsn, size=1)
+        try:
+            return await explained(context, PostgresReads(pool), company_id, lead, at=at, from_log=from_log)
+        finally:
+            await pool.close()
+
+
+async def explained(
+    context: Context, reads: PostgresReads, company_id: int, lead: str, *, at: Instant | None, from_log: bool = False
+) -> dict[str, Any]:
+    """Return the answer as `--json` shows it. Raises `click.ClickException` and `NoProofError`."""
+    row = await _find(context, reads, company_id, lead)
+    now = context.clock.now()
+    asked = now if at is None else at
+    if asked > now + AHEAD_MAX:
+        raise click.BadParameter(f"must be within {AHEAD_MAX // DAY} days from now", param_hint="--at")
+    if from_log:
+        return await _proved(context, row, asked, now)
+    case = await case_of(reads, context.rules.rules, row, at=asked, now=now)
+    return shown(answer_of(case, asked, now), case.known.lead)
+
+
+async def _find(context: Context, reads: PostgresReads, company_id: int, lead: str) -> Row:
+    """Return the row of a lead: by id or uuid, else the newest live one of a number, else the newest."""
+    reference = read_id(lead)
+    row = None if reference is None else await reads.lead(company_id, reference)
+    if row is not None:
+        return row
+    number = read_number(lead, country_of(context.rules.rules, company_id))
+    if number is not None:
+        page = await reads.leads(company_id, LeadFilter(caller_id=number.e164), Paging(per_page=CANDIDATES, counted=False))
+        row = next((one for one in page.rows if one["status"] in LIVE_STATUSES), page.rows[0] if page.rows else None)
+    if row is None:
+        raise click.ClickException(f"company {company_id} has no lead {lead} (an id, a uuid or a telephone number)")
+    return row
+
+
+async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict[str, Any]:
+    """Return the answer from the log alone: the database has only said where the lead is."""
+    topic = context.names.of(CONTACTS_DECISIONS.name)
+    contact_key = row["contact_key"]
+    partition = partition_of(contact_key.encode(), await context.log.partition_count(topic))
+    with _counting(f"{topic}[{partition}]") as progress:
+        proof = await prove(
+            context.log,
+            topic,
+            partition,
+            context.rules.entries,
+            lead_id=row["id"],
+            contact_key=contact_key,
+            at=at,
+            progress=progress,
+        )
+    case = proof.case()
+    answer = answer_of(case, at, now)
+    facts = [
+        {"at": fact.at, "type": fact.type, "sequence": fact.sequence, "offset": fact.offset, "data": fact.data}
+        for fact in case.facts
+        if fact.at <= at
+    ]
+    checked = {"topic": topic, "partition": partition, "decisions": proof.decisions, "chain": "unbroken"}
+    return {**shown(answer, case.known.lead), "record": proof.record(answer), "facts": facts, "proof": checked}
+
+
+@contextmanager
+def _counting(name: str) -> Iterator[Callable[[int], None]]:
+    """Show on standard error how many decisions were read."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda count: progress.advance(task, count)
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    click.echo(found["sentence"])
+    for reason in found["reasons"]:
+        source = "" if reason["rule"] is None else f"  rule {reason['rule']}: {reason['source_url']}"
+        until = "" if reason["until"] is None else f" until {reason['until']}"
+        click.echo(f"  {reason['code']}{until}{source}")
+    if found["assumed"]:
+        click.echo(f"  foreseen: {'; '.join(found['assumed'])}")
+    decision = found["decision"]
+    if decision is not None:
+        offset = "" if decision["offset"] is None else f" at offset {decision['offset']}"
+        place = f"{decision['topic']}[{decision['partition']}]"
+        click.echo(f"  decision {decision['sequence']} of {place}{offset}, {decision['decided_at']}: {decision['fact']}")
+    proof = found.get("proof")
+    if proof is not None:
+        click.echo(f"  proved from {proof['decisions']} decisions, the hash chain unbroken")
+        click.echo(msgspec.json.format(msgspec.json.encode(found["record"]), indent=2))

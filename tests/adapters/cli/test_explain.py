@@ -1,0 +1,112 @@
+"""Does `leadclock explain` answer for a lead by id, uuid or number, and is its answer from the log the same, with proof?"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from adapters.cli.explain import explain, explained
+from adapters.postgres.reads import PostgresReads
+from adapters.why.proof import NoProofError
+from engine.partition.ports import Outgoing
+from schemas.instant import from_datetime
+from tests.adapters.http.conftest import company, town  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+STEPS = [
+    {"id": "pause", "kind": "wait", "duration": "2h"},
+    {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "x"},
+]
+NUMBER = "+12125550123"
+
+
+@pytest.fixture
+def told(town: Any, company: Any) -> Any:  # noqa: F811
+    """What the command answers about a lead of the company, as `--json` shows it."""
+
+    async def ask(lead: str, **more: Any) -> dict[str, Any]:
+        more = {"at": None, **more}
+        return await explained(town.context, PostgresReads(town.pool), company.id, lead, **more)
+
+    return ask
+
+
+async def submitted(company: Any) -> dict[str, Any]:  # noqa: F811
+    schedule = await company.schedule(steps=STEPS)
+    lead = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "email": "ada@example.com"}
+    answer = await company.send("POST", "/api/v1/leads", json={**lead, "time_zone": "America/New_York"})
+    found: dict[str, Any] = answer.json()["lead"]
+    return found
+
+
+async def test_a_lead_is_named_by_id_uuid_or_number(company: Any, told: Any) -> None:  # noqa: F811
+    lead = await submitted(company)
+
+    for reference in (str(lead["id"]), lead["uuid"], NUMBER, "2125550123", "(212) 555-0123"):
+        assert (await told(reference))["lead_id"] == lead["id"]
+    with pytest.raises(click.ClickException, match="has no lead nobody"):
+        await told("nobody")
+
+
+async def test_the_command_answers_as_the_interface_does(company: Any, told: Any) -> None:  # noqa: F811
+    lead = await submitted(company)
+    due = from_datetime(datetime.fromisoformat(lead["next_action_at"]))
+    path = f"/api/v1/leads/{lead['id']}/why?at={lead['next_action_at']}"
+
+    assert (await company.send("GET", path)).json()["why"] == await told(lead["uuid"], at=due)
+    assert (await told(lead["uuid"], at=due))["verdict"] == "would_act"
+
+
+@pytest.mark.parametrize("hours", [-24, 0, 1, 2, 3])
+async def test_the_log_gives_the_same_answer_and_proves_it(company: Any, told: Any, hours: int) -> None:  # noqa: F811
+    lead = await submitted(company)
+    moment = from_datetime(datetime.fromisoformat(lead["created_at"]) + timedelta(hours=hours, milliseconds=1))
+
+    told_by_rows, told_by_log = await told(lead["uuid"], at=moment), await told(lead["uuid"], at=moment, from_log=True)
+
+    for name in ("verdict", "sentence", "reasons", "next_action_at", "acts_at", "step_id", "assumed"):
+        assert told_by_log[name] == told_by_rows[name]
+    assert told_by_log["proof"]["chain"] == "unbroken"
+    assert told_by_log["proof"]["decisions"] >= 1
+    decision, record = told_by_log["decision"], told_by_log["record"]
+    assert (decision is None) == (told_by_rows["decision"] is None) == (record is None)
+    if decision is None:
+        return
+    assert decision["offset"] is not None
+    assert {**decision, "offset": None} == told_by_rows["decision"]
+    assert record["decision"]["offset"] == decision["offset"]
+    assert (record["step_id"], record["chosen"], record["zones"]) == ("mail-1", "schedule_step", ["America/New_York"])
+    assert record["candidates"][0]["earliest"] == lead["next_action_at"]
+    assert record["schedule_version"] == 1
+    assert record["versions"]
+    assert record["counters"] == {
+        "enrolment_attempts": 0,
+        "limit": None,
+        "lifetime_calls": 0,
+        "lifetime_sms": 0,
+        "contact_24h": 0,
+        "contact_7d": 0,
+    }
+
+
+async def test_a_forged_decision_is_found_out(town: Any, company: Any, told: Any) -> None:  # noqa: F811
+    lead = await submitted(company)
+    decision = (await told(lead["uuid"], from_log=True))["decision"]
+    forged = b'{"sequence":99999,"decided_at":1,"prev":"0","cause":{"kind":"tick"}}'
+    appender = await town.context.log.appender()
+    await appender.append(decision["partition"], [Outgoing(decision["topic"], None, forged)])
+    await appender.close()
+
+    with pytest.raises(NoProofError, match="the hash chain is broken before decision 99999"):
+        await told(lead["uuid"], from_log=True)
+
+
+async def test_a_command_without_a_deployment_says_how_to_start_one(tmp_path: Any) -> None:
+    found = CliRunner().invoke(explain, ["1", "--data-dir", str(tmp_path)])
+
+    assert found.exit_code == 1
+    assert "leadclock up" in found.output
+    assert CliRunner().invoke(explain, ["1", "--at", "soon"]).exit_code == 2
