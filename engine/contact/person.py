@@ -165,15 +165,12 @@ def wake_at(lead: Lead) -> Instant | None:
         return lead.flight.due_at
     if lead.status not in LIVE_STATUSES:
         return None
-    if lead.slot_id is not None:
-        moments = [lead.slot_due_at]
-    else:
-        moments = [_next_look(lead)]
-    if not lead.ending:
-        moments.append(lead.expires_at)
-    if lead.disposition_due_at is not None:
-        moments.append(lead.disposition_due_at)
-    return min((moment for moment in moments if moment is not None), default=None)
+    # Asked for every lead that is put: plain comparisons cost a fifth of a list and its least.
+    due_at = _next_look(lead) if lead.slot_id is None else lead.slot_due_at
+    for moment in (None if lead.ending else lead.expires_at, lead.disposition_due_at):
+        if moment is not None and (due_at is None or moment < due_at):
+            due_at = moment
+    return due_at
 
 
 def _next_look(lead: Lead) -> Instant | None:
