@@ -52,6 +52,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     health_port: int = 0
     """Of the roles without an HTTP interface; 0 takes a free port and logs it."""
     rate_limits: Literal["on", "off", "call_starts"] = "on"
+    rate_reads: str = "100:500"
+    """A second, and saved up at most, for each company; `off` for no limit. So are the next four."""
+    rate_writes: str = "50:500"
+    rate_submissions: str = "1000:5000"
+    rate_reports: str = "5:5"
+    rate_call_starts: str = "5:5"
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks (CIDR) whose X-Forwarded-For says who is asking; list here every proxy in front of the API."""
     call_provider: Literal["sandbox"] = "sandbox"
     sms_provider: Literal["sandbox"] = "sandbox"
     smtp_host: str = "127.0.0.1"
@@ -70,6 +78,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clock_speed: float = 1.0
     """Domain time for demonstrations: all roles share the origin that `leadclock up --speed` recorded."""
 
+
+LISTS = frozenset({"webhook_private_networks", "trusted_proxies"})
+"""In a variable, with commas."""
 
 SECRET_KEY_LENGTH_MIN = 32
 
@@ -126,7 +137,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if text is None and field.name in SECRETS and variable + FILE_SUFFIX in environ:
             text = _secret(Path(environ[variable + FILE_SUFFIX]))
         if text is not None:
-            given[field.name] = text.split(",") if field.name == "webhook_private_networks" else text
+            given[field.name] = text.split(",") if field.name in LISTS else text
     return given
 
 

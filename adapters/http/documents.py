@@ -93,7 +93,13 @@ def openapi() -> dict[str, Any]:
         "components": {
             "securitySchemes": {
                 "keys": {"type": "http", "scheme": "basic", "description": "public key : private key"},
-                "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key"},
+                "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key; also `Token`"},
+                "auth_token_field": {
+                    "type": "apiKey",
+                    "in": "query",
+                    "name": "auth_token",
+                    "description": "public key . private key, for senders that cannot set headers; also a field of the body",
+                },
             },
             "schemas": {"Problem": _problem_schema(sorted(PROBLEMS)), **components()},
         },
@@ -159,15 +165,19 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
             *(_in_query(operation, found, example) for found in in_query),
         ],
         "responses": {"204": {"description": "Nothing was changed"}} if method == "HEAD" else _responses(operation, suffix),
-        "security": {
-            "key": [{"keys": []}, {"auth_token": []}],
-            "token": [{}, {"keys": []}, {"auth_token": []}],
-            "open": [{}],
-        }[operation.access],
+        "security": _security(operation),
     }
     if takes_body:
         described["requestBody"] = _request_body(operation, example)
     return described
+
+
+def _security(operation: Operation) -> list[dict[str, Any]]:
+    if operation.access == "open":
+        return [{}]
+    by_token = operation.access == "token"
+    as_field: list[dict[str, Any]] = [{"auth_token_field": []}] if by_token or operation.auth_token else []
+    return [*([{}] if by_token else []), {"keys": []}, {"auth_token": []}, *as_field]
 
 
 def _names(operation: Operation) -> tuple[str, ...]:

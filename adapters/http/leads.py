@@ -194,6 +194,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="List leads",
         handler=index,
         scope="lead:read",
+        auth_token=True,
         parameters={**PAGING_PARAMETERS, **FILTER_PARAMETERS},
         types={
             "serializer": choice(tuple(SERIALIZERS)),
@@ -210,6 +211,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Build a lead with the defaults of the company",
         handler=build,
         scope="lead:read",
+        auth_token=True,
         answer=one_of("lead", "NewLead"),
     ),
     Operation(
@@ -219,6 +221,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Show a lead",
         handler=show,
         scope="lead:read",
+        auth_token=True,
         parameters={
             "serializer": FILTER_PARAMETERS["serializer"],
             "columns": PAGING_PARAMETERS["columns"],
@@ -234,6 +237,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Show the newest live lead of a lead token and a number, else the newest one",
         handler=show_by_caller_number,
         scope="lead:read",
+        auth_token=True,
         answer=one_of("lead", "Lead"),
         problems=("unknown_lead_token",),
     ),

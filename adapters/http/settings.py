@@ -1,6 +1,7 @@
 """What can an operator set about the HTTP interface? One struct, validated once, passed down."""
 
 from ipaddress import IPv4Network, IPv6Network
+from math import ceil, inf
 
 from msgspec import Struct, field
 
@@ -22,7 +23,24 @@ RATES: dict[str, Rate] = {
     "report": Rate(5, 5),
     "call_start": Rate(5, 5),
 }
-"""contracts.md section 3; each one per company, by key or lead token."""
+"""contracts.md section 3; each one per company, which a key or a lead token names."""
+
+
+def read_rate(text: str) -> Rate | None:
+    """Return the rate of `100:500` (a second, and saved up at most) or `2.5` (nothing saved up); None for `off`.
+
+    Raises `ValueError`.
+    """
+    if text.strip().lower() == "off":
+        return None
+    said, _, saved = text.partition(":")
+    per_second = float(said)
+    if not 0 < per_second < inf:
+        raise ValueError("a rate is above 0")
+    rate = Rate(per_second, int(saved or ceil(per_second)))
+    if rate.burst < 1:
+        raise ValueError("where nothing is saved up, nothing is ever allowed")
+    return rate
 
 
 class Settings(Struct, frozen=True, kw_only=True):

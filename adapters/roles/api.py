@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from adapters.http.app import build_app
 from adapters.http.requests import LogRequests
 from adapters.http.server import serving
-from adapters.http.settings import RATES, Settings
+from adapters.http.settings import RATES, Rate, Settings, read_rate
 from adapters.observability.metrics import Metrics
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -14,6 +15,8 @@ from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
 from adapters.roles.chores import Chores
 from adapters.roles.context import Context
+from adapters.settings import PREFIX, SettingsError
+from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
 from engine.submission.place import warm
 
@@ -100,8 +103,24 @@ class ApiRole:
 def _http_settings(context: Context) -> Settings:
     settings = context.settings
     kept = {"on": set(RATES), "off": set(), "call_starts": {"call_start"}}[settings.rate_limits]
+    rates = {name: _rate(settings, f"rate_{name}s") for name in RATES if name in kept}
     return Settings(
         secret_key=settings.secret_key,
-        rates={name: rate for name, rate in RATES.items() if name in kept},
+        rates={name: rate for name, rate in rates.items() if rate is not None},
+        trusted_proxies=tuple(_network(text) for text in settings.trusted_proxies),
         speed=settings.clock_speed,
     )
+
+
+def _rate(settings: Deployment, name: str) -> Rate | None:
+    try:
+        return read_rate(getattr(settings, name))
+    except ValueError:
+        raise SettingsError(f"{PREFIX}{name.upper()}: say 100:500 (a second, and saved up at most), or off") from None
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text.strip())
+    except ValueError as error:
+        raise SettingsError(f"{PREFIX}TRUSTED_PROXIES: {error}") from None

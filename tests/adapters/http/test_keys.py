@@ -1,0 +1,171 @@
+"""Is a key only good where it was made for, in whatever way it is sent, and is it never kept or shown again?"""
+
+from typing import Any
+
+import pytest
+import structlog
+
+from adapters.http.access import Gate
+from adapters.http.app import OPERATIONS
+from adapters.http.documents import PLACEHOLDER
+from adapters.http.settings import RATES, Rate, Settings, read_rate
+from adapters.roles.api import _http_settings
+from adapters.settings import Settings as Deployment
+from adapters.settings import SettingsError, load, to_environment
+from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NUMBER = "+13055550142"
+
+
+def _in_one_word(company: Any) -> str:
+    return f"{company.public_key}.{company.private_key}"
+
+
+async def test_senders_that_cannot_set_headers_send_the_key_as_a_field_on_the_routes_of_leads(
+    town: Any, company: Any
+) -> None:
+    schedule = await company.schedule()
+    key = {"auth_token": _in_one_word(company)}
+    made = await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
+    path = f"/api/v1/leads/{made.json()['lead']['id']}"
+    forms: list[dict[str, Any]] = [
+        {"params": {**key, "email": "a@example.com"}},
+        {"data": {**key, "email": "b@example.com"}},
+        {"json": {**key, "email": "c@example.com"}},
+        {"files": {name: (None, value) for name, value in {**key, "email": "d@example.com"}.items()}},
+    ]
+    for form, email in zip(forms, "abcd", strict=True):
+        answer = await town.client.put(path, **form)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["lead"]["email"] == f"{email}@example.com"
+        assert answer.json()["lead"]["data"] == {}
+    assert (await town.client.get(path, params=key)).status_code == 200
+    wrong = await town.client.put(path, json={"auth_token": f"{company.public_key}.wrong", "email": "e@example.com"})
+    assert wrong.json()["code"] == "unauthenticated"
+    assert (await company.send("GET", path)).json()["lead"]["email"] == "d@example.com"
+
+
+async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any) -> None:
+    key = {"auth_token": _in_one_word(company)}
+    for operation in OPERATIONS:
+        if operation.access != "key" or operation.auth_token:
+            continue
+        path = PLACEHOLDER.sub("1", operation.path)
+        for method in operation.methods:
+            answer = await town.client.request(method, path, params=key)
+            assert answer.status_code == 401, operation.name
+
+
+async def test_a_key_that_was_sent_is_neither_logged_nor_handed_out_again(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    key = _in_one_word(company)
+    with structlog.testing.capture_logs() as lines:
+        for place in range(2):
+            fields = {"lead_token": schedule["lead_token"], "caller_id": f"+1305555012{place}", "auth_token": key}
+            made = await town.client.post("/api/v1/leads", params=fields)
+            assert made.status_code == 201, made.text
+        bare = await town.client.get("/api/v1/leads", params={"auth_token": key, "root": "false", "per_page": "1"})
+    assert "page=2" in bare.headers["link"]
+    for told in (str(lines), made.text, bare.text, str(bare.headers)):
+        assert company.private_key not in told
+
+
+async def test_a_key_may_only_do_what_its_scopes_say(town: Any, company: Any) -> None:
+    reader = await company.record("keys", {"name": "reader", "scopes": ["lead:read", "api_key:create"]})
+    headers = basic(reader["public_key"], reader["private_key"])
+    assert (await town.client.get("/api/v1/leads", headers=headers)).status_code == 200
+    assert (await town.client.get("/api/v1/buyers", headers=headers)).json()["code"] == "forbidden"
+    for scopes in (["*"], "*", None, ["lead:update"], ["lead:*"], "lead:read,lead:update"):
+        wider = await town.client.post("/api/v1/keys", headers=headers, json={"name": "x", "scopes": scopes})
+        assert wider.json()["code"] == "forbidden", scopes
+    assert (await town.client.post("/api/v1/keys", headers=headers, json={"name": "x"})).json()["code"] == "forbidden"
+    for odd_scopes in (7, True, {"a": 1}, [7], [None], [["*"]]):
+        odd = await company.send("POST", "/api/v1/keys", json={"name": "x", "scopes": odd_scopes})
+        assert (odd.status_code, list(odd.json()["errors"])) == (422, ["scopes"]), odd.text
+    same = await town.client.post("/api/v1/keys", headers=headers, json={"name": "x", "scopes": ["lead:read"]})
+    assert same.status_code == 201
+
+
+async def test_the_address_that_counts_is_the_last_one_that_no_trusted_proxy_has() -> None:
+    networks = _http_settings(_context(trusted_proxies=("10.0.0.0/8", "::1/128"))).trusted_proxies
+    gate = Gate(None, trusted_proxies=networks)  # type: ignore[arg-type]  # no key is looked up
+    for peer, forwarded, address in [
+        ("203.0.113.7", "", "203.0.113.7"),
+        ("203.0.113.7", "192.0.2.1", "203.0.113.7"),
+        ("10.1.1.1", "192.0.2.1", "192.0.2.1"),
+        ("10.1.1.1", "198.51.100.9, 192.0.2.1, 10.2.2.2", "192.0.2.1"),
+        ("::1", "10.9.9.9", "10.9.9.9"),
+    ]:
+        assert gate.address(peer, forwarded) == address
+
+
+async def test_an_allow_list_looks_behind_a_trusted_proxy(database: str) -> None:
+    trusting = _http_settings(_context(trusted_proxies=("127.0.0.0/8",)))
+    async with deployed(
+        database, Settings(secret_key=SECRET_KEY, rates={}, trusted_proxies=trusting.trusted_proxies)
+    ) as town:
+        company = await town.company()
+        made = await company.record("keys", {"name": "office", "ip_allow_list": "192.0.2.0/24"})
+        headers = basic(made["public_key"], made["private_key"])
+        for forwarded, status in [("192.0.2.44", 200), ("198.51.100.1", 401), ("192.0.2.44, 198.51.100.1", 401), ("", 401)]:
+            answer = await town.client.get("/api/v1/leads/new", headers={**headers, "X-Forwarded-For": forwarded})
+            assert answer.status_code == status, forwarded
+
+
+async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(database: str) -> None:
+    rates = {"read": Rate(0.01, 2), "submission": Rate(0.01, 3), "write": Rate(0.01, 50)}
+    async with deployed(database, Settings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
+        company, other = await town.company(), await town.company()
+        second = await company.record("keys", {"name": "second"})
+        offer = await company.record("offers", {"name": "O"})
+        schedule = await company.schedule()
+        first = await company.send("GET", "/api/v1/leads/new")
+        assert [first.headers[f"ratelimit-{name}"] for name in ("limit", "remaining", "reset")] == ["1", "1", "100"]
+        headers = basic(second["public_key"], second["private_key"])
+        assert (await town.client.get("/api/v1/leads/new", headers=headers)).status_code == 200
+        over = await company.send("GET", "/api/v1/leads/new")
+        assert (over.status_code, over.json()["code"], over.json()["retryable"]) == (429, "rate_limited", True)
+        assert int(over.headers["retry-after"]) > 0
+        assert (await other.send("GET", "/api/v1/leads/new")).status_code == 200
+        for place, token in enumerate((offer["lead_token"], schedule["lead_token"], schedule["lead_token"])):
+            fields = {"lead_token": token, "caller_id": f"+1305555012{place}"}
+            assert (await town.client.post("/api/v1/leads", json=fields)).status_code == 201
+        fields = {"lead_token": offer["lead_token"], "caller_id": NUMBER}
+        assert (await town.client.post("/api/v1/leads", json=fields)).status_code == 429
+        assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 429
+
+
+class _Context:
+    def __init__(self, settings: Deployment) -> None:
+        self.settings = settings
+
+
+def _context(**settings: Any) -> Any:
+    return _Context(Deployment(**settings))
+
+
+async def test_an_operator_changes_each_rate_or_turns_it_off() -> None:
+    assert _http_settings(_context()).rates == RATES
+    assert _http_settings(_context(rate_limits="off")).rates == {}
+    assert _http_settings(_context(rate_limits="call_starts")).rates == {"call_start": RATES["call_start"]}
+    changed = _http_settings(_context(rate_reads="2.5", rate_writes="off", rate_reports="1:90")).rates
+    assert changed == {
+        **{name: RATES[name] for name in ("submission", "call_start")},
+        "read": Rate(2.5, 3),
+        "report": Rate(1, 90),
+    }
+    for wrong in ("", "many", "-1", "0", "nan", "inf", "5:0", "5:x"):
+        with pytest.raises(ValueError, match=r".+"):
+            read_rate(wrong)
+        with pytest.raises(SettingsError, match="LEADCLOCK_RATE_READS"):
+            _http_settings(_context(rate_reads=wrong))
+    with pytest.raises(SettingsError, match="LEADCLOCK_TRUSTED_PROXIES"):
+        _http_settings(_context(trusted_proxies=("10.0.0.1/8",)))
+
+
+async def test_networks_come_from_the_environment_and_go_on_to_other_processes() -> None:
+    settings = load(environ={"LEADCLOCK_TRUSTED_PROXIES": "10.0.0.0/8,192.0.2.1/32", "LEADCLOCK_RATE_READS": "7:9"})
+    assert settings.trusted_proxies == ("10.0.0.0/8", "192.0.2.1/32")
+    assert load(environ=to_environment(settings)) == settings
