@@ -18,7 +18,7 @@ from adapters.gateway.reports import Reports
 from adapters.gateway.troubles import Troubles
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Clock, LogError, Record
-from schemas.commands import Command
+from schemas.commands import Command, SendSms
 from schemas.instant import SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
 from schemas.requests import OutcomeRecorded
@@ -193,6 +193,8 @@ class Courier:
         self._observe(taken, result)
         if is_ours:
             await self._post(taken, outcome)
+            if result is not None and result.reply is not None and isinstance(taken.order, SendSms):
+                await self._reports.tell_reply(taken.record, taken.order, result, received_at=now)
         elif outcome:
             # Somebody took the claim over and said `unknown`; what we know is still worth telling (an opt-out!).
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))

@@ -120,6 +120,7 @@ class Result(Struct, frozen=True, kw_only=True):
     """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
 
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
+    `reply` is what the person wrote back at once, where a carrier plays the person as well (sandbox.md).
     """
 
     outcome: str
@@ -135,6 +136,7 @@ class Result(Struct, frozen=True, kw_only=True):
     cost: float | None = None
     recording_url: str | None = None
     detail: str | None = None
+    reply: str | None = None
 
 
 class NotPlacedError(Exception):

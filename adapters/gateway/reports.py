@@ -8,10 +8,10 @@ from adapters.gateway.ports import Progress, Result
 from adapters.gateway.troubles import Troubles
 from engine.partition.ports import Appender, Outgoing, Record
 from engine.partition.runner import Names
-from schemas.commands import Command, PlaceCall
+from schemas.commands import Command, PlaceCall, SendSms
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
-from schemas.requests import REQUEST_TYPES, CallProgressed, OutcomeRecorded
+from schemas.requests import REQUEST_TYPES, CallProgressed, ContactRequest, OutcomeRecorded, SmsReceived
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
@@ -83,9 +83,26 @@ class Reports:
         append = self._appender.append
         await self._troubles.overcome(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
 
+    async def tell_reply(self, record: Record, order: SendSms, result: Result, *, received_at: Instant) -> None:
+        """Post what the person wrote back to a text; returns when the log has it."""
+        message = SmsReceived(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            body=result.reply or "",
+            received_at=received_at,
+            to_number=order.from_number,
+            provider=self._channel.provider,
+            provider_ref=f"{result.provider_ref}/reply",
+        )
+        request = self._outgoing(record, message, f"{order.command_id}/reply", received_at)
+        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+
     def _request(self, record: Record, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:
+        return self._outgoing(record, message, f"{message.command_id}/{what}", at)
+
+    def _outgoing(self, record: Record, message: ContactRequest, name: str, at: Instant) -> Outgoing:
         envelope = Envelope(
-            id=f"{message.command_id}/{what}",
+            id=name,
             type=REQUEST_TYPES[type(message)],
             source=self._source,
             time=at,

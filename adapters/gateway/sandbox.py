@@ -35,11 +35,12 @@ class CallScript(Struct, frozen=True, kw_only=True):
 
 
 class SmsScript(Struct, frozen=True, kw_only=True):
-    """A text as it goes; `outcome` None: it is accepted and nothing more is heard of it."""
+    """A text as it goes; `outcome` None: nothing more is heard of it; `reply`: what the person answers."""
 
     outcome: str | None
     after: float = 2.0
     detail: str
+    reply: str | None = None
 
 
 ANSWERED = CallScript(
@@ -89,6 +90,8 @@ TEXTS: dict[str, SmsScript] = {
     "06": SmsScript(outcome="failed", after=1.0, detail="the carrier failed"),
     "07": SmsScript(outcome=None, detail="accepted, and nothing more is heard"),
     "08": SmsScript(outcome="opted_out", after=1.0, detail="this person has answered STOP"),
+    "13": SmsScript(outcome="delivered", detail="delivered, and answered", reply="yes"),
+    "14": SmsScript(outcome="delivered", detail="delivered, and answered", reply="STOP"),
 }
 
 
@@ -175,7 +178,8 @@ class SandboxSms:
         if script.outcome is None:
             return None
         await pass_seconds(self._clock, script.after)
-        return Result(outcome=script.outcome, provider_ref=_reference(order.command_id), rang=False, detail=script.detail)
+        reference = _reference(order.command_id)
+        return Result(outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply)
 
 
 def _cost(script: CallScript) -> float:

@@ -7,13 +7,24 @@ from pathlib import Path
 import pytest
 
 from adapters.gateway import sandbox
-from adapters.gateway.channels import call_channel
+from adapters.gateway.channels import call_channel, sms_channel
 from adapters.gateway.ports import Progress, SmsProvider, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
+from schemas.requests import OutcomeRecorded, SmsReceived
 from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
 from tests.adapters.gateway.voice_contract import Exchange, VoiceContract, place
-from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, fast_clock, keys_of, order_of, running, town
+from tests.adapters.gateway.world import (
+    NOON,
+    LeapingClock,
+    MemoryDeliveries,
+    fast_clock,
+    keys_of,
+    order_of,
+    running,
+    town,
+    until,
+)
 
 PAGE = Path(sandbox.__file__).with_name("sandbox.md")
 
@@ -89,6 +100,8 @@ async def test_the_ending_of_a_number_chooses_what_a_call_does(ending: str, outc
         ("06", "failed", 1),
         ("07", None, 0),
         ("08", "opted_out", 1),
+        ("13", "delivered", 2),
+        ("14", "delivered", 2),
         ("55", "delivered", 2),
     ],
 )
@@ -99,6 +112,23 @@ async def test_the_ending_of_a_number_chooses_what_a_text_does(ending: str, outc
 
     assert (result and result.outcome) == outcome
     assert exchange.clock.now() - NOON == seconds * 1000
+
+
+@pytest.mark.parametrize(("ending", "body"), [("13", "yes"), ("14", "STOP")])
+async def test_a_person_who_answers_is_heard_behind_the_receipt_of_the_text(ending: str, body: str) -> None:
+    channel = sms_channel(SandboxSms(LeapingClock()))
+    async with town("sms") as place_, running(place_, channel, MemoryDeliveries()):
+        await place_.order(order_of("sms", to=f"+130555501{ending}"))
+        await place_.outcome()
+        outcome, reply = await until(place_.said, lambda found: len(found) == 2)
+
+    assert isinstance(outcome, OutcomeRecorded)
+    assert isinstance(reply, SmsReceived)
+    assert (reply.body, reply.contact_key, reply.provider_ref) == (
+        body,
+        outcome.contact_key,
+        f"{outcome.provider_ref}/reply",
+    )
 
 
 async def test_an_answered_call_is_put_through_where_there_is_a_buyer() -> None:
