@@ -91,9 +91,12 @@ class Decider:
         return self._run(cause, now, lambda draft: self.aggregate.wake(draft, key, due_at), behind=behind)
 
     def adoption(self, entries: Iterable[tuple[int, records.Record]], versions: Mapping[str, str], now: Instant) -> Sealed:
-        """Take newer rules, or newer versions of code and data, from here on."""
+        """Take newer rules, or newer versions of code and data, from here on.
+
+        In an order of their own: that in which a reader meets the records of several partitions is chance.
+        """
         news = []
-        for partition, record in entries:
+        for partition, record in sorted(entries, key=lambda entry: (entry[0], entry[1].sequence)):
             news.append(News(self.rules.record(record.type, record.id), record))
             self.rules.apply(partition, record)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}

@@ -21,6 +21,7 @@ ROW = {
     "source_url": "https://example.com/memo",
     "reviewed_at": "2026-11-01",
 }
+CAP = {"count": 3, "period": "24h", "unit": "number", "counts": ["call"]}
 WHY = "Counsel: the statute exempts our existing customers."
 FLORIDA = next(row for row in default_pack().rules.values() if row.id == "us-fl")
 
@@ -45,7 +46,7 @@ def test_a_pack_is_created_changed_and_deleted(account: Account) -> None:
         ([{**ROW, "country": "Florida"}], "rules[0].country", "two capital letters"),
         ([ROW, {**ROW, "id": "b", "state": "ZZ"}], "rules[1].state", "no state"),
         ([{**ROW, "windows": []}], "rules[0].windows", "limits nothing"),
-        ([{**ROW, "cap": {"count": 0, "period": "24h", "unit": "number", "counts": ["call"]}}], "rules[0].cap.count", "1 to"),
+        ([{**ROW, "cap": {**CAP, "count": 0}}], "rules[0].cap.count", "1 to"),
         ([{**ROW, "holidays": ["nowhere"]}], "rules[0].holidays", "no holiday set"),
         ([{**ROW, "source_url": "a friend"}], "rules[0].source_url", "https://"),
         ([{**ROW, "reviewed_at": "yesterday"}], "rules[0].reviewed_at", ""),
