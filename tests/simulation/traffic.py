@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from adapters.projector.memory import MemoryStore
-from adapters.projector.rows import LEADS
+from adapters.projector.rows import CALLS, LEADS
 from engine.identity import contact_key
 from engine.partition.ports import Outgoing
 from engine.partition.runner import Names
@@ -20,15 +21,23 @@ from schemas.instant import HOUR, MINUTE
 from schemas.requests import (
     REQUEST_TYPES,
     AccountRequest,
+    CallDeleteRequested,
     CallerActed,
+    CallKeysRequested,
+    CallReceived,
+    CallStartRequested,
+    CallUpdateRequested,
     ContactRequest,
     LeadDeleteRequested,
     LeadSubmitted,
     LeadUpdateRequested,
     RecordChangeRequested,
+    SmsReceived,
 )
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import to_json
+from tests.simulation.plans import group as action_group
+from tests.simulation.plans import plan
 from tests.simulation.virtual import Era
 
 ZONES = ("America/New_York", "America/Los_Angeles", "Europe/Berlin", "Asia/Kolkata")
@@ -37,6 +46,13 @@ REPEAT_SHARE = 0.2
 STREAM = "inbox/simulated/0"
 
 POISON: tuple[bytes | None, ...] = (b"{", b"", None, b"[1]", b'{"company_id":1}', b"\xff\xfe", b"[" * 5_000, b"null")
+
+DISPOSITIONS: tuple[dict[str, Any], ...] = (
+    {"name": "Again", "category": "no_contact", "retry_delay_seconds": 600, "retry_max": 1},
+    {"name": "Sold", "category": "final_positive", "is_final": True},
+    {"name": "Never again", "category": "dnc", "sets_opt_out": True},
+)
+TEXTS = ("yes", "call me", "STOP", "stop by tomorrow?", "START")
 
 Operation = Literal["create", "update", "delete"]
 
@@ -78,6 +94,8 @@ class Traffic:
             await self._records(company_id, "number", [{"number": "+13055550199"}])
             group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1}
             await self._records(company_id, "buyer_group", [group])
+            await self._records(company_id, "call_disposition", DISPOSITIONS)
+            await self._records(company_id, "action_group", [action_group(self._chance, partial(self._ids, company_id))])
             await self._records(company_id, "schedule", [self._schedule(company_id, n) for n in range(2)])
 
     async def mend(self) -> None:
@@ -119,31 +137,7 @@ class Traffic:
         }
 
     def _plan(self, company_id: int) -> dict[str, Any]:
-        count = self._chance.randint(1, 6)
-        ends = self._chance.choice([0, 0, 1, 2])
-        steps = [self._step(company_id, f"s{n}") for n in range(count)]
-        return {"steps": steps, "end_steps": [self._step(company_id, f"e{n}") for n in range(ends)]}
-
-    def _step(self, company_id: int, step_id: str) -> dict[str, Any]:
-        chance = self._chance
-        kind = chance.choice(["call", "call", "sms", "email", "webhook", "wait", "wait"])
-        step: dict[str, Any] = {"id": step_id, "kind": kind}
-        match kind:
-            case "call":
-                group, buyers = self._ids(company_id, "buyer_group")[0], self._ids(company_id, "buyer")
-                step["connect"] = chance.choice([{}, {"buyer_group_id": group}, {"buyer_ids": buyers[1:]}])
-                step["retry"] = chance.choice([{}, {"no_answer": {"delay": "10m", "max": 2}, "busy": {}}])
-                step["outcome_timeout"] = chance.choice(["10m", "4h"])
-            case "sms":
-                step["template"] = "Hello {{first_name}}"
-                step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}}])
-            case "email":
-                step |= {"subject": "Hello", "template": "Hello {{first_name}}"}
-            case "webhook":
-                step["outgoing_webhook_id"] = self._ids(company_id, "outgoing_webhook")[0]
-            case _:
-                step["duration"] = chance.choice(["0s", "1m", "30m", "3h"])
-        return step
+        return plan(self._chance, partial(self._ids, company_id))
 
     # -- while it runs -------------------------------------------------------------------------------------------------
 
@@ -153,12 +147,16 @@ class Traffic:
             await asyncio.sleep(self._chance.random() * 2 * seconds / times)
             company_id = self._chance.choice(self._companies)
             draw = self._chance.random()
-            if draw < 0.44:
+            if draw < 0.40:
                 await self._submit(company_id)
-            elif draw < 0.62:
+            elif draw < 0.54:
                 await self._update(company_id)
-            elif draw < 0.71:
+            elif draw < 0.60:
                 await self._act(company_id)
+            elif draw < 0.66:
+                await self._hear_from(company_id)
+            elif draw < 0.71:
+                await self._handle_call(company_id)
             elif draw < 0.83:
                 await self._change_record(company_id)
             elif draw < 0.93:
@@ -198,7 +196,7 @@ class Traffic:
             await self._ask_contact(request)
 
     async def _update(self, company_id: int) -> None:
-        found = self._some_lead(company_id)
+        found = self._some_row(LEADS.name, company_id)
         if found is None:
             return
         lead_id, key = found
@@ -230,12 +228,12 @@ class Traffic:
             ]
         )
 
-    def _some_lead(self, company_id: int) -> tuple[int, str] | None:
-        """Choose a lead as a user of the API would: from the projection, which may be behind."""
-        rows = [key for key in self._store.tables[LEADS.name] if key[0] == company_id]
+    def _some_row(self, table: str, company_id: int) -> tuple[int, str] | None:
+        """Choose a lead or call as a user of the API would: from the projection, which may be behind."""
+        rows = [key for key in self._store.tables[table] if key[0] == company_id]
         if not rows:
             return None
-        row = self._store.tables[LEADS.name][self._chance.choice(rows)]
+        row = self._store.tables[table][self._chance.choice(rows)]
         return int(row[1]), str(row[3])
 
     async def _act(self, company_id: int) -> None:
@@ -245,6 +243,57 @@ class Traffic:
             action=self._chance.choice(["opt_out", "remove", "move_to_end", "move_to_end"]),
             schedule_id=self._chance.choice(self._ids(company_id, "schedule")),
             update_all_matching_leads=self._chance.random() < 0.5,
+        )
+        await self._ask_contact(request)
+
+    async def _hear_from(self, company_id: int) -> None:
+        """A person texts, or calls one of the company's numbers: the reports of a call may come in any order."""
+        chance, caller_id = self._chance, self._chance.choice(self._people)
+        key, now = f"{company_id}|{caller_id}", self._era.now()
+        if chance.random() < 0.5:
+            text, self._number = chance.choice(TEXTS), self._number + 1
+            heard = SmsReceived(
+                company_id=company_id, contact_key=key, body=text, received_at=now, provider_ref=f"text-{self._number}"
+            )
+            await self._ask_contact(heard)
+            return
+        self._number += 1
+        states: list[Any] = ["ringing", "connected", "ended"] if chance.random() < 0.7 else ["ringing", "ended"]
+        if chance.random() < 0.2:
+            chance.shuffle(states)
+        for state in states:
+            await self._ask_contact(
+                CallReceived(
+                    company_id=company_id,
+                    contact_key=key,
+                    gateway_ref=f"call-{self._number}",
+                    state=state,
+                    from_number=caller_id,
+                    number_called="+13055550199",
+                    occurred_at=now,
+                )
+            )
+
+    async def _handle_call(self, company_id: int) -> None:
+        """Somebody starts a call, says how one went, presses keys on it, or deletes it."""
+        chance = self._chance
+        found = self._some_row(CALLS.name, company_id)
+        if found is None or chance.random() < 0.4:
+            lead = self._some_row(LEADS.name, company_id)
+            if lead is not None:
+                await self._ask_contact(CallStartRequested(company_id=company_id, contact_key=lead[1], lead_id=lead[0]))
+            return
+        call_id, key = found
+        said = chance.choice([*self._ids(company_id, "call_disposition"), None])
+        about: dict[str, Any] = {"company_id": company_id, "contact_key": key, "call_id": call_id}
+        request = chance.choice(
+            [
+                CallUpdateRequested(**about, call_disposition_id=said),
+                CallUpdateRequested(**about, call_disposition_id=said, add_revenue=1.5),
+                CallUpdateRequested(**about, buyer_converted=True),
+                CallKeysRequested(**about, digits="1"),
+                CallDeleteRequested(**about),
+            ]
         )
         await self._ask_contact(request)
 
