@@ -26,7 +26,7 @@ LEAD_PIECES: dict[str, str] = {
     "status": "status = ?",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",
-    "email": "lower(email) = lower(?::text)",
+    "email": "email IS NOT NULL AND lower(email) = lower(?::text)",
     "fulltext": "EXISTS (SELECT 1 FROM {read}.lead_words AS w"
     " WHERE w.company_id = leads.company_id AND w.id = leads.id AND w.words @@ ?::text::tsquery)",
 }
@@ -89,11 +89,15 @@ TAG_LENGTH = 200
 
 
 class Statement:
-    """SQL in the making: pieces with `?` where a value belongs, and the values under `$1`, `$2` and so on."""
+    """SQL in the making: pieces with `?` where a value belongs, and the values under `$1`, `$2` and so on.
+
+    `is_frequent`: it is known that more rows match than are ever counted.
+    """
 
     def __init__(self, *values: Any) -> None:
         self.values: list[Any] = list(values)
         self.where = ""
+        self.is_frequent = False
 
     def bind(self, value: Any) -> str:
         """Add a value and return its placeholder."""

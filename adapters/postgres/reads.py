@@ -21,7 +21,7 @@ from adapters.http.ports import (
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import GROUPS_MAX, WORK_MEM, pieces
+from adapters.postgres.reports import STRETCHES_MAX, WORK_MEM, in_buckets, pieces
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.report import Group, Grouping
@@ -58,6 +58,7 @@ class PostgresReads:
         self._pool = pool
         self._schemas = schemas
         self._sql = queries("reads", schemas)
+        self._known_zones: Sequence[str] = ()
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
     async def ping(self) -> None:
@@ -79,6 +80,8 @@ class PostgresReads:
         if order not in LEADS.columns:
             raise ValueError(f"{order!r} is not a column of a lead")
         table, statement = await self._filtered(company_id, wanted)
+        if statement.is_frequent:
+            paging = msgspec.structs.replace(paging, counted=False)
         return await self._page(table, statement, paging, order)
 
     async def newest_lead(
@@ -110,6 +113,25 @@ class PostgresReads:
         """Return the newest facts of a call, newest first."""
         return await self._rows("call_history", company_id, call_id, min(limit, HISTORY_MAX))
 
+    async def due_leads(
+        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
+    ) -> Sequence[Row]:
+        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
+        return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(0), 0)), limit)
+
+    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
+        """Return how many leads have a next action before an instant, None where they are more than are counted."""
+        row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
+        return None if row is None else _exact(row["count"])
+
+    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
+        """Return waiting leads without a next action that expire before an instant, by rising id."""
+        return await self._rows("expiring_leads", company_id, to_datetime(before), after, limit)
+
+    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
+        """Return what is true of numbers and addresses themselves."""
+        return await self._rows("contacts_by_keys", company_id, list(contact_keys))
+
     # -- calls and contacts --------------------------------------------------------------------------------------------
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
@@ -122,6 +144,8 @@ class PostgresReads:
         if order not in CALLS.columns:
             raise ValueError(f"{order!r} is not a column of a call")
         table, statement = await self._filtered(company_id, wanted)
+        if statement.is_frequent:
+            paging = msgspec.structs.replace(paging, counted=False)
         return await self._page(table, statement, paging, order)
 
     async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
@@ -148,12 +172,19 @@ class PostgresReads:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
         table, statement = await self._filtered(company_id, wanted)
         text = self._sql[f"{table}_grouped"]
-        for name, piece in pieces(table, statement, category, pivot).items():
+        for name, piece in pieces(table, statement, category, pivot, await self._zones(category, pivot)).items():
             text = text.replace(f"{{{name}}}", piece)
         async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
             await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
             rows = await connection.fetch(self._schemas.fill(text), *statement.values)
-        return None if len(rows) > GROUPS_MAX else [Group(row["category"], row["pivot"], row) for row in rows]
+        return None if len(rows) > STRETCHES_MAX else in_buckets(rows, category, pivot)
+
+    async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
+        """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
+        if not self._known_zones and any(one is not None and one.name == "hour_of_day" for one in groupings):
+            async with reading():
+                self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
+        return self._known_zones
 
     async def _filtered(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
         """Return the table of a filter and its conditions, a search in them resolved."""
@@ -161,10 +192,14 @@ class PostgresReads:
         if isinstance(wanted, LeadFilter):
             found = await self._searched("lead", company_id, wanted.fulltext, wanted.ids)
             of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
-            return "leads", statement
-        found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
-        of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
-        return "calls", statement
+            alone: LeadFilter | CallFilter = LeadFilter(fulltext=wanted.fulltext)
+        else:
+            found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
+            of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+            alone = CallFilter(fulltext=wanted.fulltext, token_key=wanted.token_key, token_value=wanted.token_value)
+        # Of a search alone it is known by now that it matches more rows than are counted.
+        statement.is_frequent = found.query is not None and wanted == alone and MATCHES_MAX >= COUNT_MAX
+        return "leads" if isinstance(wanted, LeadFilter) else "calls", statement
 
     # -- account records -----------------------------------------------------------------------------------------------
 
@@ -224,10 +259,10 @@ class PostgresReads:
         query = " & ".join([*words, *tags])
         async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
             # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
-            await connection.execute("SET LOCAL enable_seqscan = off")
+            await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
             matches = await connection.fetch(self._sql[f"matching_{kind}s"], company_id, query, MATCHES_MAX + 1)
         if len(matches) > MATCHES_MAX:
-            return Found(query, ids)
+            return Found(query, ids)  # the newest of so many are soon met on the way down
         matched = tuple(match["id"] for match in matches)
         return Found(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
 

@@ -1,14 +1,18 @@
 """How are leads and calls added up? One grouped statement a report, of fixed pieces; rates are worked out elsewhere."""
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from math import gcd
 from typing import Any
 
+from adapters.http.ports import Row
 from adapters.postgres.conditions import Statement
-from engine.views.report import CALLS, LEADS, TIME_UNITS, Grouping, Measure
-from schemas.instant import to_datetime
+from engine.views.report import CALLS, LEADS, TIME_UNITS, Group, Grouping, Key, Measure
+from schemas.instant import HOUR, Instant, from_datetime, to_datetime
 
-GROUPS_MAX = 100_000
-"""Groups of one report: so many rows of sums are read and sorted in half a second."""
+STRETCHES_MAX = 100_000
+"""Groups of one statement: so many rows of sums are read and added up in a second."""
 
 WORK_MEM = "64MB"
 """For the groups of one report, in memory rather than on disk; five reports a second at most are allowed to a company."""
@@ -56,8 +60,8 @@ CALL_GROUPINGS: Mapping[str, str] = {
     },
     "disposition_id": "call_disposition_id",
     # A zone that the database has not heard of would end the statement; its calls have no hour.
-    "hour_of_day": "CASE WHEN time_zone IN (SELECT name FROM pg_timezone_names)"
-    " THEN extract(hour FROM created_at AT TIME ZONE time_zone)::bigint END",
+    "hour_of_day": "CASE WHEN time_zone = ANY ({zones}::text[])"
+    " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",
 }  # fmt: skip
 
 LEAD_SUMS: Mapping[str, str] = {
@@ -74,7 +78,7 @@ LEAD_SUMS: Mapping[str, str] = {
     "payout": "coalesce(sum(payout), 0)",
     "connected_calls_count": "coalesce(sum(outbound_calls_count::integer) FILTER (WHERE connected), 0)",
     "first_attempts_count": "count(first_action_at)",
-    "first_attempts_seconds": "coalesce(sum(extract(epoch FROM first_action_at - created_at)::float8), 0)",
+    "first_attempts_seconds": "coalesce(sum(date_part('epoch', first_action_at - created_at)), 0)",
 }
 CONNECTED = "outcome IN ('connected_human', 'connected_buyer')"
 CALL_SUMS: Mapping[str, str] = {
@@ -98,8 +102,14 @@ _TABLES: Mapping[str, tuple[Measure, Mapping[str, str], Mapping[str, str]]] = {
 }
 
 
-def pieces(table: str, statement: Statement, category: Grouping | None, pivot: Grouping | None) -> dict[str, str]:
-    """Return what belongs into the statement that adds up leads or calls: the sums of the rows that a filter leaves."""
+def pieces(
+    table: str, statement: Statement, category: Grouping | None, pivot: Grouping | None, zones: Sequence[str]
+) -> dict[str, str]:
+    """Return what belongs into the statement that adds up leads or calls: the sums of the rows that a filter leaves.
+
+    A group of a unit of time is a stretch of `stretch_of`, to be put into its bucket: that is quicker than to look each row
+    up among thousands of edges. `zones` are those that the database knows.
+    """
     measure, expressions, sums = _TABLES[table]
     joins, by = "", {}
     for place, wanted in (("category", category), ("pivot", pivot)):
@@ -107,19 +117,39 @@ def pieces(table: str, statement: Statement, category: Grouping | None, pivot: G
             # A lead is in the group of each of its tokens; one without any in the group without a value.
             joins += f" LEFT JOIN LATERAL jsonb_each_text(data) AS {place}_token (key, told) ON true"
             by[place] = f"{place}_token.key || ':' || left({place}_token.told, 100)"
+        elif wanted is None:
+            by[place] = "NULL::text"
+        elif wanted.name == "hour_of_day":
+            by[place] = expressions[wanted.name].replace("{zones}", statement.bind(list(zones)))
         else:
-            by[place] = "NULL::text" if wanted is None else _expression(wanted, statement, expressions)
+            by[place] = _time(wanted, statement) if wanted.name in TIME_UNITS else expressions[wanted.name]
     return {
         **by,
         "sums": ", ".join(f"{sums[name]} AS {name}" for name in measure.sums),
         "joins": joins,
         "where": statement.where,
-        "limit": str(GROUPS_MAX + 1),
+        "limit": str(STRETCHES_MAX + 1),
     }
 
 
-def _expression(wanted: Grouping, statement: Statement, expressions: Mapping[str, str]) -> str:
-    if wanted.name not in TIME_UNITS:
-        return expressions[wanted.name]
-    edges: Any = [to_datetime(edge) for edge in wanted.edges]
-    return f"width_bucket(created_at, {statement.bind(edges)}::timestamptz[])" if edges else "NULL::bigint"
+def _time(wanted: Grouping, statement: Statement) -> str:
+    if not wanted.edges:
+        return "NULL::timestamptz"
+    width, origin = statement.bind(timedelta(milliseconds=stretch_of(wanted))), statement.bind(to_datetime(0))
+    return f"date_bin({width}::interval, created_at, {origin}::timestamptz)"
+
+
+def stretch_of(wanted: Grouping) -> Instant:
+    """Return the longest stretch of time, counted from 1970, that no bucket begins within."""
+    return gcd(HOUR, *wanted.edges)
+
+
+def in_buckets(rows: Sequence[Row], category: Grouping | None, pivot: Grouping | None) -> list[Group]:
+    """Return the groups of rows of sums; stretches of time are added up by bucket where a report is made."""
+    return [Group(_bucket(row["category"], category), _bucket(row["pivot"], pivot), row) for row in rows]
+
+
+def _bucket(value: Any, wanted: Grouping | None) -> Key:
+    if not isinstance(value, datetime) or wanted is None:
+        return value  # type: ignore[no-any-return]
+    return bisect_right(wanted.edges, from_datetime(value))

@@ -21,6 +21,9 @@ WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limi
 -- leads_count --
 SELECT count(*) FROM (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
 
+-- zones --
+SELECT array_agg(name) FROM pg_timezone_names
+
 -- leads_grouped --
 SELECT {category} AS category, {pivot} AS pivot, {sums}
 FROM {read}.leads{joins}
@@ -83,6 +86,26 @@ FROM {read}.history
 WHERE company_id = $1 AND lead_id = $2 AND at < $3
 ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
 LIMIT $4
+
+-- due_leads --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 AND (next_action_at, id) > ($3, $4)
+ORDER BY next_action_at, id
+LIMIT $5
+
+-- due_leads_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 LIMIT $3
+) AS found
+
+-- expiring_leads --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND status = 'waiting' AND deleted_at IS NULL AND next_action_at IS NULL AND expires_at < $2 AND id > $3
+ORDER BY id
+LIMIT $4
+
+-- contacts_by_keys --
+SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = ANY ($2::text[])
 
 -- live_leads_of_contact --
 SELECT * FROM {read}.leads
