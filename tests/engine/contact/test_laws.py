@@ -1,6 +1,7 @@
 """What holds for a contact whatever is asked of it, in whatever order, with whatever outcome and however late?"""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -8,16 +9,17 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.contact.person import PAUSES
+from engine.contact import reactions
+from engine.contact.person import PAUSES, Person
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
-from schemas.contact import LIVE_STATUSES, Head, Lead
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.instant import HOUR, MINUTE, to_datetime
 from schemas.outcomes import GATE_OUTCOMES, OUTCOMES
-from schemas.records import Buyer, BuyerGroup, Number, OutgoingWebhook
-from schemas.requests import LeadDeleteRequested, SlotAnswered, SlotReleased
+from schemas.records import Buyer, BuyerGroup, CallDisposition, Number, OutgoingWebhook
+from schemas.requests import LeadDeleteRequested, SlotAnswered, SlotReleased, SmsReceived
 from schemas.state import head_key
-from tests.engine.contact.world import NOON, World, at
+from tests.engine.contact.world import KEY, NOON, World, at
 
 LIMIT = 3
 OTHER = "+13055550199"
@@ -34,6 +36,7 @@ steps = st.lists(
             {"kind": "call"},
             {"kind": "call", "retry": {"no_answer": {"delay": "20m", "max": 2}, "busy": {}, "unknown": {"delay": "1h"}}},
             {"kind": "call", "connect": {"buyer_group_id": 7}},
+            {"kind": "call", "await_disposition": "2h", "retry": {"caller_hung_up": {"delay": "20m"}}},
             {"kind": "sms", "template": "Hi {{first_name}}"},
             {"kind": "sms", "template": "Hi", "on_late": "exit", "retry": {"undelivered": {}}},
             {"kind": "email", "subject": "S", "template": "B"},
@@ -48,6 +51,9 @@ steps = st.lists(
             {"kind": "split", "paths": [{"goto": LAST}, {"goto": NEXT}]},
             {"kind": "wait_for", "event": "tokens_match", "filters": ["plan:gold"], "timeout": "3h", "on_match": LAST},
             {"kind": "wait_for", "event": "converted", "timeout": "2d"},
+            {"kind": "wait_for", "event": "sms.received", "timeout": "1d", "on_match": LAST},
+            {"kind": "wait_for", "event": "call.inbound_received", "timeout": "90m"},
+            {"kind": "wait_for", "event": "disposition", "timeout": "90m"},
             {"kind": "update_lead", "set": {"plan": "gold"}, "lead_priority": 7},
             {"kind": "tag", "add": ["warm"]},
             {"kind": "schedule_callback", "in": "90m"},
@@ -55,6 +61,7 @@ steps = st.lists(
             {"kind": "restart"},
             {"kind": "opt_out"},
             {"kind": "block"},
+            {"kind": "suppress"},
         ]
     ),
     max_size=7,
@@ -68,6 +75,9 @@ triggers = st.sampled_from(
         {"on": "exit", "type": "buyer_connected"},
         {"on": "exit", "type": "buyer_converted", "goto": "step-0"},
         {"on": "exit", "type": "expired", "add_tokens": {"cold": True}},
+        {"on": "exit", "type": "replied", "goto": "step-0"},
+        {"on": "exit", "type": "inbound_connected", "goto": "step-0"},
+        {"on": "exit", "type": "disposition", "filters": ["disposition:SAID"], "goto": "step-0"},
     ]
 )
 schedules = st.fixed_dictionaries(
@@ -80,6 +90,9 @@ schedules = st.fixed_dictionaries(
         "duplicate_policy": st.sampled_from(["update", "create", "restart"]),
         "paused": st.booleans(),
         "triggers": st.lists(triggers, max_size=2),
+        "on_reply": st.sampled_from([{}, {"action": "continue"}, {"action": "exit"}, {"duration": "2h"}]),
+        "on_inbound_connected": st.sampled_from([{}, {"action": "exit"}, {"action": "move", "schedule_id": 2}]),
+        "on_conversion": st.sampled_from(["exit", "continue", {"action": "move", "schedule_id": 1}]),
     }
 )
 flags = st.sampled_from(
@@ -116,6 +129,19 @@ updates = st.sampled_from(
         {"schedule_callback_at": NOON + 9 * HOUR},
     ]
 )
+dispositions = st.sampled_from(
+    [
+        {},
+        {"code": "SAID"},
+        {"retry_delay_seconds": 900, "retry_max": 2},
+        {"category": "no_contact"},
+        {"category": "callback", "retry_delay_seconds": 3600},
+        {"category": "wrong_number"},
+        {"category": "dnc"},
+        {"is_final": True},
+        {"sets_opt_out": True},
+    ]
+)
 minutes = st.sampled_from([0, 1, 10, 30, 120, 300, 700, 3000])
 events = st.lists(
     st.one_of(
@@ -126,6 +152,10 @@ events = st.lists(
         st.tuples(st.just("outcome"), st.tuples(st.integers(0, 20), st.integers(0, 3))),
         st.tuples(st.just("outcome"), st.tuples(st.integers(0, 20), st.just(0))),
         st.tuples(st.just("slot"), st.booleans()),
+        st.tuples(st.just("text"), st.sampled_from(["yes", "STOP", "Stop by tomorrow?", "START"])),
+        st.tuples(st.just("ring"), st.none()),
+        st.tuples(st.just("hang_up"), st.booleans()),
+        st.tuples(st.just("judge"), dispositions),
         st.tuples(st.just("wait"), minutes),
         st.tuples(st.just("pause"), st.booleans()),
         st.tuples(st.just("behind"), st.booleans()),
@@ -153,6 +183,9 @@ class Watched(World):
             return
         assert head is None or head.opted_out_at is None, "a person who opted out is never contacted"
         assert head is None or head.blocked_at is None, "a person who is blocked is never contacted"
+        assert head is None or head.suppressed_at is None, "a person on the do-not-call list is never contacted"
+        assert head is None or (head.inbound_until or 0) <= self.now, "a person who is calling us is not contacted"
+        assert head is None or (head.review_until or 0) <= self.now, "nobody is contacted who may have opted out"
         assert not self.behind, "nobody is contacted while requests are unread"
         assert command.not_after is None or command.not_after > self.now
         if isinstance(command, PlaceCall | SendSms):
@@ -257,6 +290,46 @@ def _outcome(world: Watched, choice: tuple[int, int]) -> None:
     world.outcome(known[number % len(known)], command)
 
 
+def _text(world: Watched, body: str) -> None:
+    world.ask(SmsReceived(company_id=1, contact_key=KEY, body=body, received_at=world.now))
+
+
+def _ring(world: Watched, _: None) -> None:
+    _tell(world, reactions.inbound_started)
+
+
+def _hang_up(world: Watched, connected: bool) -> None:
+    _tell(world, partial(reactions.inbound_ended, connected=connected))
+
+
+def _tell(world: Watched, what: Callable[[Person, Call], None]) -> None:
+    """Let what the keeper of the calls says of a call of the person be decided."""
+    draft = world._draft()
+    person = Person(draft, 1, KEY)
+    what(person, Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=0, updated_at=0, number_called="+1"))
+    person.put()
+    world._apply(draft)
+
+
+def _judge(world: Watched, fields: dict[str, Any]) -> None:
+    """Give the last call of the last lead a disposition, on its way or over."""
+    lead = world.lead() if world.lead_ids() else None
+    if lead is None or lead.attempted_call_id is None or lead.contact_key != KEY:
+        return
+    body = msgspec.convert({"name": "Said", **fields}, CallDisposition)
+    world.add("call_disposition", 9, body, version=int(world.now) + len(world.facts))
+    draft = world._draft()
+    person = Person(draft, 1, KEY)
+    call = person.call(lead.attempted_call_id)
+    if call is None:
+        return
+    call.call_disposition_id = 9
+    person.keep_call(call)
+    reactions.dispositioned(person, person.lead(lead.id), call, body)
+    person.put()
+    world._apply(draft)
+
+
 def _slot(world: Watched, granted: bool) -> None:
     for lead_id in world.lead_ids():
         lead = world.lead(lead_id)
@@ -298,6 +371,10 @@ DO: dict[str, Callable[[Watched, Any], None]] = {
     "delete": _delete,
     "outcome": _outcome,
     "slot": _slot,
+    "text": _text,
+    "ring": _ring,
+    "hang_up": _hang_up,
+    "judge": _judge,
     "wait": _wait,
     "pause": _pause,
     "behind": _behind,
