@@ -1,6 +1,7 @@
 """What is told of the course of a call? The facts of its history, each as one of a few types of event, oldest first."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from engine.views.cells import cell, moment
@@ -26,20 +27,23 @@ RESERVED = frozenset({"type", "id", "created_at", "event"})
 
 
 def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the events of a call; the facts may come in any order. A recording is an event of its own, at the end."""
+    """Return the events of a call; the facts may come in any order. A recording is one, too, told when the call ended."""
     ordered = sorted(facts, key=lambda fact: (fact["at"], fact["partition"], fact["sequence"], fact["ordinal"]))
-    found = [_event(fact) for fact in ordered]
+    found = [(fact["at"], _event(fact)) for fact in ordered]
     if call["recording_url"] is not None:
-        found.append(
-            {
-                "type": "CallRecording",
-                "id": f"{call['id']}-recording",
-                "created_at": moment(call["ended_at"] or call["updated_at"]),
-                "event": "call.recorded",
-                "recording_url": call["recording_url"],
-            }
-        )
-    return found
+        told_at = max((fact["at"] for fact in ordered if fact["type"] == "call.ended"), default=call["updated_at"])
+        found.append((told_at, _recording(call, told_at)))
+    return [event for _, event in sorted(found, key=lambda pair: pair[0])]
+
+
+def _recording(call: Row, told_at: datetime) -> dict[str, Any]:
+    return {
+        "type": "CallRecording",
+        "id": f"{call['id']}-recording",
+        "created_at": moment(told_at),
+        "event": "call.recorded",
+        "recording_url": call["recording_url"],
+    }
 
 
 def _event(fact: Row) -> dict[str, Any]:
