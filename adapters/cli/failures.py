@@ -7,7 +7,9 @@ from typing import ParamSpec, TypeVar
 import click
 
 from adapters.gateway.ports import StoreError
+from adapters.http.server import ServerError
 from adapters.local.process import LocalServerError
+from adapters.observability.health import HealthPortError
 from adapters.postgres.migrate import MigrationError
 from adapters.roles.asking import NotMadeError
 from adapters.settings import SettingsError
@@ -25,6 +27,8 @@ EXPECTED = (
     NotMadeError,
     RoleEndedError,
     PortTakenError,
+    ServerError,
+    HealthPortError,
 )
 """Errors whose text is written for a person; anything else is a fault of ours and shows where it happened."""
 

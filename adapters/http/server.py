@@ -64,7 +64,8 @@ def _checked_port(host: str, port: int) -> int:
         with socket.create_server((host, port)) as found:
             return int(found.getsockname()[1])
     except OSError as error:
-        raise ServerError(f"port {port} of {host} cannot be served: {error.strerror}") from error
+        cure = "give another one with --http-port (0 takes a free one)"
+        raise ServerError(f"port {port} of {host} cannot be served ({error.strerror}); {cure}") from error
 
 
 async def _answering(host: str, port: int, task: "asyncio.Task[Any]") -> None:

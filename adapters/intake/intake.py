@@ -27,8 +27,8 @@ from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, RECORD_BY
 
 BATCH_MAX = 1_000
 POLL_SECONDS = 0.5
-SILENCE_SECONDS = 2.0
-"""A broker that is away looks like an inbox without records; after this long it is asked which of the two it is."""
+ASK_SECONDS = 2.0
+"""A broker that is away looks like an inbox without records; this often it is asked which of the two it is."""
 
 SUBMISSION_TYPE = "lead.submitted"
 """The one type of the inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
@@ -38,6 +38,9 @@ BODY_BYTES_MAX = 256 * 1024
 
 MAY_BE_STALE = frozenset({"unknown_lead_token", "schedule_inactive"})
 """Refusals that newer rules may lift: `accounts.rules` is read to its end before one of these is final."""
+
+Observe = Callable[[int, int, int], None]
+"""Is told of each batch how many were passed on, how many put away, and how many are known to be unread."""
 
 logger = structlog.get_logger(__name__)
 
@@ -58,7 +61,7 @@ class IntakePartition:
         clock: SystemClock,
         committed: Callable[[int], Awaitable[int | None]],
         room: Room,
-        observe: Callable[[int, int], None],
+        observe: Observe,
     ) -> None:
         self._partition = partition
         self._log = log
@@ -70,7 +73,8 @@ class IntakePartition:
         self._room = room
         self._observe = observe
         self._reader: Reader | None = None
-        self._heard_at = 0.0
+        self._heard_at = float("-inf")
+        self._end = 0
         self._stream = ""
         self._contact_partitions = 0
         self._dead_partitions = 0
@@ -92,7 +96,7 @@ class IntakePartition:
         if not await self._room.is_there():
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
-        await self._listen(self._reader, is_silent=not records)
+        await self._listen(self._reader)
         requests: dict[int, list[Outgoing]] = {}
         dead: list[Outgoing] = []
         for record in records:
@@ -105,7 +109,8 @@ class IntakePartition:
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
             requests.setdefault(partition, []).append(outgoing)
         await self._append(requests, dead)
-        self._observe(len(records) - len(dead), len(dead))
+        unread = max(0, self._end - self._reader.position(self._partition))
+        self._observe(len(records) - len(dead), len(dead), unread)
         return self._reader.position(self._partition)
 
     async def close(self) -> None:
@@ -114,13 +119,11 @@ class IntakePartition:
             await self._reader.close()
             self._reader = None
 
-    async def _listen(self, reader: Reader, *, is_silent: bool) -> None:
-        """Notice a broker that is away. Raises `LogError`."""
-        if is_silent and self._clock.monotonic() - self._heard_at < SILENCE_SECONDS:
-            return
-        if is_silent:
-            await reader.end(self._partition)
-        self._heard_at = self._clock.monotonic()
+    async def _listen(self, reader: Reader) -> None:
+        """Ask now and then where the inbox ends: that tells how much is unread, or that the broker is away (`LogError`)."""
+        if self._clock.monotonic() - self._heard_at >= ASK_SECONDS:
+            self._end = await reader.end(self._partition)
+            self._heard_at = self._clock.monotonic()
 
     async def _append(self, requests: dict[int, list[Outgoing]], dead: list[Outgoing]) -> None:
         if dead:

@@ -27,6 +27,15 @@ READ_BYTES = 4_096
 Answer = tuple[HTTPStatus, str, bytes]
 
 
+class HealthPortError(Exception):
+    """The port for health and metrics cannot be had."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        why = error.strerror or str(error)
+        cure = "give another one with --health-port (0 takes a free one)"
+        super().__init__(f"port {port} of {host} cannot be served ({why}); {cure}")
+
+
 class HealthServer:
     """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence."""
 
@@ -39,8 +48,11 @@ class HealthServer:
         self.port = 0
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Listen; `port` 0 takes a free one, and `self.port` says which. Raises `OSError` where it is taken."""
-        self._server = await asyncio.start_server(self._serve, host, port)
+        """Listen; `port` 0 takes a free one, and `self.port` says which. Raises `HealthPortError` where it is taken."""
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            raise HealthPortError(host, port, error) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

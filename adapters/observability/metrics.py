@@ -40,7 +40,9 @@ class Metrics:
         self.lateness = self._histogram(
             "lateness_seconds", "Domain time from next_action_at to the command", LATENESS_SECONDS, "kind"
         )
-        self.timers_pending = self._gauge("timers_pending", "Timers that are set", "aggregate", "partition")
+        self.timers_pending = self._gauge(
+            "timers_pending", "Timers set; one that moved or ended counts until its old time", "aggregate", "partition"
+        )
         self.outbox_pending = self._gauge("outbox_pending", "Messages not yet acknowledged", "aggregate", "partition")
         self.fenced = self._counter("fences", "Partitions lost to a newer owner", "aggregate")
         self.restores = self._counter("restores", "Partitions restored, by where from", "aggregate", "source")

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import structlog
 
+from adapters import waiting
 from engine.partition.ports import FencedError, LogError
 
 REVOKE_SECONDS = 2.0
@@ -108,13 +109,19 @@ class PartitionHost:
         for late in pending:
             late.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        self.ready.discard(partition)
 
     async def _live(self, partition: int, stop: asyncio.Event) -> None:
         """Own, cycle, and begin again after errors, until told to stop. Its memory stays warm in between."""
         if partition not in self.workers:
             self.workers[partition] = self._make_worker(partition)
         worker = self.workers[partition]
+        try:
+            await self._work(worker, partition, stop)
+        finally:  # also where it was cancelled: what it owns must not be held for a successor of this process
+            self.ready.discard(partition)
+            await asyncio.shield(worker.close())
+
+    async def _work(self, worker: Worker, partition: int, stop: asyncio.Event) -> None:
         pause = BACKOFF_FIRST_SECONDS
         while not stop.is_set():
             try:
@@ -130,9 +137,8 @@ class PartitionHost:
             except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
                 await self._tell(partition, error, pause)
                 self.ready.discard(partition)
-                await _either(stop, pause)
+                await waiting.pause(stop, pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
-        await worker.close()
 
     async def _tell(self, partition: int, error: Exception, pause: float) -> None:
         """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""
@@ -145,13 +151,7 @@ class PartitionHost:
     async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
         """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""
         while not stop.is_set():
-            await _either(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
+            await waiting.pause(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
             with suppress(LogError):  # a group that cannot be asked confirms nothing
                 if await self._assignment.confirm(partition):
                     return
-
-
-async def _either(stop: asyncio.Event, seconds: float) -> None:
-    """Wait some seconds, or less when told to stop."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), seconds)

@@ -1,10 +1,10 @@
 """How does a host drive a runner? Cycle by cycle, with a snapshot now and then, telling metrics what each cycle did."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
-from engine.partition.ports import Snapshots
+from engine.partition.ports import FencedError, Snapshots
 from engine.partition.runner import Report, Runner
 
 SNAPSHOT_SECONDS = 300.0
@@ -12,7 +12,21 @@ SNAPSHOT_SECONDS = 300.0
 
 CLOSE_SECONDS = 1.0
 
-Observe = Callable[[Runner, Report], None]
+
+class Observer(Protocol):
+    """Is told what happens to a partition, for logs and metrics."""
+
+    def restored(self, runner: Runner, seconds: float) -> None:
+        """Learn that a partition was taken, and how long it took to know its state."""
+        ...
+
+    def cycled(self, runner: Runner, report: Report) -> None:
+        """Learn what one cycle did."""
+        ...
+
+    def fenced(self, runner: Runner) -> None:
+        """Learn that a newer owner has the partition."""
+        ...
 
 
 class RunnerWorker:
@@ -22,12 +36,12 @@ class RunnerWorker:
         self,
         runner: Runner,
         *,
-        observe: Observe,
+        observer: Observer,
         snapshots: Snapshots | None = None,
         snapshot_seconds: float = SNAPSHOT_SECONDS,
     ) -> None:
         self.runner = runner
-        self._observe = observe
+        self._observer = observer
         self._snapshots = snapshots
         self._snapshot_seconds = snapshot_seconds
         self._snapshot_at = 0.0
@@ -35,13 +49,20 @@ class RunnerWorker:
 
     async def open(self) -> None:
         """Own and restore the partition."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         await self.runner.open()
-        self._snapshot_at = asyncio.get_running_loop().time() + self._snapshot_seconds
+        self._observer.restored(self.runner, loop.time() - began)
+        self._snapshot_at = loop.time() + self._snapshot_seconds
 
     async def cycle(self) -> int:
         """Run one cycle."""
-        report = await self.runner.cycle()
-        self._observe(self.runner, report)
+        try:
+            report = await self.runner.cycle()
+        except FencedError:
+            self._observer.fenced(self.runner)
+            raise
+        self._observer.cycled(self.runner, report)
         await self._snapshot_in_time()
         return report.input_offset
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 
 import structlog
 
 from adapters.roles.context import Context
+from adapters.waiting import pause
 from engine.partition.ports import LogError
 from schemas.topics import Topic
 
@@ -33,8 +33,7 @@ class Membership:
             except LogError as error:
                 self.trouble = str(error)
                 await logger.awarning("waits for the log", role=self._role, error=str(error))
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+                await pause(stop, RETRY_SECONDS)
 
     async def _follow(self, stop: asyncio.Event) -> None:
         assignment = await self._context.assignment(self._role, self._topic)

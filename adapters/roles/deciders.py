@@ -12,8 +12,11 @@ from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
 from engine.law.pack import default_pack
 from engine.partition.aggregate import Aggregate
+from engine.partition.decider import Sealed
 from engine.partition.ports import Appender, Outbox
 from engine.partition.runner import Report, Runner
+from schemas.contact import Lead
+from schemas.instant import SECOND, Instant
 
 logger = structlog.get_logger(__name__)
 
@@ -33,6 +36,8 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
     folder = context.snapshot_folder
     snapshots = None if folder is None else FileSnapshots(folder, name)
 
+    observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics)
+
     def make_worker(partition: int, appender: Appender, _assignment: RoleAssignment) -> RunnerWorker:
         def outbox(stream: str) -> Outbox:
             return OutboxSender(stream, log=context.log, names=context.names, appender=appender)
@@ -48,30 +53,71 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
             snapshots=snapshots,
             names=context.names,
         )
-        return RunnerWorker(runner, observe=lambda one, report: _observe(name, metrics, one, report), snapshots=snapshots)
+        return RunnerWorker(runner, observer=observer, snapshots=snapshots)
 
     return GroupRole(name, aggregate.requests_topic, context, make_worker)
 
 
-def _observe(role: str, metrics: Metrics, runner: Runner, report: Report) -> None:
-    """Count what one transaction decided, and say what failed."""
-    if not report.decisions:
-        return
-    partition = str(runner.partition)
-    metrics.commit_seconds.labels(role).observe(report.commit_seconds)
-    metrics.outbox_pending.labels(role, partition).set(runner.outbox_pending)
-    for sealed in report.decisions:
-        metrics.decisions.labels(role, sealed.decision.verdict).inc()
-        for emitted in sealed.decision.commands:
-            metrics.emitted.labels(emitted.topic.rpartition(".")[2]).inc()
-        if sealed.decision.verdict == "failed":
-            logger.error("a decision failed", role=role, partition=partition, error=sealed.decision.error)
-    logger.debug(
-        "committed",
-        role=role,
-        partition=partition,
-        inputs=report.inputs,
-        ticks=report.ticks,
-        sequence=runner.position.sequence,
-        seconds=round(report.commit_seconds, 4),
-    )
+class Observer:
+    """Counts what the partitions of one role do, and says what failed."""
+
+    def __init__(self, role: str, topic: str, metrics: Metrics) -> None:
+        self._role = role
+        self._topic = topic
+        self._metrics = metrics
+
+    def restored(self, runner: Runner, seconds: float) -> None:
+        """Count a restore."""
+        self._metrics.restores.labels(self._role, runner.restored_from).inc()
+        self._metrics.restore_seconds.labels(self._role).observe(seconds)
+        self._show(runner)
+
+    def fenced(self, _runner: Runner) -> None:
+        """Count a partition that was lost to a newer owner."""
+        self._metrics.fenced.labels(self._role).inc()
+
+    def cycled(self, runner: Runner, report: Report) -> None:
+        """Count what one transaction decided, and say what failed."""
+        self._show(runner)
+        if not report.decisions:
+            return
+        self._metrics.commit_seconds.labels(self._role).observe(report.commit_seconds)
+        for sealed in report.decisions:
+            self._count(sealed, runner.partition)
+        logger.debug(
+            "committed",
+            role=self._role,
+            partition=runner.partition,
+            inputs=report.inputs,
+            ticks=report.ticks,
+            sequence=runner.position.sequence,
+            seconds=round(report.commit_seconds, 4),
+        )
+
+    def _show(self, runner: Runner) -> None:
+        partition = str(runner.partition)
+        self._metrics.lag.labels(self._topic, partition).set(runner.lag_records)
+        self._metrics.timers_pending.labels(self._role, partition).set(runner.timers_pending)
+        self._metrics.outbox_pending.labels(self._role, partition).set(runner.outbox_pending)
+
+    def _count(self, sealed: Sealed, partition: int) -> None:
+        decision = sealed.decision
+        self._metrics.decisions.labels(self._role, decision.verdict).inc()
+        for emitted in decision.commands:
+            if emitted.id.startswith("fence/"):
+                continue
+            kind = emitted.topic.rpartition(".")[2]
+            self._metrics.emitted.labels(kind).inc()
+            planned_at = _planned_at(sealed, emitted.id)
+            if planned_at is not None:
+                self._metrics.lateness.labels(kind).observe(max(0, decision.decided_at - planned_at) / SECOND)
+        if decision.verdict == "failed":
+            logger.error("a decision failed", role=self._role, partition=partition, error=decision.error)
+
+
+def _planned_at(sealed: Sealed, command_id: str) -> Instant | None:
+    """Return the `next_action_at` that a command was planned for, or None where it was not (a fence, a favour)."""
+    for _, entity in sealed.changes:
+        if isinstance(entity, Lead) and entity.flight is not None and entity.flight.command_id == command_id:
+            return entity.planned_at
+    return None

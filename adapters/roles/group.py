@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 import structlog
 
 from adapters.partitions.host import PartitionHost, Worker
 from adapters.roles.context import Context, RoleAssignment
+from adapters.waiting import pause
 from engine.partition.ports import Appender, LogError
 from schemas.topics import Topic
 
@@ -37,8 +37,7 @@ class GroupRole:
             except LogError as error:
                 self._trouble = str(error)
                 await logger.awarning("waits for the log", role=self.name, error=str(error))
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), RETRY_SECONDS)
+                await pause(stop, RETRY_SECONDS)
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps partitions from running."""

@@ -13,13 +13,15 @@ from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 def intake(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that works through the inbox."""
     warm()
+    inbox = context.names.of(LEADS_INBOX.name)
     room = Room(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
 
-    def observe(_passed_on: int, dead: int) -> None:
-        if dead:
-            metrics.dead_letters.labels(LEADS_INBOX.name).inc(dead)
-
     def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:
+        def observe(_passed_on: int, dead: int, unread: int) -> None:
+            metrics.lag.labels(inbox, str(partition)).set(unread)
+            if dead:
+                metrics.dead_letters.labels(inbox).inc(dead)
+
         return IntakePartition(
             partition,
             log=context.log,

@@ -7,6 +7,7 @@ The order of inputs is theirs in the log; timers come after them, most urgent fi
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -141,6 +142,7 @@ class Runner:
         self._last_commit = float("-inf")
         self._appended_at: Instant | None = None
         self.topic_id = ""
+        self.restored_from: Literal["memory", "snapshot", "changelog"] = "changelog"
 
     @property
     def position(self) -> Position:
@@ -151,6 +153,17 @@ class Runner:
     def outbox_pending(self) -> int:
         """How many committed messages are not acknowledged yet."""
         return len(self._entries)
+
+    @property
+    def timers_pending(self) -> int:
+        """How many timers are set; one that moved or ended counts until its old time."""
+        return len(self._timers)
+
+    @property
+    def lag_records(self) -> int:
+        """How many requests were unread when the end of the input was last asked for."""
+        end = self._samples[-1][1] if self._samples else self._takeover_end
+        return max(0, end - self._position.input_offset)
 
     @property
     def next_due_at(self) -> Instant | None:
@@ -435,8 +448,10 @@ class Runner:
         What a broker calls the end may lie before what a former owner committed, if it has just come back. A mark that
         can be read stands behind all of it.
         """
+        self.restored_from = "memory"
         if self._changelog_offset == 0:
             self._load_snapshot()
+            self.restored_from = "snapshot" if self._changelog_offset else "changelog"
         reader = await self._changelog(start=self._changelog_offset)
         try:
             mark = await self._set_mark(ownership, await reader.end(self.partition))

@@ -106,6 +106,10 @@ class TimerQueue:
             return self._parked[0][0] if self._parked else None
         return min(soonest, self._parked[0][0]) if self._parked else soonest
 
+    def __len__(self) -> int:
+        """Return how many entries wait; one whose timer moved or ended counts until it comes up."""
+        return self._far_count + len(self._near) + len(self._ready) + len(self._parked)
+
     def is_bloated(self, live: int) -> bool:
         """Tell whether stale entries outnumber the live ones so far that rebuilding pays."""
         return self._far_count + len(self._near) > 2 * live + STALE_ENTRIES_MAX

@@ -300,7 +300,7 @@ class WatchedWorker(RunnerWorker):
     """A worker of whom it is noted what it should never raise; its host heals it all the same."""
 
     def __init__(self, process: Process, runner: Runner, snapshots: Snapshots | None) -> None:
-        super().__init__(runner, observe=nobody_looks, snapshots=snapshots, snapshot_seconds=SNAPSHOT_SECONDS)
+        super().__init__(runner, observer=Nobody(), snapshots=snapshots, snapshot_seconds=SNAPSHOT_SECONDS)
         self._process = process
 
     async def open(self) -> None:
@@ -322,8 +322,14 @@ class WatchedWorker(RunnerWorker):
             raise
 
 
-def nobody_looks(_: Runner, __: Report) -> None:
+class Nobody:
     """Metrics are tested elsewhere."""
+
+    def restored(self, runner: Runner, seconds: float) -> None: ...
+
+    def cycled(self, runner: Runner, report: Report) -> None: ...
+
+    def fenced(self, runner: Runner) -> None: ...
 
 
 async def run_projector(machine: Machine) -> None:

@@ -174,6 +174,21 @@ async def put(context: Context, partition: int, record: Outgoing) -> int:
         await appender.close()
 
 
+async def test_what_operators_watch_is_told_by_the_roles_as_it_is(town: Town, context: Context) -> None:
+    await town.load(context, 40)
+    await town.at_rest(context)
+    schedulers = [await figures(town, name) for name in ("scheduler-1", "scheduler-2")]
+    intake = await figures(town, "intake")
+
+    assert all(sum_of(found, "leadclock_restores_total") > 0 for found in schedulers)
+    assert all(sum_of(found, "leadclock_restore_seconds_count") > 0 for found in schedulers)
+    assert {sum_of(found, "leadclock_lag_records") for found in (*schedulers, intake)} == {0}
+    assert sum(sum_of(found, "leadclock_timers_pending") for found in schedulers) > 0
+    emitted = sum(sum_of(found, "leadclock_commands_emitted_total") for found in schedulers)
+    late = sum(sum_of(found, "leadclock_lateness_seconds_count") for found in schedulers)
+    assert 0 < late <= emitted
+
+
 async def test_the_operators_commands_find_everything_in_order(town: Town) -> None:
     for arguments in (("topics", "check"), ("db", "status"), ("audit", "verify")):
         status, output = await town.deployment.command(*arguments)
@@ -185,7 +200,15 @@ async def test_the_operators_commands_find_everything_in_order(town: Town) -> No
 
 async def decided_by(town: Town, name: str) -> float:
     """Return how many decisions a process says that it has made."""
+    return sum_of(await figures(town, name), "leadclock_decisions_total")
+
+
+async def figures(town: Town, name: str) -> list[str]:
+    """Return the lines that a process shows to whoever scrapes it."""
     async with httpx.AsyncClient(timeout=5.0) as client:
-        metrics = (await client.get(f"{town.deployment[name].url}/metrics")).text
-    lines = [line for line in metrics.splitlines() if line.startswith("leadclock_decisions_total{")]
-    return sum(float(line.rpartition(" ")[2]) for line in lines)
+        return (await client.get(f"{town.deployment[name].url}/metrics")).text.splitlines()
+
+
+def sum_of(lines: list[str], series: str) -> float:
+    """Return the sum of a series over all its labels."""
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(series + "{"))

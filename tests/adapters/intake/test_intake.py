@@ -103,7 +103,7 @@ class House:
             clock=self.clock,
             committed=committed,
             room=Room(decided, self.clock),
-            observe=lambda passed_on, dead: self.observed.append((passed_on, dead)),
+            observe=lambda passed_on, dead, _unread: self.observed.append((passed_on, dead)),
         )
         await made.open()
         return made

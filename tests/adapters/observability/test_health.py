@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
+from adapters.cli.failures import EXPECTED
+from adapters.http.server import ServerError
 from adapters.observability import health
-from adapters.observability.health import HealthServer
+from adapters.observability.health import HealthPortError, HealthServer
 from adapters.observability.metrics import Metrics
 
 
@@ -94,6 +96,13 @@ async def test_who_says_nothing_is_cut_off(role: Role, monkeypatch: pytest.Monke
     writer.close()
 
 
-async def test_a_taken_port_is_an_error(role: Role) -> None:
-    with pytest.raises(OSError, match="address already in use"):
-        await Role().server.start(port=role.server.port)
+async def test_a_port_that_is_taken_is_told_in_one_sentence_with_the_flag_that_helps() -> None:
+    first, second = HealthServer(dict, Metrics()), HealthServer(dict, Metrics())
+    await first.start()
+    try:
+        with pytest.raises(HealthPortError, match=rf"port {first.port} of 127.0.0.1 .*--health-port"):
+            await second.start(port=first.port)
+    finally:
+        await first.stop()
+    assert issubclass(HealthPortError, EXPECTED)
+    assert issubclass(ServerError, EXPECTED)

@@ -57,8 +57,10 @@ class Diary:
 
     async def cycle(self) -> int:
         self.is_busy = True
-        await asyncio.sleep(self.cycle_seconds)
-        self.is_busy = False
+        try:
+            await asyncio.sleep(self.cycle_seconds)
+        finally:
+            self.is_busy = False
         if self.errors:
             raise self.errors.pop(0)
         self.cycles += 1
@@ -150,7 +152,7 @@ async def test_a_cycle_that_does_not_end_is_cancelled_for_the_successor_is_waiti
     await until(lambda: 1 in house.assignment.reported)
 
     assert 0 not in house.host.ready
-    house.worker(0).is_busy = False
+    assert house.worker(0).closes == 1
     await house.end()
 
 
