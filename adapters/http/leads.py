@@ -11,6 +11,7 @@ from adapters.http.ports import LeadFilter, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import choice, many_of, one_of
 from engine.submission.numbers import read_number
+from engine.views.buyers import availability, resources, ways
 from engine.views.lead import LEAD_COLUMNS, SERIALIZERS, SORTABLE_COLUMNS, lead_view
 from engine.views.periods import LABELS
 from schemas.contact import PRIORITY_DEFAULT, LeadStatus
@@ -59,6 +60,15 @@ async def live_row(exchange: Exchange) -> Row:
     if row["deleted_at"] is not None:
         raise ProblemError("deleted", "This lead was deleted.")
     return row
+
+
+async def buyer_is_available(exchange: Exchange) -> Reply:
+    """Answer with the buyers that could take a call of a lead now."""
+    row = await live_row(exchange)
+    rules = exchange.services.source.rules
+    found = ways(row, rules)
+    held = await exchange.services.reads.slots(exchange.company_id, resources(found))
+    return Reply(content={"status": 200, "errors": {}, **availability(row, found, rules, held)})
 
 
 async def show_by_caller_number(exchange: Exchange) -> Reply:
@@ -229,6 +239,26 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         types={"serializer": choice(tuple(SERIALIZERS))},
         answer=one_of("lead", "Lead"),
+    ),
+    Operation(
+        name="buyer_is_available",
+        methods=("GET",),
+        path="/api/v1/leads/{id}/buyer_is_available",
+        summary="Tell which buyers could take a call of a lead now, and why the others cannot",
+        handler=buyer_is_available,
+        scope="lead:read",
+        answer={
+            "type": "object",
+            "required": ["status", "available", "buyer_ids", "next_available_at", "reasons"],
+            "properties": {
+                "status": {"type": "integer"},
+                "errors": {"type": "object"},
+                "available": {"type": "boolean"},
+                "buyer_ids": {"type": "array", "items": {"type": "integer"}},
+                "next_available_at": {"type": ["string", "null"], "format": "date-time"},
+                "reasons": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        },
     ),
     Operation(
         name="show_lead_by_caller_number",

@@ -1,5 +1,6 @@
 """Does a list of leads give what was asked for: each filter, each form, as JSON and as a file that imports again?"""
 
+import asyncio
 import csv
 import io
 from typing import Any
@@ -113,7 +114,10 @@ async def test_csv_is_chosen_by_suffix_or_by_accept_and_a_page_of_it_by_its_para
         ("/api/v1/leads.csv", {"Accept": "application/json"}, True),
     ]:
         answer = await company.send("GET", path, headers=headers)
-        assert answer.headers["content-type"].startswith("text/csv" if is_csv else "application/json"), (path, answer.text[:300])
+        assert answer.headers["content-type"].startswith("text/csv" if is_csv else "application/json"), (
+            path,
+            answer.text[:300],
+        )
     whole = _rows((await company.send("GET", "/api/v1/leads.csv")).text)
     assert len(whole) == 5
     assert list(whole[0]) == list(LEAD_COLUMNS)
@@ -195,3 +199,42 @@ async def test_a_lead_is_shown_with_its_version(company: Any) -> None:
     assert before == (await company.send("GET", path)).headers["etag"]
     await company.send("PUT", path, json={"full_name": "Ann Lee"})
     assert (await company.send("GET", path)).headers["etag"] != before
+
+
+async def test_it_is_told_which_buyers_could_take_a_call_and_why_others_cannot(company: Any) -> None:
+    async def buyer(name: str, **more: Any) -> int:
+        made = await company.record("buyers", {"name": name, "number": "+12125550140", **more})
+        return int(made["id"])
+
+    free, paused, closed, alone = [
+        await buyer("free"), await buyer("paused", paused=True), await buyer("closed", concurrency_cap_limit=0),
+        await buyer("alone", concurrency_cap_limit=2),
+    ]  # fmt: skip
+    group = await company.record("buyer_groups", {"name": "Open", "buyer_ids": [free, paused, closed]})
+    shut = await company.record("buyer_groups", {"name": "Shut", "buyer_ids": [alone], "attempt_daily_limit": 0})
+    offer = await company.record("offers", {"name": "Solar", "buyer_group_ids": [shut["id"]]})
+    steps = [{"id": "call-1", "kind": "call", "connect": {"buyer_group_id": group["id"]}}]
+    schedule = await company.schedule(
+        steps=[{"id": "pause", "kind": "wait", "duration": "1h"}, *steps], offer_id=offer["id"]
+    )
+    lead = await _submit(company, schedule, "+13055550101")
+    path = f"/api/v1/leads/{lead['id']}/buyer_is_available"
+    found = (await company.send("GET", path)).json()
+    assert {name: found[name] for name in ("available", "buyer_ids", "next_available_at", "reasons")} == {
+        "available": True,
+        "buyer_ids": [free],
+        "next_available_at": None,
+        "reasons": {str(paused): "paused", str(closed): "concurrency", str(alone): "daily_cap"},
+    }
+    await company.send("PUT", f"/api/v1/buyer_groups/{group['id']}", json={"paused": True})
+    await company.send("PUT", f"/api/v1/offers/{offer['id']}", json={"buyer_ids": [alone]})
+    for _ in range(100):  # the rules reach the API by a topic of their own
+        found = (await company.send("GET", path)).json()
+        if found["buyer_ids"] == [alone]:
+            break
+        await asyncio.sleep(0.05)
+    assert (found["buyer_ids"], found["reasons"][str(free)]) == ([alone], "paused")
+    await company.send("PUT", f"/api/v1/leads/{lead['id']}", json={"opt_out": True})
+    found = (await company.send("GET", path)).json()
+    assert (found["available"], set(found["reasons"].values())) == (False, {"suppressed"})
+    assert (await company.send("GET", "/api/v1/leads/1/buyer_is_available")).json()["code"] == "not_found"
