@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
@@ -17,12 +19,18 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
+from adapters.why.outlook import outlook_of
 from engine.partition.ports import LogError, Outgoing, Record
+from engine.why.outlook import HOURS_MAX
+from engine.why.words import waiting_words
 from schemas.decisions import Decision
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
 from schemas.wire import digest
+
+FORECAST_MAX = 1_000_000
+"""Leads of one forecast: a quarter of an hour's work."""
 
 TAIL_LIMIT = 500
 TAIL_SECONDS = 0.5
@@ -72,6 +80,28 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
 
 
 @leads.command()
+@click.option("--hours", type=click.IntRange(1, HOURS_MAX), default=24, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, FORECAST_MAX), default=10_000, show_default=True, help="Leads, soonest first."
+)
+@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@option
+@told
+def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
+    """Show per hour what will be due, which leads will expire before they may be contacted, and where caps keep leads back.
+
+    Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
+    """
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    if as_json:
+        click.echo(msgspec.json.encode({"forecast": found}))
+    else:
+        _show_forecast(found)
+
+
+@leads.command()
 @click.argument("submission")
 @option
 @told
@@ -87,6 +117,45 @@ def send(submission: str, data_dir: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
     else:
         click.echo(f"{LEADS_INBOX.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
+
+
+async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> dict[str, Any]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    async with open_context(settings) as context:
+        await context.rules.refresh()
+        pool = await open_pool(settings.postgres_dsn, size=1)
+        try:
+            with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+                task = progress.add_task("leads", total=limit)
+                return await outlook_of(
+                    PostgresReads(pool),
+                    context.rules.rules,
+                    company_id,
+                    now=context.clock.now(),
+                    hours=hours,
+                    limit=limit,
+                    progress=lambda count: progress.advance(task, count),
+                )
+        finally:
+            await pool.close()
+
+
+def _show_forecast(found: Mapping[str, Any]) -> None:
+    click.echo(f"{'hour (UTC)':20} {'calls':>7} {'texts':>7} {'e-mails':>7} {'webhooks':>8}")
+    for hour in found["hours"]:
+        click.echo(f"{hour['from']:20} {hour['call']:7} {hour['sms']:7} {hour['email']:7} {hour['webhook']:8}")
+    click.echo()
+    click.echo(f"{found['leads']} leads were run on, {_left_out(found['left_out'])} left out (limit {found['limit']})")
+    click.echo(f"{found['expiring']['count']} will expire before they may be contacted")
+    for cap in found["caps"]:
+        click.echo(f"{cap['leads']} are kept back by the cap of {cap['rule']}")
+    for held in found["held"]:
+        click.echo(f"{held['leads']} are held: {waiting_words(held['status_wait'])}")
+    click.echo(f"assumed: {'; '.join(found['assumed'])}")
+
+
+def _left_out(count: int | None) -> str:
+    return "more than 10,000" if count is None else str(count)
 
 
 async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: bool, as_json: bool) -> None:

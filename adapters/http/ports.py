@@ -228,6 +228,24 @@ class Reads(Protocol):
         """Return the newest live leads of a contact."""
         ...
 
+    async def due_leads(
+        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
+    ) -> Sequence[Row]:
+        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
+        ...
+
+    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
+        """Return how many those are, None where they are more than are counted."""
+        ...
+
+    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
+        """Return waiting leads without a next action that expire before an instant, by rising id."""
+        ...
+
+    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
+        """Return what is true of numbers and addresses themselves."""
+        ...
+
     async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
         """Return the newest facts of a lead before an instant, newest first: the columns of the history."""
         ...

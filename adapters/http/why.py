@@ -1,4 +1,4 @@
-"""Was, or will, a lead be acted on at an instant, and if not, which rule? Answered from the projection; nothing is kept."""
+"""Was, or will, a lead be acted on, and if not, which rule? And what will be due? Answered from the projection."""
 
 import asyncio
 from typing import Any
@@ -6,11 +6,21 @@ from typing import Any
 from adapters.http.answers import PAGING_PARAMETERS, one
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters
-from adapters.http.problems import not_found
-from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of
+from adapters.http.problems import ProblemError, not_found
+from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, WHOLE, nullable, one_of
 from adapters.why.case import case_of
+from adapters.why.outlook import outlook_of
 from engine.why.answer import AHEAD_MAX, VERDICTS, explain, shown
+from engine.why.outlook import HOURS_MAX
 from schemas.instant import DAY
+
+HOURS_DEFAULT = 24
+
+FORECAST_DEFAULT = 1_000
+FORECAST_MAX = 5_000
+"""Leads of one forecast over HTTP, at some millisecond each; the command takes more."""
+
+_FORECASTING = asyncio.Lock()
 
 
 async def why(exchange: Exchange) -> Reply:
@@ -29,6 +39,22 @@ async def why(exchange: Exchange) -> Reply:
     # Beside the loop: what a lead does in a year takes some tenths of a second to try out.
     answer = await asyncio.to_thread(explain, case, asked, now)
     return one(exchange, "why", shown(answer, case.known.lead))
+
+
+async def forecast(exchange: Exchange) -> Reply:
+    """Answer with what will be due in the next hours, one forecast at a time: each keeps a processor busy for a while."""
+    parameters = Parameters(exchange.query)
+    hours = parameters.whole("hours", least=1, most=HOURS_MAX) or HOURS_DEFAULT
+    limit = parameters.whole("limit", least=1, most=FORECAST_MAX) or FORECAST_DEFAULT
+    parameters.finish()
+    services = exchange.services
+    if _FORECASTING.locked():
+        raise ProblemError("rate_limited", "Another forecast is being made here; ask again in a few seconds.")
+    async with _FORECASTING:
+        found = await outlook_of(
+            services.reads, services.source.rules, exchange.company_id, now=exchange.now, hours=hours, limit=limit
+        )
+    return one(exchange, "forecast", found)
 
 
 _REASON = {
@@ -84,6 +110,81 @@ _ANSWER: dict[str, Any] = {
     },
 }
 
+_COUNT = {"type": "integer", "minimum": 0}
+_FORECAST: dict[str, Any] = {
+    "title": "What will be due",
+    "type": "object",
+    "required": ["from", "to", "leads", "hours", "expiring", "caps", "held", "limit", "left_out", "cut", "assumed"],
+    "properties": {
+        "from": {"type": "string", "format": "date-time"},
+        "to": {"type": "string", "format": "date-time"},
+        "leads": {**_COUNT, "description": "leads that were run on"},
+        "hours": {
+            "type": "array",
+            "description": "hours of UTC in which something is due",
+            "items": {
+                "type": "object",
+                "required": ["from", "call", "sms", "email", "webhook", "by"],
+                "properties": {
+                    "from": {"type": "string", "format": "date-time"},
+                    **dict.fromkeys(("call", "sms", "email", "webhook"), _COUNT),
+                    "by": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["state", "kind", "count"],
+                            "properties": {"state": nullable("string"), "kind": {"type": "string"}, "count": _COUNT},
+                        },
+                    },
+                },
+            },
+        },
+        "expiring": {
+            "type": "object",
+            "description": "leads that expire before they may be contacted; the first hundred are named",
+            "required": ["count", "leads"],
+            "properties": {
+                "count": _COUNT,
+                "leads": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["lead_id", "expires_at", "allowed_at", "reasons"],
+                        "properties": {
+                            "lead_id": ID_SHOWN,
+                            "expires_at": {"type": "string", "format": "date-time"},
+                            "allowed_at": MOMENT_SHOWN,
+                            "reasons": {"type": "array", "items": {"type": "string"}},
+                        },
+                    },
+                },
+            },
+        },
+        "caps": {
+            "type": "array",
+            "description": "how many leads the cap of a rule keeps back",
+            "items": {
+                "type": "object",
+                "required": ["rule", "leads"],
+                "properties": {"rule": {"type": "string"}, "leads": _COUNT},
+            },
+        },
+        "held": {
+            "type": "array",
+            "description": "how many leads are held in the end, and why",
+            "items": {
+                "type": "object",
+                "required": ["status_wait", "leads"],
+                "properties": {"status_wait": {"type": "string"}, "leads": _COUNT},
+            },
+        },
+        "limit": _COUNT,
+        "left_out": nullable("integer", description="due leads beyond the limit; null: more than 10,000"),
+        "cut": {**_COUNT, "description": "leads that would do too much to be tried out"},
+        "assumed": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="why_lead",
@@ -100,5 +201,21 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         answer=one_of("why", _ANSWER),
         problems=("not_found", "bad_date"),
+    ),
+    Operation(
+        name="forecast_leads",
+        methods=("GET",),
+        path="/api/v1/leads/forecast",
+        summary="Foresee per hour what will be due, which leads will expire unreached, and where caps keep leads back",
+        handler=forecast,
+        scope="lead:read",
+        rate="report",
+        parameters={
+            "hours": f"how far to look, 1 to {HOURS_MAX}; {HOURS_DEFAULT}",
+            "limit": f"most leads to run on, soonest first, 1 to {FORECAST_MAX}; {FORECAST_DEFAULT}",
+            "root": PAGING_PARAMETERS["root"],
+        },
+        types={"hours": WHOLE},
+        answer=one_of("forecast", _FORECAST),
     ),
 )

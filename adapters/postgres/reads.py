@@ -132,6 +132,25 @@ class PostgresReads:
         """Return what is true of numbers and addresses themselves."""
         return await self._rows("contacts_by_keys", company_id, list(contact_keys))
 
+    async def due_leads(
+        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
+    ) -> Sequence[Row]:
+        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
+        return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(0), 0)), limit)
+
+    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
+        """Return how many leads have a next action before an instant, None where they are more than are counted."""
+        row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
+        return None if row is None else _exact(row["count"])
+
+    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
+        """Return waiting leads without a next action that expire before an instant, by rising id."""
+        return await self._rows("expiring_leads", company_id, to_datetime(before), after, limit)
+
+    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
+        """Return what is true of numbers and addresses themselves."""
+        return await self._rows("contacts_by_keys", company_id, list(contact_keys))
+
     # -- calls and contacts --------------------------------------------------------------------------------------------
 
     async def call(self, company_id: int, call: int | str) -> Row | None:

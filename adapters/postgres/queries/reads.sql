@@ -107,6 +107,26 @@ LIMIT $4
 -- contacts_by_keys --
 SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = ANY ($2::text[])
 
+-- due_leads --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 AND (next_action_at, id) > ($3, $4)
+ORDER BY next_action_at, id
+LIMIT $5
+
+-- due_leads_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 LIMIT $3
+) AS found
+
+-- expiring_leads --
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND status = 'waiting' AND deleted_at IS NULL AND next_action_at IS NULL AND expires_at < $2 AND id > $3
+ORDER BY id
+LIMIT $4
+
+-- contacts_by_keys --
+SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = ANY ($2::text[])
+
 -- live_leads_of_contact --
 SELECT * FROM {read}.leads
 WHERE company_id = $1 AND contact_key = $2 AND deleted_at IS NULL AND is_live

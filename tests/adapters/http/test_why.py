@@ -19,6 +19,12 @@ async def submitted(company: Any, steps: list[dict[str, Any]], **fields: Any) ->
     return found
 
 
+def far_away() -> dict[str, Any]:
+    """Hours that open in three days for the first time, whatever day it is."""
+    day = (datetime.now(UTC) + timedelta(days=3)).strftime("%a").lower()
+    return {"call": [{"days": [day], "open": "12:00", "close": "13:00"}]}
+
+
 async def why(company: Any, lead: dict[str, Any], **query: str) -> dict[str, Any]:
     answer = await company.send("GET", f"/api/v1/leads/{lead['id']}/why", params=query)
     assert answer.status_code == 200, answer.text
@@ -70,16 +76,15 @@ async def test_both_shapes_of_dates_and_local_ones_in_a_zone_are_the_same_instan
         assert (await why(company, lead, **query))["at"] == "2026-01-05T14:00:00Z"
 
 
-async def test_a_contact_that_is_never_allowed_is_held_with_its_reason(company: Any) -> None:
-    steps = [{"id": "call-1", "kind": "call"}]
-    lead = await submitted(company, steps, windows={"call": [{"days": ["mon"], "open": "09:00", "close": "09:01"}]})
+async def test_a_call_outside_the_hours_of_its_schedule_is_held_with_their_words(company: Any) -> None:
+    lead = await submitted(company, [{"id": "call-1", "kind": "call"}], windows=far_away())
 
     found = await why(company, lead)
 
-    if found["verdict"] != "would_act":  # one minute a week
-        assert found["verdict"] in {"held", "running"}
-        assert found["reasons"][-1]["code"] in {"preferred_window", "awaiting_outcome"}
-        assert found["reasons"][-1]["sentence"]
+    assert found["verdict"] == "held"
+    assert found["reasons"][-1]["code"] == "preferred_window"
+    assert found["reasons"][-1]["sentence"].startswith("The schedule allows calls ")
+    assert found["sentence"].endswith(".")
 
 
 async def test_after_an_opt_out_the_answer_is_that(company: Any) -> None:
@@ -128,3 +133,43 @@ async def test_a_bad_field_is_named(company: Any, query: dict[str, str], field: 
     answer = await company.send("GET", f"/api/v1/leads/{lead['id']}/why", params=query)
 
     assert (answer.status_code, list(answer.json()["errors"])) == (status, [field]), answer.text
+
+
+# -- the forecast ------------------------------------------------------------------------------------------------------
+
+FORECAST = "/api/v1/leads/forecast"
+
+
+async def test_a_forecast_counts_what_each_lead_will_do_and_says_what_was_left_out(company: Any, other: Any) -> None:
+    schedule = await company.schedule(steps=WAIT)
+    for number in range(5):
+        lead = {"lead_token": schedule["lead_token"], "email": f"ada-{number}@example.com"}
+        assert (await company.send("POST", "/api/v1/leads", json=lead)).status_code == 201
+
+    whole = (await company.send("GET", FORECAST)).json()["forecast"]
+    assert (whole["leads"], whole["left_out"], sum(hour["email"] for hour in whole["hours"])) == (5, 0, 5)
+    part = (await company.send("GET", FORECAST, params={"hours": "3", "limit": "2"})).json()["forecast"]
+    assert (part["leads"], part["left_out"], sum(hour["email"] for hour in part["hours"])) == (2, 3, 2)
+    soon = (await company.send("GET", FORECAST, params={"hours": "1"})).json()["forecast"]
+    assert (soon["leads"], soon["hours"]) == (0, [])
+    assert (await other.send("GET", FORECAST)).json()["forecast"]["leads"] == 0
+
+
+async def test_a_lead_that_will_expire_unreached_is_named(company: Any) -> None:
+    steps = [{"id": "pause", "kind": "wait", "duration": "2m"}, {"id": "call-1", "kind": "call"}]
+    lead = await submitted(company, steps, windows=far_away(), hours_to_expire=1)
+
+    found = (await company.send("GET", FORECAST)).json()["forecast"]
+
+    assert [one["lead_id"] for one in found["expiring"]["leads"]] == [lead["id"]]
+    waiting = await company.send(
+        "GET", "/api/v1/leads", params={"status_wait": "preferred_window", "has_next_action": "false"}
+    )
+    assert [row["id"] for row in waiting.json()["leads"]] == [lead["id"]], "the list of leads that wait without a time"
+
+
+@pytest.mark.parametrize("query", [{"hours": "0"}, {"hours": "169"}, {"limit": "x"}])
+async def test_a_bad_bound_of_a_forecast_is_named(company: Any, query: dict[str, str]) -> None:
+    answer = await company.send("GET", FORECAST, params=query)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, list(query))
