@@ -37,7 +37,8 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     country = country_of(exchange.services.source.rules, exchange.company_id)
     trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
     # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
-    forecast = await asyncio.to_thread(preview, trial, country=country)
+    packs = exchange.services.source.rules.rule_packs(exchange.company_id)
+    forecast = await asyncio.to_thread(preview, trial, country=country, rule_packs=packs)
     return one(exchange, "preview", shown(forecast))
 
 

@@ -1,5 +1,6 @@
 """What will be done, when, and why then? A lead is submitted and every timer fired, until it ends or nothing follows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS, Command, PlaceCall
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY, SECOND, Instant, to_rfc3339
+from schemas.records import RulePack
 from schemas.requests import LeadSubmitted, OutcomeRecorded
 
 LIMIT = "limit"
@@ -59,13 +61,13 @@ class Forecast(Struct, frozen=True, kw_only=True):
     status_wait: str | None = None
 
 
-def preview(trial: Trial, *, country: str = "US") -> Forecast:
-    """Return what the schedule does to the lead; national numbers are those of `country`.
+def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack] = ()) -> Forecast:
+    """Return what the schedule does to the lead; national numbers are those of `country`, `rule_packs` the company's own.
 
     Raises `RefusedError`: what a submission of this lead is refused for, its fields as `lead.caller_id`; or what the
     engine itself refuses.
     """
-    rules = setting.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country)
+    rules = setting.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country, rule_packs=rule_packs)
     request = _submission(trial, rules)
     course = _Course(trial, VirtualPartition(rules, trial.at))
     course.remember(request)

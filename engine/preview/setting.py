@@ -1,6 +1,6 @@
 """On which records does a preview run? On the schedule alone: whatever it refers to is there, and has room for everybody."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -8,7 +8,19 @@ from msgspec import structs
 from engine.account.references import references_of
 from engine.rules import Rules
 from engine.submission.fields import INTEGER_MAX, FieldError, parse_id
-from schemas.records import Body, Buyer, BuyerGroup, Company, Offer, OutgoingWebhook, Record, Schedule, TrafficSource, plain
+from schemas.records import (
+    Body,
+    Buyer,
+    BuyerGroup,
+    Company,
+    Offer,
+    OutgoingWebhook,
+    Record,
+    RulePack,
+    Schedule,
+    TrafficSource,
+    plain,
+)
 from schemas.schedule import WaitStep
 
 COMPANY_ID = 1
@@ -25,17 +37,20 @@ ELSEWHERE = WaitStep(id="elsewhere", duration="52w")
 """All that is known of another schedule to which a lead is moved: it is there."""
 
 
-def rules_for(schedule: Schedule, schedule_id: int, lead: Mapping[str, Any], *, country: str) -> Rules:
-    """Return rules that hold the schedule and everything that it and the lead refer to."""
+def rules_for(
+    schedule: Schedule, schedule_id: int, lead: Mapping[str, Any], *, country: str, rule_packs: Sequence[RulePack] = ()
+) -> Rules:
+    """Return rules that hold the schedule, everything that it and the lead refer to, and the company's own rules."""
     rules = Rules()
     offer_id = schedule.offer_id or 1
     _adopt(rules, "company", COMPANY_ID, Company(name="preview", time_zone=schedule.time_zone, country=country))
     _adopt(rules, "offer", offer_id, Offer(name="preview", lead_token=f"{LEAD_TOKEN}offer", country=country))
     for record_type, record_id, made in _referred(schedule, lead):
         _adopt(rules, record_type, record_id, made)
-    _adopt(
-        rules, "schedule", schedule_id, structs.replace(schedule, lead_token=LEAD_TOKEN), version=2
-    )  # may refer to itself
+    for number, pack in enumerate(rule_packs, 1):
+        _adopt(rules, "rule_pack", number, pack)
+    tried = structs.replace(schedule, lead_token=LEAD_TOKEN, unpublished=False)
+    _adopt(rules, "schedule", schedule_id, tried, version=2)  # may refer to itself
     return rules
 
 

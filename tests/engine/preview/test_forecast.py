@@ -9,7 +9,8 @@ from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, OutgoingWebhook
+from schemas.records import Buyer, BuyerGroup, OutgoingWebhook, RulePack
+from schemas.wire import from_builtins
 from tests.engine.contact.world import NEW_YORK, World, at
 
 NUMBER = "+13055550123"
@@ -330,3 +331,22 @@ def test_a_year_of_fifty_steps_is_told_to_its_end() -> None:
     assert found["end_status"] == "completed_connected"
     last = read_trial({"schedule": {"steps": [CALL]}, "lead": {}, "at": found["ended_at"]}, now=0).at
     assert 349 * DAY < last - at("2026-03-07 21:30") < 352 * DAY
+
+
+def test_a_preview_keeps_to_the_companys_own_rules() -> None:
+    row = {
+        "id": "own",
+        "country": "US",
+        "purposes": ["telemarketing"],
+        "channels": ["call"],
+        "windows": [{"days": ["thu"], "open": "10:00", "close": "18:00"}],
+        "source_url": "https://example.com/memo",
+        "reviewed_at": "2026-11-01",
+    }
+    packs = [from_builtins({"name": "Counsel", "rules": [row]}, RulePack)]
+    lead = {"caller_id": "+13055550123", "time_zone": "America/New_York"}
+    asked = {"schedule": {"steps": [{"id": "call-1", "kind": "call"}]}, "lead": lead, "at": "2026-07-15 12:00:00 -0400"}
+
+    (action,) = preview(read_trial(asked, now=0), rule_packs=packs).actions
+
+    assert action.at == at("2026-07-16 10:00")
