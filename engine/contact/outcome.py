@@ -103,7 +103,7 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
     if lead is None or lead.flight is None or lead.flight.command_id != request.command_id or request.emitted:
         return
     person.draft.fact("reach.refused", lead_id=lead.id, command_id=request.command_id, reason=request.reason)
-    if request.reason == FREQUENCY_CAP_CODE and request.until is not None:
+    if request.until is not None:
         _wait_for_release(person, lead, lead.flight, request.until)
         return
     if request.reason in TEMPORARY:
@@ -114,7 +114,7 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
 
 
 def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant) -> None:
-    """The number was contacted as often as the law allows, by whomever: the same step again when it is free."""
+    """The number may be contacted again at a known time (a cap, a doubtful text): the same step again then."""
     lead.flight = None
     if flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id)

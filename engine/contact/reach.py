@@ -4,6 +4,7 @@ import msgspec
 
 from engine.contact import ledger
 from engine.contact.person import Person
+from engine.contact.plan import CALLED, OPTOUT_REVIEW
 from engine.contact.stop import fence, stop_reason
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
@@ -21,7 +22,7 @@ RELAY_FOR = 7 * DAY
 BEHIND = "requests_unread"
 """The answer where an opt-out may still be unread: the lead asks again."""
 
-TEMPORARY = frozenset({BEHIND, "min_spacing", "too_late"})
+TEMPORARY = frozenset({BEHIND, "min_spacing", "too_late", CALLED})
 """Refusals after which the same step may be tried again."""
 
 Order = PlaceCall | SendSms | SendEmail
@@ -86,6 +87,8 @@ def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str
     reason = _stop(person, order, request.kind)
     if reason is not None or request.kind == "email":
         return reason, None
+    if person.head.review_until is not None and person.head.review_until > person.now:
+        return OPTOUT_REVIEW, person.head.review_until
     caps = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now).caps
     held = last_release(person.head.ledger, caps, person.now)
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
@@ -99,6 +102,8 @@ def _stop(person: Person, order: Order, kind: str) -> str | None:
         return "channel_disabled"
     if person.draft.behind:
         return BEHIND
+    if person.head.inbound_until is not None and person.head.inbound_until > person.now:
+        return CALLED
     if order.not_after is not None and order.not_after <= person.now:
         return "too_late"
     until = ledger.guarded_until(person.head, kind)

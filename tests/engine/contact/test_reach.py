@@ -6,7 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn
+from engine.contact import reactions
+from engine.contact.person import Person
+from schemas.contact import Call
+from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn, SmsReceived
 from schemas.state import relay_key
 from tests.engine.contact.world import KEY, World
 
@@ -138,3 +141,25 @@ def test_an_outcome_comes_to_the_contact_that_emitted(world: World) -> None:
     passed_on = [letter for letter in world.letters if letter.type == "outcome.recorded"]
     (outcome,) = [msgspec.json.decode(letter.body, type=OutcomeRecorded) for letter in passed_on]
     assert (outcome.contact_key, outcome.reached) == (KEY, ADDRESS_KEY)
+
+
+def test_nobody_is_reached_through_another_contact_while_they_call_or_may_have_opted_out(world: World) -> None:
+    world.schedule(TEXT, record_id=2)
+    world.ask(SmsReceived(company_id=1, contact_key=KEY, body="Stop by tomorrow?", received_at=world.now))
+    lead = world.submit(contact_key=ADDRESS_KEY, email=ADDRESS, schedule_id=2)
+    assert (world.steps(), lead.failed_channels, lead.attempts) == ([], (), 0)
+    assert lead.next_action_at == world.head().review_until
+    world.wait(86400)
+    assert world.steps() == ["text"]
+
+
+def test_who_is_on_the_line_is_not_texted_through_another_contact(world: World) -> None:
+    world.schedule(TEXT, record_id=2)
+    draft = world._draft()
+    person = Person(draft, 1, KEY)
+    call = Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=0, updated_at=0, number_called="+1")
+    reactions.inbound_started(person, call)
+    person.put()
+    world._apply(draft)
+    lead = world.submit(contact_key=ADDRESS_KEY, email=ADDRESS, schedule_id=2)
+    assert (world.steps(), lead.failed_channels, lead.step) == ([], (), "text")
