@@ -111,7 +111,8 @@ class Lead(Entity, kw_only=True):
     `step` is the id of the step to come or in flight (None: before the first plan or after the last), `ending` says that
     it is an end step; `base_at` is the instant from which the step was planned and `planned_at` the `next_action_at` that
     lateness is measured from; `wake_at` is the one timer of the lead: the earliest of next action, expiry, outcome
-    timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order. A due lead that is held (a
+    timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order; `zone_deciding` and
+    `rule_deciding` are the zone and the row of the rule pack of the one that did last. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
     `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
@@ -158,6 +159,7 @@ class Lead(Entity, kw_only=True):
     requested_next_action_at: Instant | None = None
     reasons: tuple[str, ...] = ()
     zone_deciding: str | None = None
+    rule_deciding: str | None = None
     expires_at: Instant | None = None
     callback_at: Instant | None = None
     callbacks: int = 0
@@ -181,6 +183,9 @@ class Lead(Entity, kw_only=True):
     emails_count: int = 0
     attempted_call_id: int | None = None
     connected_call_id: int | None = None
+    call_buyer_conversion_id: int | None = None
+    call_offer_conversion_id: int | None = None
+    user_updated_at: Instant | None = None
     first_queued_at: Instant | None = None
     first_action_at: Instant | None = None
     last_action_at: Instant | None = None

@@ -327,6 +327,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
         at, reasons, reason = None, reasons or (EXPIRES_FIRST,), reason or EXPIRES_FIRST
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
+    lead.rule_deciding = _rule_of(earliest) if earliest.constraints else None
     if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
@@ -340,6 +341,12 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
         found = _weighed(lead, earliest, source, base)
         person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
     return False
+
+
+def _rule_of(earliest: Earliest) -> str | None:
+    """Return the row behind the code that moved the plan last; the first where several rows say the same."""
+    rows = next((rule.rules for rule in earliest.constraints if rule.code == earliest.decider), ())
+    return rows[0] if rows else None
 
 
 def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
