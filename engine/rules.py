@@ -4,7 +4,7 @@ A fold of `accounts.rules`. Readers in the world (intake, the API) hold one too,
 """
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,8 @@ from schemas.instant import Instant
 from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of
 
 B = TypeVar("B", bound=Body)
+
+Capability = Literal["voice", "sms"]
 
 
 class Target(Struct, frozen=True):
@@ -37,6 +39,7 @@ class Rules:
         self._public_keys: dict[str, int] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
+        self._fleets: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
         """Adopt one version of a record, read from a partition of `accounts.rules`; older ones are passed over."""
@@ -57,6 +60,8 @@ class Rules:
             self._index(record, body)
         else:
             listed.pop(record.id, None)
+        if isinstance(body, Number):
+            self._fleets.clear()
         if isinstance(body, RulePack):
             self._rule_packs[record.company_id] = tuple(self._live_bodies("rule_pack", record.company_id))
 
@@ -98,6 +103,23 @@ class Rules:
         """Return the live record of one of a company's own telephone numbers (E.164), or None."""
         record_id = None if number is None else self._numbers.get((company_id, number))
         return None if record_id is None else self._records["number", record_id]
+
+    def numbers_for(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
+        """Return the numbers (E.164) from which leads of an offer are contacted: its own, else those of no offer.
+
+        The same tuple until a number changes: a company may have thousands, and every first contact asks.
+        """
+        asked = (company_id, offer_id, capability)
+        fleet = self._fleets.get(asked)
+        if fleet is None:
+            fleet = self._fleets[asked] = self._fleet(*asked)
+        return fleet
+
+    def _fleet(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
+        bodies = [self._bodies["number", record.id] for record in self.records("number", company_id)]
+        able = [one for one in bodies if isinstance(one, Number) and getattr(one, capability) and not one.paused]
+        own = tuple(one.number for one in able if one.offer_id is not None and one.offer_id == offer_id)
+        return own or tuple(one.number for one in able if one.offer_id is None)
 
     def records(self, record_type: str, company_id: int) -> list[Record]:
         """Return a company's live records of a type, oldest first."""

@@ -5,6 +5,8 @@ Extension attributes of ours (lower-case letters and digits, as CloudEvents asks
 `ce_rules`                    `partition:sequence` of the account decisions that the sender had seen
 """
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from schemas.instant import Instant, to_rfc3339
@@ -13,6 +15,9 @@ Headers = tuple[tuple[str, bytes], ...]
 
 ID_LENGTH_MAX = 200
 """An id, type, source or stream longer than this is refused: ids are remembered per contact for a day, streams for ever."""
+
+RULES_SEEN_MAX = 1_024
+"""Values of `ce_rules` kept read: those who send have mostly seen the same."""
 
 
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
@@ -90,11 +95,16 @@ def rules_seen(headers: Headers) -> tuple[int | None, int]:
     """Return the partition and sequence that `ce_rules` names; (None, 0) where it says nothing that can be read."""
     for name, value in headers:
         if name == "ce_rules":
-            try:
-                return _rules(value.decode())
-            except (EnvelopeError, UnicodeDecodeError):
-                return None, 0
+            return _rules_in(value)
     return None, 0
+
+
+@lru_cache(maxsize=RULES_SEEN_MAX)
+def _rules_in(value: bytes) -> tuple[int | None, int]:
+    try:
+        return _rules(value.decode())
+    except (EnvelopeError, UnicodeDecodeError):
+        return None, 0
 
 
 def _check(name: str, text: str) -> None:
@@ -105,6 +115,7 @@ def _check(name: str, text: str) -> None:
         raise EnvelopeError(f"{name} has characters that cannot be printed")
 
 
+@lru_cache(maxsize=RULES_SEEN_MAX)
 def _rules(text: str | None) -> tuple[int | None, int]:
     if text is None:
         return None, 0

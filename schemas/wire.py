@@ -52,8 +52,9 @@ def to_pack(value: object) -> bytes:
     if not isinstance(value, Entity):
         return PACK.encode(value)
     kind = type(value)
+    twin = _TWINS.get(kind) or _twin(kind)
     # Twins differ in nothing but the names that are written, so that an instance can pass for one without being copied.
-    value.__class__ = _twin(kind).kind  # type: ignore[assignment]  # it has the same fields
+    value.__class__ = twin.kind  # type: ignore[assignment]  # it has the same fields
     try:
         return PACK.encode(value)
     finally:
@@ -62,23 +63,21 @@ def to_pack(value: object) -> bytes:
 
 def from_pack(packed: bytes, kind: type[E]) -> E:
     """Decode the MessagePack bytes of an entity. Raises `msgspec.ValidationError` or `msgspec.DecodeError`."""
-    value = _twin(kind).decoder.decode(packed)
+    value = (_TWINS.get(kind) or _twin(kind)).decoder.decode(packed)
     value.__class__ = kind
     return value  # type: ignore[no-any-return]
 
 
 def _twin(kind: type[Entity]) -> _Twin:
-    twin = _TWINS.get(kind)
-    if twin is None:
-        short = msgspec.defstruct(
-            kind.__name__,
-            [_field(field) for field in fields(kind)],
-            bases=(kind,),  # the same layout: a field that is declared again keeps its place
-            rename={name: SHORT_NAMES[name] for name in kind.__struct_fields__ if name in SHORT_NAMES},
-            kw_only=True,
-            omit_defaults=True,
-        )
-        twin = _TWINS[kind] = _Twin(short, msgspec.msgpack.Decoder(short))
+    short = msgspec.defstruct(
+        kind.__name__,
+        [_field(field) for field in fields(kind)],
+        bases=(kind,),  # the same layout: a field that is declared again keeps its place
+        rename={name: SHORT_NAMES[name] for name in kind.__struct_fields__ if name in SHORT_NAMES},
+        kw_only=True,
+        omit_defaults=True,
+    )
+    twin = _TWINS[kind] = _Twin(short, msgspec.msgpack.Decoder(short))
     return twin
 
 

@@ -2,8 +2,8 @@
 
 from engine.contact.person import Person
 from engine.identity import PARTITIONS_MAX
+from engine.rules import Capability
 from schemas.contact import Lead
-from schemas.records import Number, Record
 
 
 def dialing_number(person: Person, lead: Lead) -> str | None:
@@ -20,16 +20,9 @@ def texting_number(person: Person, lead: Lead) -> str | None:
     return lead.sms_number
 
 
-def _in_turn(person: Person, lead: Lead, capability: str) -> str | None:
-    numbers = [_body(person, record) for record in person.rules.records("number", person.company_id)]
-    able = [number for number in numbers if number is not None and getattr(number, capability) and not number.paused]
-    own = [number for number in able if number.offer_id is not None and number.offer_id == lead.offer_id]
-    fleet = own or [number for number in able if number.offer_id is None]
+def _in_turn(person: Person, lead: Lead, capability: Capability) -> str | None:
+    fleet = person.rules.numbers_for(person.company_id, lead.offer_id, capability)
     if not fleet:
         return None
     # Ids of one partition are 1024 apart: both digits take part, so that every partition begins elsewhere.
-    return fleet[sum(divmod(lead.id, PARTITIONS_MAX)) % len(fleet)].number
-
-
-def _body(person: Person, record: Record) -> Number | None:
-    return person.rules.body(Number, "number", record.id)
+    return fleet[sum(divmod(lead.id, PARTITIONS_MAX)) % len(fleet)]
