@@ -18,7 +18,6 @@ from adapters.roles.context import Context
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
-from engine.submission.place import warm
 
 PURGE_MINUTES = 10
 """Results and Idempotency-Keys live for 24 h; ten minutes more do no harm."""
@@ -37,7 +36,6 @@ class ApiRole:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until told to stop."""
-        warm()
         context, settings = self._context, self._context.settings
         pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock api")
         reads = PostgresReads(pool)

@@ -6,13 +6,11 @@ from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
 from engine.partition.ports import Appender
-from engine.submission.place import warm
 from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 
 
 def intake(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that works through the inbox."""
-    warm()
     inbox = context.names.of(LEADS_INBOX.name)
     room = Room(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
 

@@ -4,15 +4,10 @@ A stated zone is trusted alone; otherwise zip code, state and number each add th
 always united: a Florida area code brings Florida's rules wherever the person says to be.
 """
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
-
-import zipcodes
 from msgspec import Struct
 
-from engine.calendar.zones import is_zone
 from engine.submission.numbers import Number
+from engine.submission.zip_places import ZIP_DIGITS, zip_place
 
 _STATE_NAMES = """
 AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware|DC District of Columbia
@@ -57,7 +52,6 @@ STATE_ZONES: dict[str, tuple[str, ...]] = {
 
 _ZIP_COUNTRIES = frozenset({"US", "AS", "GU", "MP", "PR", "VI"})
 _STATE_COUNTRIES = _ZIP_COUNTRIES | {"CA"}
-_ZIP_DIGITS = 5
 
 _CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
 
@@ -94,33 +88,6 @@ def locate(
     return Place(zones, next((source for source, some in found if some), "default"), states)
 
 
-def warm() -> None:
-    """Load the zip codes now (half a second) rather than when the first lead names one."""
-    _zip_table()
-
-
 def _zip(text: str) -> tuple[str | None, str | None]:
     # Sent as a number, 02108 has lost its zero.
-    code = text[:_ZIP_DIGITS].zfill(_ZIP_DIGITS)
-    if _zip_table.cache_info().currsize:
-        return _zip_table().get(code, (None, None))
-    # Whoever reads one lead and is gone (a preview) is not kept waiting for the table.
-    rows = zipcodes.filter_by(country="US", zip_code=code)  # type: ignore[no-untyped-call]
-    return _zone_and_state(rows[-1]) if rows else (None, None)
-
-
-# Built once; the package searches its 42,000 rows for every question.
-@cache
-def _zip_table() -> dict[str, tuple[str | None, str | None]]:
-    rows = zipcodes.filter_by(country="US")  # type: ignore[no-untyped-call]
-    pairs: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}
-    table: dict[str, tuple[str | None, str | None]] = {}
-    for row in rows:
-        pair = _zone_and_state(row)
-        table[row["zip_code"]] = pairs.setdefault(pair, pair)
-    return table
-
-
-def _zone_and_state(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    # A few rows name a town or nothing where the zone should stand.
-    return row["timezone"] if is_zone(row["timezone"]) else None, row["state"] if row["state"] in STATES else None
+    return zip_place(text[:ZIP_DIGITS].zfill(ZIP_DIGITS))

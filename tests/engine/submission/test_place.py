@@ -1,6 +1,9 @@
 """Are all places found where a person may be?"""
 
+import runpy
+import zlib
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -8,7 +11,11 @@ import zipcodes
 
 from engine.calendar.zones import is_zone
 from engine.submission.numbers import read_number
-from engine.submission.place import STATE_ZONES, STATES, Place, _zip_table, locate, state_code, warm
+from engine.submission.place import STATE_ZONES, STATES, Place, locate, state_code
+from engine.submission.zip_places import zip_place
+
+ROOT = Path(__file__).parents[3]
+STORED = ROOT / "engine" / "submission" / "zip_places.bin"
 
 MIAMI, NEW_YORK = read_number("+13055550123", "US"), read_number("+12125550123", "US")
 
@@ -39,15 +46,20 @@ def test_a_zip_code_has_the_zone_of_its_place(zip_code: str, zones: tuple[str, .
     assert locate(country="US", stated_zone=None, zip_code=zip_code, state=None, number=None).zones == zones
 
 
-def test_one_zip_code_is_found_without_the_table_as_in_it() -> None:
-    warm()
-    codes = [*list(_zip_table())[::1_000], "00000", "99999", "2108", "33101-1234", "ABCDE", "", "3310"]
-    listed = [locate(country="US", stated_zone=None, zip_code=code, state=None, number=None) for code in codes]
-    _zip_table.cache_clear()
+def write_zip_places() -> bytes:
+    written: bytes = runpy.run_path(str(ROOT / "deploy" / "write_zip_places.py"))["table"]()
+    return written
 
-    assert [locate(country="US", stated_zone=None, zip_code=code, state=None, number=None) for code in codes] == listed
-    assert sum(place.source == "zip" for place in listed) > 40
-    warm()
+
+def test_the_table_of_zip_codes_is_that_of_the_package() -> None:
+    assert zlib.decompress(STORED.read_bytes()) == zlib.decompress(write_zip_places()), (
+        "run python deploy/write_zip_places.py"
+    )
+
+
+@pytest.mark.parametrize("code", ["", "3310", "331011", "ABCDE", "3310\u0661", "-0001"])
+def test_what_is_no_zip_code_is_nowhere(code: str) -> None:
+    assert zip_place(code) == (None, None)
 
 
 def test_a_foreign_postal_code_is_no_zip_code() -> None:
