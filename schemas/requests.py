@@ -58,9 +58,15 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
-    """A caller of the API changes one lead. A new `caller_id` or `email` may move the lead to another contact."""
+    """A caller of the API changes one lead. A new `caller_id` or `email` may move the lead to another contact.
+
+    `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
+    whose change this follows from; it is what a conversion is put down to.
+    """
 
     lead_id: int
+    if_versions: tuple[int, ...] | None = None
+    call_id: int | None = None
     columns: dict[str, Any] = {}
     data: dict[str, Any] = {}
     caller_id: str | UnsetType | None = UNSET
@@ -321,7 +327,8 @@ class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
 class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     """A contact asks for the right to call with a limited resource, named by group or buyers.
 
-    Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first), `due_at`, then arrival.
+    Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
+    `due_at`), `due_at`, then arrival.
     """
 
     contact_key: str
@@ -332,6 +339,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     urgency_class: int = 3
     priority: float = 100.0
     due_at: Instant = 0
+    aging: float = 0.0
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):

@@ -46,6 +46,9 @@ _NAMED = frozenset(
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
 """Where the person is follows from these and the number."""
 
+VERSION_DIGITS = 15
+"""No lead is changed more often than that."""
+
 UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: SUBMISSION_PARAMETERS[name] for name in ("contact_field_type", "caller_id", "email", "data", "lead_priority")},
     **{name: SUBMISSION_PARAMETERS[name] for name in ("schedule_callback_at", "schedule_callback_in_seconds")},
@@ -106,12 +109,22 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
         lead_id=row["id"],
+        if_versions=_if_versions(exchange),
         columns=reading.columns,
         data=reading.data,
         move_to_another_schedule_id=_schedule(exchange, reading),
         **found,
         **_place(reading, row, number, country),
     )
+
+
+def _if_versions(exchange: Exchange) -> tuple[int, ...] | None:
+    """Return the versions that If-Match names, as `GET /leads/:id` gave them in ETag; None where any will do."""
+    header = exchange.request.headers.get("if-match", "").strip()
+    if not header or header == "*":
+        return None
+    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+    return tuple(int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= VERSION_DIGITS)
 
 
 def _moments(reading: Reading) -> dict[str, Any]:

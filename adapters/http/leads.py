@@ -1,5 +1,6 @@
 """What can be read of leads? One by id or by token and number, lists with filters, and an empty one with the defaults."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -49,7 +50,18 @@ async def show(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_shown(parameters)
     parameters.finish()
-    return tagged(one(exchange, "lead", lead_view(row, exchange.now, columns)), row["version"])
+    return tagged(one(exchange, "lead", shown(exchange, row, columns)), row["version"])
+
+
+def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a lead as it is shown, the company's numbers known by their ids."""
+    rules, company_id = exchange.services.source.rules, row["company_id"]
+
+    def number_id(number: str) -> int | None:
+        record = rules.number(company_id, number)
+        return None if record is None else record.id
+
+    return lead_view(row, exchange.now, columns, number_id)
 
 
 async def live_row(exchange: Exchange) -> Row:
@@ -82,13 +94,13 @@ async def show_by_caller_number(exchange: Exchange) -> Reply:
     )
     if row is None:
         raise ProblemError("not_found", "This token has no lead with this number.")
-    return one(exchange, "lead", lead_view(row, exchange.now))
+    return one(exchange, "lead", shown(exchange, row))
 
 
 async def build(exchange: Exchange) -> Reply:
     """Answer with a lead that does not exist, filled with the defaults of the company."""
-    shown: dict[str, Any] = dict.fromkeys(LEAD_COLUMNS)
-    shown |= {
+    built: dict[str, Any] = dict.fromkeys(LEAD_COLUMNS)
+    built |= {
         "type": "Lead",
         "country": country_of(exchange.services.source.rules, exchange.company_id),
         "status": "queue",
@@ -101,9 +113,10 @@ async def build(exchange: Exchange) -> Reply:
         "offer_converted": False,
         "buyer_converted": False,
         "lead_priority": PRIORITY_DEFAULT,
+        **dict.fromkeys(("outbound_calls_count", "sms_count", "emails_count"), 0),
         "data": {},
     }
-    return one(exchange, "lead", shown)
+    return one(exchange, "lead", built)
 
 
 async def index(exchange: Exchange) -> Reply:
@@ -113,7 +126,6 @@ async def index(exchange: Exchange) -> Reply:
     columns = read_shown(parameters)
     wanted = read_filter(exchange, parameters)
     parameters.finish()
-    now = exchange.now
     return await listed(
         exchange,
         "leads",
@@ -121,7 +133,7 @@ async def index(exchange: Exchange) -> Reply:
         paging=paging,
         columns=columns or LEAD_COLUMNS,
         read=partial(exchange.services.reads.leads, exchange.company_id, wanted),
-        view=lambda row: lead_view(row, now, columns),
+        view=lambda row: shown(exchange, row, columns),
     )
 
 

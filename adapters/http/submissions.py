@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from adapters.http.answers import one
+from adapters.http.answers import one, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.leads import shown
 from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
 from adapters.http.shapes import LEAD_ANSWER, choice
 from adapters.http.writes import change
 from engine.submission.normalise import normalise
 from engine.views.cells import moment
-from engine.views.lead import lead_view, token_view
+from engine.views.lead import token_view
 
 CREATED = 201
 
@@ -91,7 +92,7 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
         told["warnings"] = list(warnings)
     if len(answer.record_ids) > 1:
         told["lead_ids"] = list(answer.record_ids)
-    return one(exchange, "lead", lead_view(row, exchange.now), status=answer.status, **told)
+    return tagged(one(exchange, "lead", shown(exchange, row), status=answer.status, **told), row["version"])
 
 
 async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:

@@ -176,6 +176,7 @@ def _tell_lead(person: Person, call: Call, request: CallUpdateRequested, *, reve
         company_id=person.company_id,
         contact_key=person.key,
         lead_id=call.lead_id,
+        call_id=call.id,
         buyer_converted=_converted(person, call, "buyer_converted", request.buyer_converted),
         offer_converted=_converted(person, call, "offer_converted", request.offer_converted),
         add_revenue=round(revenue, MONEY_DIGITS),

@@ -58,6 +58,8 @@ def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteR
 
 def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
     """Refuse what cannot be; return the schedule to begin, where one is."""
+    if request.if_versions is not None and lead.version not in request.if_versions:
+        raise RefusedError("version_conflict", "The lead was changed since; read it again, then send the change.")
     caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
     next_action_at = request.next_action_at or None
     callback_at = request.schedule_callback_at or None
@@ -124,6 +126,12 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
             setattr(lead, field, value)
     if request.caller_id is not UNSET or request.email is not UNSET:
         lead.failed_channels = ()
+    for flag, call in (("buyer_converted", "call_buyer_conversion_id"), ("offer_converted", "call_offer_conversion_id")):
+        said = getattr(request, flag)
+        if said is not UNSET:
+            setattr(lead, call, (request.call_id or getattr(lead, call)) if said else None)
+    if request.call_id is None:
+        lead.user_updated_at = person.now
     lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
     lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
     if request.apply_to == "calls":

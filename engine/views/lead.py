@@ -11,7 +11,7 @@ from typing import Any
 from engine.calendar.zones import is_zone, local_datetime
 from engine.views.cells import cell, moment
 from schemas.contact import LIVE_STATUSES
-from schemas.instant import SECOND, Instant, from_datetime
+from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
 
 Row = Mapping[str, Any]
 
@@ -103,12 +103,9 @@ _PLAIN = (
 )  # fmt: skip
 _MOMENTS = (
     "created_at", "updated_at", "deleted_at", "last_action_at", "first_action_at", "first_queued_at", "schedule_ended_at",
-    "next_action_at", "last_call_at", "expires_at", "planned_at", "callback_at",
+    "next_action_at", "last_call_at", "expires_at", "planned_at", "requested_next_action_at", "callback_at",
 )  # fmt: skip
-_NOT_YET = (
-    "legacy_id", "lead_import_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
-    "sms_number_id", "dial_number_id", "dial_tier",
-)  # fmt: skip
+_NOT_YET = ("legacy_id", "lead_import_id", "scheduled_callback_id", "dial_tier")
 
 
 def is_live(row: Row) -> bool:
@@ -163,6 +160,15 @@ def _moment(name: str) -> Callable[[Row, Instant], Any]:
     return lambda row, _: moment(row[name])
 
 
+def _of_rest(name: str) -> Callable[[Row, Instant], Any]:
+    return lambda row, _: (row["rest"] or {}).get(name)
+
+
+def _moment_of_rest(row: Row, name: str) -> str | None:
+    at = (row["rest"] or {}).get(name)
+    return None if at is None else to_rfc3339(at)
+
+
 def _nothing(_row: Row, _now: Instant) -> None:
     return None
 
@@ -179,7 +185,11 @@ _COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
     "id": _plain("id"),
     "type": lambda _row, _now: "Lead",
     "uuid": lambda row, _: cell(row["uuid"]),
-    "user_updated_at": _nothing,
+    "user_updated_at": lambda row, _: _moment_of_rest(row, "user_updated_at"),
+    "call_buyer_conversion_id": _of_rest("call_buyer_conversion_id"),
+    "call_offer_conversion_id": _of_rest("call_offer_conversion_id"),
+    "sms_number_id": _nothing,
+    "dial_number_id": _nothing,
     "routes_show_path": _path,
     "routes_edit_path": _path,
     "context_menu_name": _name,
@@ -204,8 +214,8 @@ buyer_converted traffic_source_id buyer_id lead_import_id remote_ip attempted_ca
 scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id dial_tier
 last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live
 schedule_trigger_type blocked data
-status_wait expires_at planned_at callback_at lead_priority schedule_version svc_number sms_number svc_number_plain
-sms_number_plain outbound_calls_count sms_count emails_count
+status_wait expires_at planned_at requested_next_action_at callback_at lead_priority schedule_version svc_number sms_number
+svc_number_plain sms_number_plain outbound_calls_count sms_count emails_count
 """
 
 LEAD_COLUMNS: tuple[str, ...] = tuple(_ORDER_OF_THE_INTERFACE.split())
@@ -244,18 +254,31 @@ SORTABLE_COLUMNS = frozenset(
 _RENDERED = tuple((name, render) for name, render in _COLUMNS.items() if name not in {*_PLAIN, *_MOMENTS, *_NOT_YET})
 
 
-def lead_view(row: Row, now: Instant, columns: Sequence[str] | None = None) -> dict[str, Any]:
+NumberId = Callable[[str], int | None]
+"""Gives the id of one of the company's own telephone numbers."""
+
+_NUMBER_IDS = {"sms_number_id": "sms_number", "dial_number_id": "svc_number"}
+
+
+def lead_view(
+    row: Row, now: Instant, columns: Sequence[str] | None = None, number_id: NumberId | None = None
+) -> dict[str, Any]:
     """Return a lead as the interface shows it: all columns, or exactly the given ones in their order."""
+    shown: dict[str, Any]
     if columns is not None:
-        return {name: _COLUMNS[name](row, now) for name in columns}
-    # One call per column would cost as much as the query that brought the row.
-    shown: dict[str, Any] = dict.fromkeys(LEAD_COLUMNS)
-    for name in _PLAIN:
-        shown[name] = row[name]
-    for name in _MOMENTS:
-        shown[name] = moment(row[name])
-    for name, render in _RENDERED:
-        shown[name] = render(row, now)
+        shown = {name: _COLUMNS[name](row, now) for name in columns}
+    else:
+        # One call per column would cost as much as the query that brought the row.
+        shown = dict.fromkeys(LEAD_COLUMNS)
+        for name in _PLAIN:
+            shown[name] = row[name]
+        for name in _MOMENTS:
+            shown[name] = moment(row[name])
+        for name, render in _RENDERED:
+            shown[name] = render(row, now)
+    for name, number in _NUMBER_IDS.items():
+        if number_id is not None and name in shown and row[number] is not None:
+            shown[name] = number_id(row[number])
     return shown
 
 

@@ -191,14 +191,79 @@ async def test_an_export_imports_again(company: Any) -> None:
     assert {name: copied[name] for name in columns} == {name: original[name] for name in columns}
 
 
-async def test_a_lead_is_shown_with_its_version(company: Any) -> None:
+async def test_a_change_may_say_which_version_it_is_of(company: Any) -> None:
     schedule = await company.schedule()
     lead = await _submit(company, schedule, "+13055550101")
     path = f"/api/v1/leads/{lead['id']}"
-    before = (await company.send("GET", path)).headers["etag"]
-    assert before == (await company.send("GET", path)).headers["etag"]
-    await company.send("PUT", path, json={"full_name": "Ann Lee"})
-    assert (await company.send("GET", path)).headers["etag"] != before
+    first = (await company.send("GET", path)).headers["etag"]
+    assert first == (await company.send("GET", path)).headers["etag"]
+    changed = await company.send("PUT", path, json={"full_name": "Ann Lee"}, headers={"If-Match": first})
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["lead"]["user_updated_at"] is not None
+    second = (await company.send("GET", path)).headers["etag"]
+    assert second == changed.headers["etag"] != first
+    for stale in (first, f"W/{first}", '"nonsense"', '"99999999999999999999"'):
+        refused = await company.send("PUT", path, json={"full_name": "Mia"}, headers={"If-Match": stale})
+        assert (refused.status_code, refused.json()["code"]) == (409, "version_conflict"), stale
+    for fresh in ("{}", '"1", {}', "*"):
+        taken = await company.send("PUT", path, json={}, headers={"If-Match": fresh.format(second)})
+        assert taken.status_code == 200, taken.text
+        second = taken.headers["etag"]
+    assert (await company.send("GET", path)).json()["lead"]["full_name"] == "Ann Lee"
+
+
+RULES: dict[str, str] = {
+    "legacy_id": "null: there is no older system",
+    "user_updated_at": "when somebody changed it through the interface last",
+    "routes_show_path": "where it is read",
+    "routes_edit_path": "where it is changed",
+    "context_menu_name": "name, else full_name, else number, else address",
+    "name": "as submitted, else as context_menu_name",
+    "expires_in": "seconds left, 0 when ended, null where it does not expire",
+    "lead_import_id": "null: imports are not kept",
+    "scheduled_callback_id": "null: a lead has one callback, at callback_at",
+    "call_buyer_conversion_id": "the call that the buyer's conversion was put down to",
+    "call_offer_conversion_id": "the call that the traffic source's conversion was put down to",
+    "sms_number_id": "the company's number that texts come from",
+    "dial_number_id": "the company's number that calls come from",
+    "dial_tier": "null: calls have no tiers yet",
+}
+
+
+async def test_every_column_of_a_lead_has_its_value_and_its_rule(company: Any) -> None:
+    number = await company.record("numbers", {"number": "+13055550188", "sms": True})
+    source = await company.record("traffic_sources", {"name": "Ads"})
+    offer = await company.record("offers", {"name": "Solar"})
+    schedule = await company.schedule(offer_id=offer["id"])
+    lead = await _submit(
+        company, schedule, "+13055550101", email="ann@example.com", full_name="Ann Lee", hours_to_expire=2,
+        traffic_source_id=source["id"], sub_id="s-1", remote_ip="192.0.2.7", contact_field_type="7", country="US",
+        state="CA", zip="90001", time_zone="America/Los_Angeles", external_record_id="crm-1", assign_sms_number=True,
+        assign_svc_number=True, data={"roof": "flat"},
+    )  # fmt: skip
+    path = f"/api/v1/leads/{lead['id']}"
+    shown = (await company.send("PUT", path, json={"buyer_converted": "true"})).json()["lead"]
+    expected: dict[str, Any] = {
+        "legacy_id": None, "type": "Lead", "deleted_at": None, "routes_show_path": path, "routes_edit_path": path,
+        "external_record_id": "crm-1", "context_menu_name": "Ann Lee", "name": "Ann Lee", "caller_id": "+13055550101",
+        "email": "ann@example.com", "full_name": "Ann Lee", "contact_field_type": "7", "country": "US",
+        "state_province": "CA", "zip_postal_code": "90001", "time_zone": "America/Los_Angeles", "sub_id": "s-1",
+        "offer_id": offer["id"], "schedule_id": schedule["id"], "status": "completed_converted", "css_status": "success",
+        "has_next_action": False, "opt_out": False, "revenue": 0.0, "payout": 0.0, "offer_converted": False,
+        "buyer_converted": True, "traffic_source_id": source["id"], "buyer_id": None, "lead_import_id": None,
+        "remote_ip": "192.0.2.7", "attempted_call_id": None, "connected_call_id": None, "scheduled_callback_id": None,
+        "call_buyer_conversion_id": None, "call_offer_conversion_id": None, "sms_number_id": number["id"],
+        "dial_number_id": number["id"], "dial_tier": None, "is_live": False, "blocked": False, "data": {"roof": "flat"},
+        "expires_in": 0,
+    }  # fmt: skip
+    assert {name: shown[name] for name in expected} == expected
+    assert shown["user_updated_at"] >= shown["created_at"]
+    assert shown["schedule_ended_at"] is not None
+    assert {name for name in LEAD_COLUMNS if shown[name] is None and name not in RULES} <= {
+        "deleted_at", "buyer_id", "attempted_call_id", "connected_call_id", "last_action_at", "first_action_at",
+        "next_action_at", "last_call_at", "schedule_trigger_type", "status_wait", "planned_at", "callback_at",
+        "recent_call_disposition_id", "requested_next_action_at",
+    }  # fmt: skip
 
 
 async def test_it_is_told_which_buyers_could_take_a_call_and_why_others_cannot(company: Any) -> None:
