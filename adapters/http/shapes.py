@@ -138,7 +138,7 @@ _LEAD_NAMES: Mapping[str, Schema] = {
     "type": {"type": "string", "const": "Lead"},
     """
     created_at updated_at deleted_at user_updated_at last_action_at first_action_at first_queued_at schedule_ended_at
-    next_action_at last_call_at expires_at planned_at callback_at
+    next_action_at last_call_at expires_at planned_at requested_next_action_at callback_at
     """: MOMENT_SHOWN,
     """
     routes_show_path routes_edit_path external_record_id context_menu_name name caller_id email full_name
