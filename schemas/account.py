@@ -24,13 +24,17 @@ class Claim(Entity, kw_only=True):
 
 
 class Waiting(Struct, array_like=True, frozen=True, order=True):
-    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival."""
+    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival.
+
+    With `aging` it gets so much more urgent with every hour that it is overdue.
+    """
 
     urgency_class: int
     priority: float
     due_at: Instant
     arrival: int
     request_id: str
+    aging: float = 0.0
 
 
 class Slots(Entity, kw_only=True):

@@ -68,7 +68,8 @@ class Schedule(Body, frozen=True, kw_only=True):
 
     `purpose` chooses the legal limits. `min_spacing` (keys call, sms and any) is kept between contacts to one number,
     `jitter_seconds` spreads what follows the first contact; both are off by default. `unknown_zone` says what is done about
-    a telephone whose place nothing tells. With `real_time_priority` a first call goes before those of other schedules.
+    a telephone whose place nothing tells. With `real_time_priority` a first call goes before those of other schedules;
+    `priority_aging` is taken off the priority of a call for every hour that it waits for a line.
     `migrate` is said of one version: leads on earlier ones go over to it, at the step of the same id.
 
     `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
@@ -95,6 +96,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     pauses: tuple[Pause, ...] = ()
     unknown_zone: UnknownZone = "intersect"
     real_time_priority: bool = False
+    priority_aging: float = 0.0
     migrate: Literal["none", "by_step_id"] = "none"
     draft_fields: dict[str, Any] = {}
     unpublished: bool = False

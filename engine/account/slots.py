@@ -7,11 +7,14 @@ or buyer is no longer paused. A buyer's own cap counts over every resource that 
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from engine.account.choice import Candidate, choose_buyer
 from engine.account.references import live
 from engine.partition.draft import Draft
 from schemas.account import Claim, Slots, Waiting
 from schemas.decisions import Answer
+from schemas.instant import HOUR, Instant
 from schemas.records import Buyer, BuyerGroup, Record, body_of
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
@@ -186,7 +189,8 @@ def _is_hopeless(slots: Slots, request: SlotRequested) -> bool:
 
 def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
     slots.arrivals += 1
-    place = Waiting(request.urgency_class, request.priority, request.due_at, slots.arrivals, request.request_id)
+    asked = request.urgency_class, request.priority, request.due_at
+    place = Waiting(*asked, slots.arrivals, request.request_id, request.aging)
     at = bisect_right(slots.waiting, place)
     slots.waiting = (*slots.waiting[:at], place, *slots.waiting[at:])
     _keep(draft, slots)
@@ -199,15 +203,26 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
 def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
     """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first."""
     queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
+    for slots in queues:
+        if any(place.aging for place in slots.waiting):
+            slots.waiting = tuple(sorted(slots.waiting, key=lambda place: _aged(place, draft.now)))
     while True:
         heads = [head for slots in queues if slots.waiting for head in _grantable(draft, slots)]
         if not heads:
             break
-        place, _, slots, buyer_id = min(heads, key=lambda head: head[:2])
+        place, _, slots, buyer_id = min(heads, key=lambda head: (_aged(head[0], draft.now), head[1]))
         slots.waiting = slots.waiting[1:]
         _grant(draft, slots, _waiting_claim(draft, slots, place), buyer_id)
     for slots in queues:
         _want(draft, slots)
+
+
+def _aged(place: Waiting, now: Instant) -> Waiting:
+    """Return a place in the queue as urgent as it has become."""
+    if not place.aging:
+        return place
+    overdue = max(0, now - place.due_at)
+    return structs.replace(place, priority=place.priority - place.aging * overdue / HOUR)
 
 
 def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, int]]:

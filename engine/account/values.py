@@ -17,6 +17,7 @@ from engine.submission.fields import (
     FieldError,
     is_blank,
     parse_boolean,
+    parse_decimal,
     parse_id,
     parse_integer,
     parse_moment,
@@ -45,6 +46,9 @@ BODY_TEMPLATE_LENGTH_MAX = 64 * 1024
 CLOSE_MARGIN_SECONDS_MAX = 3_600
 JITTER_SECONDS_MAX = 3_600
 """More than an hour is no spreading but a wait."""
+
+AGING_MAX = 10_000
+"""An hour of waiting is then worth more than any priority that people give."""
 
 SPACING_KEYS = ("call", "sms", "any")
 SPACING_MAX = 31 * DAY
@@ -338,6 +342,7 @@ PARSERS: dict[str, Parser] = {
     "pauses": pauses,
     "unknown_zone": choice("intersect", "default_zone", "hold"),
     "real_time_priority": parse_boolean,
+    "priority_aging": partial(parse_decimal, least=0, most=AGING_MAX),
     "migrate": choice("none", "by_step_id"),
     "number": number,
     "user_buyer_id": optional(parse_text),

@@ -77,6 +77,9 @@ class Constraint(Struct, frozen=True, omit_defaults=True):
     rules: tuple[str, ...] = ()
 
 
+SELLING: Purpose = "telemarketing"
+"""What contacts are for where nothing else is said: decisions name other purposes only."""
+
 KEEPS_TIME = "same_time_next_allowed_day"
 
 
@@ -91,6 +94,7 @@ class Earliest(Struct, frozen=True):
     decider: str | None = None
     zone: str | None = None
     constraints: tuple[Constraint, ...] = ()
+    purpose: Purpose = SELLING
 
 
 LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint(UNKNOWN_ZONE_CODE),))
@@ -300,20 +304,19 @@ def _earliest(  # noqa: PLR0917 - what was asked, and what was found
     codes = tuple([rule.code for rule in held])
     if found is None:
         law = limits(person.law, lead, channel, start, purpose)
-        rules = tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids])
-        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN, None, (*held, Constraint(NEVER_OPEN, None, None, rules)))
+        never = Constraint(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
+        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN, None, (*held, never), purpose)
     if not found.moves:
-        return Earliest(found.at, codes, codes[-1] if codes else None, None, held)
+        return Earliest(found.at, codes, codes[-1] if codes else None, None, held, purpose)
     moves = found.moves
     if len(moves) == 1 and moves[0].code == PREFERRED_CODE:  # the most common plan by far is the schedule's own hours
         (last,) = moves
-        return Earliest(
-            found.at, (*codes, last.code), last.code, found.zone, (*held, Constraint(last.code, last.until, last.zone))
-        )
+        mine = Constraint(last.code, last.until, last.zone)
+        return Earliest(found.at, (*codes, last.code), last.code, found.zone, (*held, mine), purpose)
     law = limits(person.law, lead, channel, start, purpose)
     moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in moves]
     last = max(moves, key=lambda move: move.until)
-    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone, (*held, *moved))
+    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone, (*held, *moved), purpose)
 
 
 def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
@@ -338,7 +341,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     lead.status, lead.status_wait = ("scheduled", None) if reason is None else ("waiting", reason)
     lead.held_at = None
     if before != (lead.status, at):
-        found = _weighed(lead, earliest, source, base)
+        found = _weighed(person, lead, earliest, source, base)
         person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
     return False
 
@@ -349,7 +352,7 @@ def _rule_of(earliest: Earliest) -> str | None:
     return rows[0] if rows else None
 
 
-def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
+def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
     """Return what was weighed, as far as it is not said by `at`: a plan that nothing moved began and ended there."""
     found: dict[str, Any] = {"source": source}
     if base != lead.next_action_at:
@@ -360,6 +363,10 @@ def _weighed(lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict
         found["waits_for"] = earliest.decider
     if earliest.at != lead.next_action_at:
         found["earliest"] = earliest.at
+    if earliest.purpose != SELLING:
+        found["purpose"] = earliest.purpose
+    if earliest.constraints and person.rules.rule_packs(person.company_id):
+        found["law"] = person.law.stamp
     if source not in {SCHEDULE_STEP, RETRY} and lead.base_at is not None:
         found["passed_over"] = [{"source": SCHEDULE_STEP, "base": lead.base_at}]
     return found

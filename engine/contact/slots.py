@@ -40,9 +40,17 @@ def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         due_at=lead.next_action_at or person.now,
+        aging=_aging(person, lead),
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
     person.keep(lead)
+
+
+def _aging(person: Person, lead: Lead) -> float:
+    if lead.schedule_id is None or lead.schedule_version is None:
+        return 0.0
+    schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    return 0.0 if schedule is None else schedule.priority_aging
 
 
 def withdraw(person: Person, lead: Lead) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.account.choice import Candidate, choose_buyer
 from engine.account.slots import WAITING_MAX
 from schemas.account import Claim
+from schemas.instant import HOUR
 from schemas.requests import SlotAnswered
 from schemas.state import claim_key
 from tests.engine.account.conftest import Account
@@ -63,6 +64,24 @@ def test_the_most_urgent_is_first(account: Account, asked: list[tuple[str, dict[
         ((holder, _),) = told(account.release(holder))
         order.append(holder)
     assert order == granted
+
+
+@pytest.mark.parametrize(
+    ("aging", "granted"),
+    [
+        pytest.param(0.0, "young", id="without aging the better priority goes first, for ever"),
+        pytest.param(10.0, "old", id="five hours at ten an hour are more than forty"),
+        pytest.param(7.0, "young", id="at seven they are not"),
+    ],
+)
+def test_who_has_waited_long_becomes_more_urgent(account: Account, aging: float, granted: str) -> None:
+    group_id = account.group(account.buyer(), concurrency_cap_limit=1)
+    account.want("first", buyer_group_id=group_id)
+    account.want("old", buyer_group_id=group_id, priority=100.0, due_at=account.now, aging=aging)
+    account.now += 5 * HOUR
+    account.want("young", buyer_group_id=group_id, priority=60.0, due_at=account.now, aging=aging)
+
+    assert told(account.release("first")) == [(granted, True)]
 
 
 def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account: Account) -> None:

@@ -276,6 +276,17 @@ def test_the_limits_are_those_of_the_purpose(purpose: str, expected: Instant) ->
     assert world.submit(states=("FL",)).next_action_at == expected
 
 
+def test_a_decision_names_the_purpose_that_chose_its_limits() -> None:
+    world = World(now=at("2026-07-15 22:00"))
+    world.schedule({"id": "call-1", "kind": "call"}, purpose="informational")
+    world.schedule({"id": "call-1", "kind": "call"}, record_id=2)
+    world.submit()
+    world.submit(schedule_id=2)
+
+    planned = [fact.data.get("purpose") for fact in world.facts if fact.type == "lead.waiting"]
+    assert planned == ["informational", None]
+
+
 def test_a_real_time_schedule_calls_first_before_others() -> None:
     world = World(now=at("2026-07-15 22:00"))
     world.schedule({"id": "call-1", "kind": "call"}, real_time_priority=True)
