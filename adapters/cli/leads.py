@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from adapters.cli.call_in import call_in
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.partitions.routing import partition_of
@@ -41,6 +42,9 @@ _APPENDED_AT = attrgetter("appended_at")
 @click.group()
 def leads() -> None:
     """List, watch, show and send leads."""
+
+
+leads.add_command(call_in)
 
 
 @leads.command()

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from adapters.http.call_lists import LIST_TYPES, SERIALIZER, read_shown
-from adapters.http.calls import CALL_ANSWER, MONEY_MAX, is_own, render
+from adapters.http.calls import CALL_ANSWER, MONEY_MAX, is_known, render
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import country_of
@@ -104,7 +104,7 @@ async def _start(
     company_id = exchange.company_id
     schedule_id = parameters.id("schedule_id") if schedule_id is None else schedule_id
     for field, record_type, found in (("schedule_id", "schedule", schedule_id), ("offer_id", "offer", offer_id)):
-        if found is not None and not is_own(exchange, record_type, found):
+        if found is not None and not await is_known(exchange, record_type, found):
             parameters.refuse(field, f"names no {record_type}: {found}")
     row = await _lead(exchange, parameters)
     called = _number(exchange, parameters, "to")
@@ -172,8 +172,10 @@ async def receive(exchange: Exchange) -> Reply:
     occurred_at = parameters.read("occurred_at", parse_moment, code="bad_date")
     if occurred_at is not None and occurred_at > exchange.now + AHEAD_MAX:
         parameters.refuse("occurred_at", "must not be ahead of us", code="bad_date")
-    found = _told(exchange, parameters)
+    found = await _told(exchange, parameters)
     parameters.finish()
+    if called is not None and exchange.services.source.rules.number(exchange.company_id, called.e164) is None:
+        await exchange.services.gate.refresh()  # a number that was just bought is known to whom it is for
     message = CallReceived(
         company_id=exchange.company_id,
         contact_key=contact_key(exchange.company_id, "" if person is None else person.e164, None) or "",
@@ -188,9 +190,9 @@ async def receive(exchange: Exchange) -> Reply:
     return await change(exchange, message, render)
 
 
-def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
+async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     buyer_id = parameters.id("buyer_id")
-    if buyer_id is not None and not is_own(exchange, "buyer", buyer_id):
+    if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
         parameters.refuse("buyer_id", f"names no buyer: {buyer_id}")
     return {
         "buyer_id": buyer_id,

@@ -4,9 +4,9 @@ Its contact decides; references are checked here first, so that every bad field 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -28,6 +28,8 @@ from engine.views.cells import moment
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.records import Buyer, TrafficSource
 from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateRequested
+
+T = TypeVar("T")
 
 MONEY_MAX = 1e9
 """More than any call is worth; sums of it stay exact to the cent."""
@@ -109,10 +111,11 @@ async def update(exchange: Exchange) -> Reply:
     """Change one call."""
     company_id = exchange.company_id
     row = await live_call(exchange)
-    parameters = Parameters(exchange.fields)
-    columns = read_shown(parameters)
-    fields = _changes(exchange, parameters)
-    parameters.finish()
+
+    def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+        return read_shown(parameters), _changes(exchange, parameters)
+
+    columns, fields = await known(exchange, read)
     message = CallUpdateRequested(company_id=company_id, contact_key=row["contact_key"], call_id=row["id"], **fields)
     return await change(exchange, message, partial(render, columns=columns))
 
@@ -124,10 +127,12 @@ async def update_by_caller_id(exchange: Exchange) -> Reply:
     if target.offer_id is None:
         raise ProblemError("unknown_lead_token", "No offer has this offer_token.")
     contact_key = await contact_key_of(exchange, exchange.path["id"], target)
-    parameters = Parameters(exchange.fields)
-    minutes = parameters.whole("call_timeframe", least=1, most=TIMEFRAME_MINUTES_MAX)
-    fields = _changes(exchange, parameters)
-    parameters.finish()
+
+    def read(parameters: Parameters) -> tuple[int | None, dict[str, Any]]:
+        minutes = parameters.whole("call_timeframe", least=1, most=TIMEFRAME_MINUTES_MAX)
+        return minutes, _changes(exchange, parameters)
+
+    minutes, fields = await known(exchange, read)
     message = CallUpdateRequested(
         company_id=company_id,
         contact_key=contact_key,
@@ -276,6 +281,30 @@ _NAMED: Mapping[str, tuple[str, type[Buyer | TrafficSource], str]] = {
 }
 
 
+async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool:
+    """Tell whether a live record of the company is there, having read the rules to their end before saying no."""
+    if is_own(exchange, record_type, record_id):
+        return True
+    await exchange.services.gate.refresh()
+    return is_own(exchange, record_type, record_id)
+
+
+async def known(exchange: Exchange, read: Callable[[Parameters], T]) -> T:
+    """Return what is read of the fields; before a record is refused as unknown, the rules are read to their end."""
+    parameters = Parameters(exchange.fields)
+    found = read(parameters)
+    if any(said.startswith(UNKNOWN) for sentences in parameters.errors.values() for said in sentences):
+        await exchange.services.gate.refresh()
+        parameters = Parameters(exchange.fields)
+        found = read(parameters)
+    parameters.finish()
+    return found
+
+
+UNKNOWN = "names no "
+"""How a sentence begins that refuses a reference."""
+
+
 def is_own(exchange: Exchange, record_type: str, record_id: int) -> bool:
     """Tell whether a live record of the company is there."""
     record = exchange.services.source.rules.record(record_type, record_id)
@@ -356,7 +385,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/v1/calls/update_by_caller_id/{id}",
         summary="Update a person's calls of an offer",
         handler=update_by_caller_id,
-        access="token",
+        auth_token=True,
         scope="call:update",
         rate="write",
         safe=False,
@@ -411,7 +440,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/v1/calls/{id}",
         summary="Update a call",
         handler=update,
-        access="token",
+        auth_token=True,
         scope="call:update",
         rate="write",
         safe=False,

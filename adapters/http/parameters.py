@@ -62,6 +62,11 @@ class Parameters:
         self._errors: dict[str, list[str]] = {}
         self._codes: set[str] = set()
 
+    @property
+    def errors(self) -> Mapping[str, list[str]]:
+        """Return what was wrong so far."""
+        return self._errors
+
     def refuse(self, name: str, sentence: str, *, code: str = "validation_failed") -> None:
         """Remember that a field is bad, and why."""
         self._errors.setdefault(name, []).append(sentence)

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import click
 import pytest
 
+from adapters.cli.call_in import play
 from engine.views.call import CALL_COLUMNS
 from tests.adapters.http.conftest import Company
 
@@ -300,9 +302,10 @@ async def test_a_call_to_us_is_told_to_its_end_and_its_lead_is_picked_up(town: A
 
 
 async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> None:
-    good = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
+    good: dict[str, Any] = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
+    missing: dict[str, Any] = dict.fromkeys(good)
     for fields, status, named in [
-        (dict.fromkeys(good), 422, ["from", "to", "call_ref", "state"]),
+        (missing, 422, ["from", "to", "call_ref", "state"]),
         ({"from": "nobody"}, 422, ["from"]),
         ({"to": True}, 422, ["to"]),
         ({"state": "sleeping"}, 422, ["state"]),
@@ -315,3 +318,27 @@ async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> Non
     ]:
         answer = await company.send("POST", "/api/v1/calls/received", json={**good, **fields})
         assert (answer.status_code, list(answer.json()["errors"])) == (status, named), answer.text
+
+
+async def test_a_demonstration_lets_a_person_call(town: Any, company: Any) -> None:
+    waits: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waits.append(seconds)
+
+    town.client.headers.update(company.headers)
+    try:
+        call = await play(town.client, "+13055550123", OURS, rings=4, talks=20, pause=pause)
+        missed = await play(town.client, "+13055550123", OURS, rings=9, talks=None, pause=pause)
+        with pytest.raises(click.ClickException, match="from must be a valid telephone number"):
+            await play(town.client, "nobody", OURS, rings=4, talks=20, pause=pause)
+    finally:
+        for name in company.headers:
+            del town.client.headers[name]
+    assert waits == [4, 20, 0, 9, 0]
+    assert (call["status"], call["outcome"], call["talk_duration"]) == ("finished", "connected_human", 20)
+    assert (missed["status"], missed["outcome"], missed["offer_repeat_caller"]) == (
+        "caller-hung-up",
+        "caller_hung_up",
+        False,
+    )

@@ -210,7 +210,13 @@ def test_nobody_is_called_twice_at_once(world: World) -> None:
 
 def test_nobody_is_called_who_is_calling_us(world: World) -> None:
     world.submit()
-    about = {"company_id": 1, "contact_key": KEY, "from_number": NUMBER, "number_called": OURS, "occurred_at": world.now}
+    about: dict[str, Any] = {
+        "company_id": 1,
+        "contact_key": KEY,
+        "from_number": NUMBER,
+        "number_called": OURS,
+        "occurred_at": world.now,
+    }
     world.ask(CallReceived(gateway_ref="a", state="ringing", **about))
     assert _refusal(world).code == "call_in_progress"
     world.ask(CallReceived(gateway_ref="a", state="ended", **about))

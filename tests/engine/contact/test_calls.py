@@ -54,7 +54,12 @@ def _progress(world: World, state: Any, after: int = 0) -> None:
     world.now += after
     command = world.commands[-1]
     call_id = getattr(command, "call_id", None)
-    fields = {"company_id": 1, "contact_key": KEY, "lead_id": command.lead_id, "command_id": command.command_id}
+    fields: dict[str, Any] = {
+        "company_id": 1,
+        "contact_key": KEY,
+        "lead_id": command.lead_id,
+        "command_id": command.command_id,
+    }
     world.ask(CallProgressed(state=state, occurred_at=world.now, call_id=call_id, **fields))
 
 
@@ -293,7 +298,7 @@ def test_the_calls_of_a_person_and_offer_are_changed_together_within_the_time(wo
     world.outcome("no_answer")
     world.wait(26 * 3600)
     second = world.call(world.lead().attempted_call_id)
-    about = {"company_id": 1, "contact_key": KEY, "offer_id": 1}
+    about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "offer_id": 1}
     world.ask(CallUpdateRequested(**about, since=world.now - 4 * HOUR, add_revenue=3.0))
     assert [world.call(call.id).revenue for call in (first, second)] == [0.0, 3.0]
     world.ask(CallUpdateRequested(**about, add_revenue=3.0))
@@ -301,7 +306,8 @@ def test_the_calls_of_a_person_and_offer_are_changed_together_within_the_time(wo
     assert world.answer is not None
     assert (world.answer.record_id, world.answer.record_ids) == (second.id, (second.id, first.id))
     assert world.lead().revenue == 9.0
-    for other in ({"offer_id": 2}, {"since": world.now + 1}):
+    others: tuple[dict[str, Any], ...] = ({"offer_id": 2}, {"since": world.now + 1})
+    for other in others:
         with pytest.raises(RefusedError, match="no call of this number"):
             world.ask(CallUpdateRequested(**{**about, **other}, add_revenue=1.0))
 

@@ -1,0 +1,92 @@
+"""How does a person call us in a demonstration? By the reports that a gateway would send of such a call, one by one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import click
+import httpx
+import msgspec
+
+from adapters.cli.deployment import demo_keys, option, running_of
+from adapters.cli.failures import told
+from adapters.up.demo import NUMBERS
+
+PATH = "/api/v1/calls/received"
+RINGS_SECONDS = 4
+TALKS_SECONDS = 20
+LONGEST_SECONDS = 3_600
+TIMEOUT_SECONDS = 10.0
+
+Pause = Callable[[float], Awaitable[None]]
+
+
+@click.command("call-in")
+@click.argument("number")
+@click.option("--to", "called", default=NUMBERS[0], show_default=True, help="The company's number that is called.")
+@click.option("--rings", type=click.IntRange(0, LONGEST_SECONDS), default=RINGS_SECONDS, show_default=True, help="Seconds.")
+@click.option("--talks", type=click.IntRange(0, LONGEST_SECONDS), default=TALKS_SECONDS, show_default=True, help="Seconds.")
+@click.option("--missed", is_flag=True, help="Nobody takes the call.")
+@option
+@told
+def call_in(  # noqa: PLR0917 - one argument per option
+    number: str, called: str, rings: int, talks: int, missed: bool, data_dir: Path, as_json: bool
+) -> None:
+    """Let the person with NUMBER call one of the numbers of the demo company, as its gateway would tell."""
+    running = running_of(data_dir)
+    keys = demo_keys(data_dir)
+
+    async def ring() -> dict[str, Any]:
+        async with httpx.AsyncClient(
+            base_url=running.api_url, auth=(keys.public_key, keys.private_key), timeout=TIMEOUT_SECONDS
+        ) as client:
+            return await play(client, number, called, rings=rings, talks=None if missed else talks, pause=asyncio.sleep)
+
+    try:
+        call = asyncio.run(ring())
+    except httpx.HTTPError as error:
+        raise click.ClickException(f"{running.api_url} does not answer: {error}") from error
+    if as_json:
+        click.echo(msgspec.json.encode(call))
+    else:
+        lead = "nobody's lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
+        click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s")
+
+
+async def play(
+    client: httpx.AsyncClient, person: str, called: str, *, rings: int, talks: int | None, pause: Pause
+) -> dict[str, Any]:
+    """Tell of a call from its ringing to its end (`talks` None: nobody takes it); return it as it is then.
+
+    Seconds are domain time: where that runs faster, `pause` is asked for less. Raises `click.ClickException` for a refusal.
+    """
+    about = {"from": person, "to": called, "call_ref": f"cli-{uuid4()}", "provider": "sandbox"}
+    call: dict[str, Any] = {}
+    for seconds, fields in _reports(rings, talks):
+        answer = await client.post(PATH, json={**about, **fields})
+        if answer.is_error:
+            raise click.ClickException(_sentence(answer))
+        call = answer.json().get("call", call)
+        await pause(seconds / float(answer.headers.get("Leadclock-Speed", "1")))
+    return call
+
+
+def _reports(rings: int, talks: int | None) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield each report, and how long it stays true."""
+    yield rings, {"state": "ringing"}
+    if talks is None:
+        yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "no answer"}
+        return
+    yield talks, {"state": "connected"}
+    yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "normal clearing", "talk_seconds": talks}
+
+
+def _sentence(answer: httpx.Response) -> str:
+    try:
+        problem = answer.json()
+        faults = "; ".join(f"{field} {', '.join(said)}" for field, said in problem.get("errors", {}).items())
+        return f"{problem['title']}: {faults or problem['detail']}"
+    except (ValueError, KeyError, AttributeError):
+        return f"HTTP {answer.status_code}"
