@@ -1,9 +1,14 @@
 """Is a person called now where somebody asks for it, and not where a guard says no?"""
 
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from engine.calendar.zones import local_datetime
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.instant import HOUR, MINUTE, SECOND
@@ -236,3 +241,37 @@ def test_nobody_is_called_while_an_opt_out_may_be_unread(world: World) -> None:
     world.behind = True
     refused = _refusal(world)
     assert (refused.code, refused.extra) == ("requests_unread", {"retry_after_seconds": 1})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["call", "force", "end", "out", "wait"]),
+            st.sampled_from([0, 7, 29, 31, 600, 5 * 3600, 11 * 3600]),
+        ),
+        max_size=40,
+    )
+)
+def test_whoever_asks_and_whenever_no_law_is_broken(asked: list[tuple[str, int]]) -> None:
+    world = World()
+    world.schedule(REST, CALL, windows=MORNINGS)
+    world.submit()
+    out_at = None
+    for action, seconds in asked:
+        world.wait(seconds)
+        if action in {"call", "force"}:
+            with suppress(RefusedError):
+                _start(world, force=action == "force")
+        elif action == "end" and world.lead().flight is not None:
+            world.outcome("no_answer")
+        elif action == "out" and out_at is None:
+            world.act("opt_out")
+            out_at = world.now
+    calls = [command for command in world.commands if isinstance(command, PlaceCall)]
+    for command in calls:
+        local = local_datetime(command.decided_at, NEW_YORK)
+        assert 8 <= local.hour < 21
+        assert out_at is None or command.decided_at <= out_at
+    assert all(later.decided_at - earlier.decided_at >= 30 * SECOND for earlier, later in pairwise(calls))
+    assert len(world.head().ledger) == len(calls)
