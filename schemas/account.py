@@ -24,24 +24,21 @@ class Claim(Entity, kw_only=True):
 
 
 class Waiting(Struct, array_like=True, frozen=True, order=True):
-    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival.
-
-    With `aging` it gets so much more urgent with every hour that it is overdue.
-    """
+    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival."""
 
     urgency_class: int
     priority: float
     due_at: Instant
     arrival: int
     request_id: str
-    aging: float = 0.0
 
 
 class Slots(Entity, kw_only=True):
     """One resource: how many of its slots are held, and who waits, most urgent first.
 
     `buyer_group/7` and `buyers/3+4` are asked for; `buyer/3` only counts what one buyer has in use through all of them,
-    and names in `wanted_by` the resources whose queue may go on when that buyer is free (those name it in `wants`).
+    and names in `wanted_by` the resources whose queue may go on when that buyer is free (those name it in `wants`). `aging`
+    holds, by request, by how much one that waits gets more urgent with every hour that it is overdue.
     """
 
     resource: str
@@ -54,6 +51,7 @@ class Slots(Entity, kw_only=True):
     wants: tuple[int, ...] = ()
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
+    aging: dict[str, float] = {}
 
 
 class Taken(Entity, kw_only=True):

@@ -6,6 +6,7 @@ or buyer is no longer paused. A buyer's own cap counts over every resource that 
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import partial
 
 from msgspec import structs
 
@@ -128,7 +129,10 @@ def _known(draft: Draft, company_id: int, resource: str) -> Slots:
 
 
 def _keep(draft: Draft, slots: Slots) -> None:
-    """Put the slots of a resource, as a new version."""
+    """Put the slots of a resource, as a new version; who has left the queue ages no more."""
+    if slots.aging:
+        waiting = {place.request_id for place in slots.waiting}
+        slots.aging = {request_id: aging for request_id, aging in slots.aging.items() if request_id in waiting}
     slots.version += 1
     draft.put(slots_key(slots.company_id, slots.resource), slots)
 
@@ -189,8 +193,9 @@ def _is_hopeless(slots: Slots, request: SlotRequested) -> bool:
 
 def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
     slots.arrivals += 1
-    asked = request.urgency_class, request.priority, request.due_at
-    place = Waiting(*asked, slots.arrivals, request.request_id, request.aging)
+    place = Waiting(request.urgency_class, request.priority, request.due_at, slots.arrivals, request.request_id)
+    if request.aging:
+        slots.aging[request.request_id] = request.aging
     at = bisect_right(slots.waiting, place)
     slots.waiting = (*slots.waiting[:at], place, *slots.waiting[at:])
     _keep(draft, slots)
@@ -204,25 +209,26 @@ def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> N
     """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first."""
     queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
     for slots in queues:
-        if any(place.aging for place in slots.waiting):
-            slots.waiting = tuple(sorted(slots.waiting, key=lambda place: _aged(place, draft.now)))
+        if slots.aging:
+            slots.waiting = tuple(sorted(slots.waiting, key=partial(_aged, slots, draft.now)))
     while True:
         heads = [head for slots in queues if slots.waiting for head in _grantable(draft, slots)]
         if not heads:
             break
-        place, _, slots, buyer_id = min(heads, key=lambda head: (_aged(head[0], draft.now), head[1]))
+        place, _, slots, buyer_id = min(heads, key=lambda head: (_aged(head[2], draft.now, head[0]), head[1]))
         slots.waiting = slots.waiting[1:]
         _grant(draft, slots, _waiting_claim(draft, slots, place), buyer_id)
     for slots in queues:
         _want(draft, slots)
 
 
-def _aged(place: Waiting, now: Instant) -> Waiting:
+def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
     """Return a place in the queue as urgent as it has become."""
-    if not place.aging:
+    aging = slots.aging.get(place.request_id)
+    if aging is None:
         return place
     overdue = max(0, now - place.due_at)
-    return structs.replace(place, priority=place.priority - place.aging * overdue / HOUR)
+    return structs.replace(place, priority=place.priority - aging * overdue / HOUR)
 
 
 def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, int]]:
