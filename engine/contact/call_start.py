@@ -11,7 +11,7 @@ from engine.contact.enrolment import expiry, schedule_of
 from engine.contact.hours import is_lost, limits, opening
 from engine.contact.orders import MANUAL, Connection, place_call
 from engine.contact.person import Person
-from engine.contact.plan import paused
+from engine.contact.plan import OPTOUT_REVIEW, paused
 from engine.contact.stop import stop_reason
 from engine.contact.submission import matches
 from engine.contact.walk import cadence_for
@@ -121,6 +121,13 @@ def _check_person(person: Person) -> None:
     if reason is not None:
         said = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(reason, reason)
         raise RefusedError("suppressed_contact", f"This person {said} and is not called.", extra={"reason": reason})
+    review_until = person.head.review_until
+    if review_until is not None and review_until > person.now:
+        raise RefusedError(
+            "suppressed_contact",
+            "A text of this person may be an opt-out: read it, then opt them out, or lift the doubt with opt_out=false.",
+            extra={"reason": OPTOUT_REVIEW, "next_allowed_at": to_rfc3339(review_until)},
+        )
     until = person.head.disabled_until.get("call")
     if until is not None and until > person.now:
         raise RefusedError(

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from engine.contact.revocation import meaning_of
-from engine.partition.draft import RepeatedError
+from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import PostWebhook, SendSms
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import Company
-from schemas.requests import SmsReceived
-from tests.engine.contact.world import KEY, NEW_YORK, NOON, World, at
+from schemas.requests import CallStartRequested, SmsReceived
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
 CALL = {"id": "call", "kind": "call"}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -102,6 +102,16 @@ def test_a_text_that_may_be_an_opt_out_holds_everything_for_a_day_and_somebody_c
     assert world.lead().next_action_at == NOON + 2 * HOUR
     world.wait(2 * 3600)
     assert world.steps() == ["(callback)"]
+
+
+def test_nobody_calls_by_hand_who_may_have_opted_out() -> None:
+    world = World()
+    world.schedule(REST, CALL)
+    lead = world.submit()
+    text(world, "Stop by tomorrow?")
+    with pytest.raises(RefusedError) as refused:
+        world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=lead.id, force=True))
+    assert (refused.value.code, refused.value.extra["reason"]) == ("suppressed_contact", "optout_review")
 
 
 def test_a_word_of_opt_in_is_written_down_and_begins_nothing() -> None:

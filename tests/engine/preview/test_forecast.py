@@ -59,6 +59,12 @@ SCHEDULES: dict[str, dict[str, Any]] = {
         "windows": OFFICE,
     },
     "a buyer group": {"steps": [{**CALL, "connect": {"buyer_group_id": 7}}, TEXT]},
+    "a disposition that nobody gives": {"steps": [{**CALL, "await_disposition": "30m", "retry": BUSY}, TEXT]},
+    "an answer that nobody gives": {
+        "steps": [TEXT, {"id": "ask", "kind": "wait_for", "event": "sms.received", "timeout": "1d"}, CALL],
+        "on_reply": {"action": "exit"},
+    },
+    "the do-not-call list": {"steps": [TEXT, {"id": "never", "kind": "suppress"}], "end_steps": [HOOK]},
     "an attempt limit": {"steps": [CALL, TEXT, wait("2d"), {**CALL, "id": "call-2"}], "max_contact_attempts": 2},
     "an early expiry": {"steps": [CALL, wait("3d"), TEXT], "hours_to_expire": 30, "end_steps": [HOOK]},
     "an exit": {"steps": [TEXT, {"id": "out", "kind": "exit", "result": "success"}], "end_steps": [MAIL]},
@@ -85,7 +91,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     },
     "a last word": {"steps": [TEXT, wait("1d"), {"id": "stop", "kind": "opt_out"}], "end_steps": [HOOK]},
 }
-EFFECTS = {"update_lead", "tag", "move_to_schedule", "restart", "schedule_callback", "opt_out", "block"}
+EFFECTS = {"update_lead", "tag", "move_to_schedule", "restart", "schedule_callback", "opt_out", "block", "suppress"}
 LEADS: dict[str, dict[str, Any]] = {
     "number": {"caller_id": NUMBER},
     "both": {"caller_id": NUMBER, "email": "ada@example.com", "time_zone": "America/Denver"},
