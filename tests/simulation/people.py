@@ -9,7 +9,7 @@ import msgspec
 
 from engine.contact.aggregate import ContactAggregate
 from engine.contact.ledger import row_of
-from engine.contact.orders import CALLBACK
+from engine.contact.orders import CALLBACK, MANUAL
 from engine.contact.person import PAUSES
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
@@ -49,32 +49,39 @@ def commands_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
 
 
 def attempts_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
-    """No lead is called or texted more often in a run than its schedule allows; a callback may go one beyond."""
-    reached, callbacks = _reached(world)
+    """No lead is called or texted more often in a run than its schedule allows.
+
+    A callback may go one beyond; a call that somebody starts by hand counts, and is asked for by no schedule.
+    """
+    reached, beyond = _reached(world)
     limits: dict[tuple[int, int], int] = {}
     for lead in (lead for decided in contacts for lead in values_of(decided, "lead/", Lead)):
         limit = _limit(world, lead)
         if limit is None:
             continue
-        limits[lead.id, lead.enrolment] = limit
-        if lead.attempts > limit + (1 if lead.callbacks else 0):
+        run = lead.id, lead.enrolment
+        limits[run] = limit
+        if lead.attempts > limit + beyond[run]:
             yield f"lead {lead.id} has {lead.attempts} attempts of {limit}"
     for run, times in reached.items():
-        if run in limits and times > limits[run] + (run in callbacks):
+        if run in limits and times > limits[run] + beyond[run]:
             yield f"lead {run[0]} was contacted {times} times in run {run[1]}, {limits[run]} are allowed"
 
 
-def _reached(world: "World") -> tuple[Counter[tuple[int, int]], set[tuple[int, int]]]:
-    """Return how often the gateways reached whom in a run of a lead, and the runs in which one was called back."""
+def _reached(world: "World") -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int]]]:
+    """Return how often the gateways reached whom in a run of a lead, and how often that may be beyond its limit."""
     reached: Counter[tuple[int, int]] = Counter()
-    callbacks = set()
+    beyond: Counter[tuple[int, int]] = Counter()
+    called_back = set()
     for command, outcome in world.gateways.carried_out.values():
         row = row_of(kind_of_command(command), outcome)
         run = command.lead_id, command.enrolment
         reached[run] += kind_of_command(command) in COUNTED_KINDS and row is not None and row.counts_attempt
+        beyond[run] += command.step_id == MANUAL
         if command.step_id == CALLBACK:
-            callbacks.add(run)
-    return reached, callbacks
+            called_back.add(run)
+    beyond.update(called_back)
+    return reached, beyond
 
 
 def _limit(world: "World", lead: Lead) -> int | None:
