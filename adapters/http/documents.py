@@ -138,7 +138,7 @@ def _codes(operation: Operation) -> Iterator[str]:
         yield from ("malformed_body", "validation_failed")
     if operation.rate is not None:
         yield "rate_limited"
-    if PLACEHOLDER.search(operation.path) or operation.body is not None:
+    if PLACEHOLDER.search(operation.path) or operation.body is not None or {"id", "lead_id"} & operation.parameters.keys():
         yield from ("not_found", "deleted")
     if "cursor" in operation.parameters:
         yield from ("bad_cursor", "not_found")

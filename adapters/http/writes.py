@@ -4,13 +4,15 @@ An Idempotency-Key names the request: sent again with the same body it is the sa
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from msgspec import structs
 
 from adapters.http.exchange import Exchange, Reply
-from adapters.http.ports import Result
+from adapters.http.ports import EventsUnavailableError, Result
 from adapters.http.problems import ProblemError
+from engine.partition.ports import LogError
 from schemas.requests import AccountRequest, ContactRequest
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import digest
@@ -42,7 +44,15 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
             return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
         return reply
     check(result)
+    if isinstance(message, AccountRequest):
+        await _heed(exchange)
     return await render(exchange, result)
+
+
+async def _heed(exchange: Exchange) -> None:
+    """Read the rules on, so that whoever changed a record and asks for something next is asked by the changed record."""
+    with suppress(LogError, EventsUnavailableError):
+        await exchange.services.source.refresh()
 
 
 def accepted(request_id: str) -> Reply:

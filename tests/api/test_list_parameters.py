@@ -1,0 +1,162 @@
+"""Does each filter of leads and calls find the one record that it means, in the list, the report and the statistic alike?"""
+
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from engine.identity import contact_id
+from schemas.instant import DAY, HOUR, MINUTE, to_datetime
+from tests.adapters.http.conftest import Company, Town
+from tests.adapters.postgres.rows_shown import Shown, call, lead
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SAID = "%Y-%m-%d %H:%M:%S +0000"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def shown(town: Town, company: Company) -> Shown:
+    """Rows as the projector would write them, for cases that would take days to come about."""
+    return Shown(town.pool, topic=f"list.parameters.{company.id}")
+
+
+def _said(at: int) -> str:
+    return to_datetime(at).strftime(SAID)
+
+
+async def test_each_filter_of_leads_finds_the_one_lead_that_it_means(company: Any, shown: Shown) -> None:
+    now = company.town.context.clock.now()
+    first = company.id * 10_000
+    source = {"traffic_source_id": 31}
+    cases: list[tuple[dict[str, Any], dict[str, str]]] = [
+        ({"offer_id": 11}, {"offer_id": "11"}),
+        ({"schedule_id": 12}, {"schedule_id": "12"}),
+        ({"columns": source}, {"traffic_source_id": "31"}),
+        ({"buyer_id": 13}, {"buyer_id": "13"}),
+        ({"status": "waiting", "status_wait": "quiet_hours_state"}, {"status_wait": "quiet_hours_state"}),
+        ({"status": "expired"}, {"status": "expired"}),
+        ({"caller_id": "+12125550177"}, {"number": "(212) 555-0177"}),
+        ({"email": "ann@example.com"}, {"email": "ANN@example.com"}),
+        ({"opt_out": True}, {"opt_out": "on"}),
+        ({"buyer_converted": True}, {"buyer_converted": "1"}),
+        ({"offer_converted": True}, {"offer_converted": "yes"}),
+        ({"next_action_at": now + 5 * DAY}, {"next_action_at_from": _said(now + 4 * DAY)}),
+        ({"created_at": now - 9 * DAY}, {"created_at_to": _said(now - 8 * DAY)}),
+        ({"created_at": now + MINUTE}, {"created_at_from": _said(now + MINUTE)}),
+        ({"data": {"pet": "zebra"}}, {"fulltext": "zebra"}),
+    ]
+    for place, (fields, _) in enumerate(cases):
+        ordinary = {"created_at": now - HOUR, "next_action_at": now + HOUR, "status": "scheduled"}
+        await shown.decide(lead(first + place, company=company.id, **{**ordinary, **fields}))
+    for place, (_, query) in enumerate(cases):
+        answer = await company.send("GET", "/api/v1/leads", params=query)
+        assert [found["id"] - first for found in answer.json()["leads"]] == [place], (query, answer.text[:300])
+    either = await company.send(
+        "GET", "/api/v1/leads", params={"either_converted": "true", "order": "id", "order_dir": "asc"}
+    )
+    converted = [place for place, (fields, _) in enumerate(cases) if {"buyer_converted", "offer_converted"} & fields.keys()]
+    assert [found["id"] - first for found in either.json()["leads"]] == converted
+    for query, count in [
+        ({"next_action_at_to": _said(now + 2 * DAY)}, len(cases) - 1),
+        ({"has_next_action": "true"}, len(cases) - 1),
+        ({"has_next_action": "false"}, 1),
+        ({"opt_out": "off"}, len(cases) - 1),
+    ]:
+        answer = await company.send("GET", "/api/v1/leads", params=query)
+        assert answer.json()["metadata"]["total_count"] == count, (query, answer.text[:300])
+
+
+CALLS: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"offer_id": 11}, {"offer_id": "11"}),
+    ({"schedule_id": 12}, {"schedule_id": "12"}),
+    ({"traffic_source_id": 31}, {"traffic_source_id": "31"}),
+    ({"buyer_id": 13}, {"buyer_id": "13"}),
+    ({"buyer_group_id": 14}, {"buyer_group_ids": "14,999"}),
+    ({"number_id": 15}, {"number_id": "15"}),
+    ({}, {"contact_id": "this person"}),
+    ({"status": "busy"}, {"status": "busy"}),
+    ({"status": "ringing", "ended_at": None}, {"in_progress": "yes"}),
+    ({"buyer_converted": True}, {"buyer_converted": "1"}),
+    ({"offer_converted": True}, {"offer_converted": "1"}),
+    ({"offer_repeat_caller": True}, {"offer_repeat_caller": "true"}),
+    ({"buyer_repeat_caller": True}, {"buyer_repeat_caller": "true"}),
+    ({"placed_on_hold": True}, {"placed_on_hold": "true"}),
+    ({"recording_url": "https://pbx.example.com/1.wav"}, {"has_recording": "true"}),
+    ({"buyer_conversion_duplicated_call": True}, {"buyer_conversion_duplicated_call": "true"}),
+    ({"offer_conversion_duplicated_call": True}, {"offer_conversion_duplicated_call": "true"}),
+    ({"token_values": {"roof": "flat"}}, {"token_key": "roof"}),
+    ({"token_values": {"pet": "zebra"}}, {"token_value": "pet:zebra"}),
+    ({"token_values": {"plant": "oak"}}, {"fulltext": "oak"}),
+    ({"created_at": "long ago"}, {"created_at_to": "long ago"}),
+    ({"ended_at": "long ago"}, {"ended_at_to": "long ago"}),
+    ({"ended_at": "to come"}, {"ended_at_from": "to come"}),
+    ({}, {"id": "this one"}),
+]
+
+
+async def _calls(company: Any, shown: Shown) -> list[dict[str, str]]:
+    """Make one call for each case, and return the queries."""
+    now = company.town.context.clock.now()
+    first = company.id * 10_000
+    moments = {"long ago": now - 300 * DAY, "to come": now + 5 * MINUTE}
+    queries = []
+    for place, (fields, query) in enumerate(CALLS):
+        given = {name: moments.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
+        ordinary = {"created_at": now - HOUR, "ended_at": now - HOUR // 2, "buyer_answered_at": now - HOUR}
+        await shown.decide(call(first + place, company=company.id, **{**ordinary, **given}))
+        moment = {"long ago": _said(now - 200 * DAY), "to come": _said(now + MINUTE), "this one": str(first + place)}
+        moment["this person"] = str(contact_id(f"{company.id}|+1305555{first + place:04}"))
+        queries.append({name: moment.get(value, value) for name, value in query.items()})
+    return queries
+
+
+async def test_each_filter_of_calls_finds_the_one_call_that_it_means(company: Any, shown: Shown) -> None:
+    first = company.id * 10_000
+    for place, query in enumerate(await _calls(company, shown)):
+        answer = await company.send("GET", "/api/v1/calls", params=query)
+        assert [found["id"] - first for found in answer.json()["calls"]] == [place], (query, answer.text[:300])
+    either = await company.send("GET", "/api/v1/calls", params={"either_converted": "true", "root": "false"})
+    assert len(either.json()) == 2
+    now = company.town.context.clock.now()
+    # No pool or provider record is there yet: a call of one is none.
+    for name in ("ring_pool_id", "provider_configuration_id"):
+        assert (await company.send("GET", "/api/v1/calls", params={name: "1"})).json()["calls"] == []
+    in_utc = _said(now - 2 * HOUR)[:19]
+    many = {"cursor": "-1", "per_page": "100", "root": "0"}
+    recent = len(CALLS) - 1
+    for query, count in [
+        ({**many, "created_at_from": in_utc, "time_zone": "UTC"}, recent),
+        # Ten hours later there: nothing is that new.
+        ({**many, "created_at_from": in_utc, "time_zone": "Hawaii"}, 0),
+        ({**many, "created_at_label": "Last Day"}, recent),
+        ({"created_at_label": "Last Day", "root": "0", "order": "created_at", "order_dir": "asc"}, 10),
+    ]:
+        answer = await company.send("GET", "/api/v1/calls", params=query)
+        assert len(answer.json()) == count, (query, answer.text[:300])
+    nobody_took = await company.send("GET", "/api/v1/calls", params={**many, "no_buyer": "true"})
+    assert all(found["no_buyer"] for found in nobody_took.json())
+
+
+async def test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_the_list(company: Any, shown: Shown) -> None:
+    now = company.town.context.clock.now()
+    span = {"created_at_from": _said(now - 365 * DAY), "created_at_to": _said(now + DAY)}
+    queries = [
+        *(await _calls(company, shown)),
+        {"either_converted": "true"},
+        {"no_buyer": "true"},
+        {"created_at_label": "Last Day"},
+    ]
+    for query in queries:
+        both = (
+            span
+            if not {"created_at_to", "created_at_label"} & query.keys()
+            else {"created_at_from": span["created_at_from"]}
+        )
+        listed = await company.send("GET", "/api/v1/calls", params={"cursor": "-1", "per_page": "1000", **both, **query})
+        count = len(listed.json()["calls"])
+        report = await company.send("GET", "/api/v1/calls/reports", params={"category": "status", **both, **query})
+        assert report.json()["totals"]["calls_count"] == count, (query, report.text[:300])
+        asked = {"group_by": "status", "stat": "count", "page": "1", **span, **query}
+        stats = await company.send("GET", "/api/v1/calls/stats/", params=asked)
+        assert sum(found["value"] for found in stats.json()["stats"]) == count, (query, stats.text[:300])
