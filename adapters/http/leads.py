@@ -11,6 +11,7 @@ from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import choice, many_of, one_of
+from engine.law.company import law_of
 from engine.submission.numbers import read_number
 from engine.views.buyers import availability, resources, ways
 from engine.views.lead import LEAD_COLUMNS, SERIALIZERS, SORTABLE_COLUMNS, lead_view
@@ -61,7 +62,7 @@ def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) ->
         record = rules.number(company_id, number)
         return None if record is None else record.id
 
-    return lead_view(row, exchange.now, columns, number_id)
+    return lead_view(row, exchange.now, columns, number_id, law_of(rules, company_id))
 
 
 async def live_row(exchange: Exchange) -> Row:

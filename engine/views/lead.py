@@ -8,12 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from engine.calendar.zones import is_zone, local_datetime
+from engine.calendar.zones import is_zone
+from engine.law.pack import RulePack, default_pack
 from engine.views.cells import cell, moment
+from engine.why.words import ACTIONS, LAW_CODES, clock, told, waiting_words
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
 
 Row = Mapping[str, Any]
+
+MESSAGE_CLASS = 4
+"""The `urgency_class` of texts and e-mails (engine/contact/plan.py)."""
 
 CSS_STATUSES: dict[str, str] = {
     "captured": "muted",
@@ -57,43 +62,6 @@ SENTENCES: dict[str, str] = {
     "disabled": "Disabled: the schedule is no longer there",
 }
 
-REASONS: dict[str, str] = {
-    "quiet_hours_federal": "the law allows no contact at this hour",
-    "quiet_hours_state": "the law of the state allows no contact at this hour",
-    "preferred_window": "outside the hours of the schedule",
-    "holiday": "a holiday",
-    "frequency_cap": "this person was contacted as often as the law allows",
-    "min_spacing": "the last contact was a moment ago",
-    "max_attempts_pending_outcome": "the last allowed attempt has no outcome yet",
-    "schedule_paused": "the schedule is paused",
-    "offer_paused": "the offer is paused",
-    "company_paused": "the company is paused",
-    "awaiting_outcome": "the outcome of the last action is not known yet",
-    "awaiting_disposition": "nobody has said yet how the call ended",
-    "awaiting_event": "the schedule waits for something to happen",
-    "callback_pending": "a callback was promised",
-    "callback_owner_unavailable": "the owner of the callback is not available",
-    "reply_pause": "the person answered by text",
-    "inbound_pause": "the person called",
-    "inbound_missed": "the person called in vain; they are called back in a minute",
-    "optout_review": "a text of this person may be an opt-out; somebody must read it",
-    "concurrency_cap": "all lines are in use",
-    "rate_limited": "calls are started as fast as allowed",
-    "no_buyer_available": "no buyer is available",
-    "no_number_available": "no number to contact from is available",
-    "window_never_open": "the schedule is never open at an hour that the law allows",
-    "timezone_unknown": "the time zone is not known, so only hours that suit every zone are used",
-    "consent_missing": "there is no consent",
-    "rnd_pending": "it is being checked whether the number has a new owner",
-    "suppression_lookup_failed": "the do-not-call list did not answer",
-    "provider_backoff": "the provider does not answer",
-    "move_loop_guard": "the lead moves between schedules in a circle",
-    "manual_hold": "somebody holds it",
-}
-"""The codes of `status_wait` in words."""
-
-ACTIONS: dict[str, str] = {"call": "a call", "sms": "a text", "email": "an e-mail", "webhook": "a webhook"}
-
 _PLAIN = (
     "external_record_id", "caller_id", "email", "full_name", "contact_field_type", "country", "state_province",
     "zip_postal_code", "time_zone", "sub_id", "offer_id", "schedule_id", "status", "opt_out", "revenue", "payout",
@@ -121,8 +89,11 @@ def expires_in(row: Row, now: Instant) -> int | None:
     return None if expires_at is None else max(0, (from_datetime(expires_at) - now) // SECOND)
 
 
-def human_status(row: Row, now: Instant) -> str:
-    """Return one sentence: where the lead stands, why, and when it goes on, in its own local time."""
+def human_status(row: Row, now: Instant, law: RulePack | None = None) -> str:
+    """Return one sentence: where the lead stands, why, and when it goes on, in its own local time.
+
+    `law` is that of the lead's company; without it, the shipped one.
+    """
     status = row["status"]
     if status in SENTENCES:
         return SENTENCES[status]
@@ -130,21 +101,41 @@ def human_status(row: Row, now: Instant) -> str:
         flight = row["flight"] or {}
         return f"Running: {ACTIONS.get(flight.get('kind', ''), 'an action')} is on its way"
     if status == "waiting":
-        reason = REASONS.get(row["status_wait"], row["status_wait"] or "held")
-        return f"Waiting: {reason}{_when(row, now, 'next try')}"
+        return f"Waiting: {_cause(row, law)}{_when(row, now, 'next try')}"
     return f"Scheduled{_when(row, now, 'next action')}"
+
+
+def _cause(row: Row, law: RulePack | None) -> str:
+    """Return what the lead waits for; where the law holds it back, whose, and what it allows."""
+    code = row["status_wait"]
+    rule = (law or default_pack()).rules.get(_rule_deciding(row) or "") if code in LAW_CODES else None
+    return waiting_words(code) if rule is None else told(code, rule, rule.windows, _channel(row))
+
+
+def _rule_deciding(row: Row) -> str | None:
+    rule: str | None = (row["rest"] or {}).get("rule_deciding")
+    return rule
+
+
+def _channel(row: Row) -> str:
+    """Return what a rule of the law keeps back: of messages only texts have legal hours and caps."""
+    return "sms" if row["urgency_class"] == MESSAGE_CLASS else "call"
 
 
 def _when(row: Row, now: Instant, what: str) -> str:
     at: datetime | None = row["next_action_at"]
     if at is None:
-        return ""
+        return _EXPIRES if row["status_wait"] in _HOURS_AND_CAPS and row["expires_at"] is not None else ""
     if row["expires_at"] is not None and at >= row["expires_at"]:
-        return ", and will expire before the next allowed time"
+        return _EXPIRES
     if from_datetime(at) <= now:
         return ", due now"
-    local = local_datetime(from_datetime(at), _zone(row))
-    return f", {what} {local:%a} {local.day} {local:%b} {local:%H:%M} (lead's time)"
+    return f", {what} {clock(from_datetime(at), now, _zone(row))} (lead's time)"
+
+
+_EXPIRES = ", and will expire before the next allowed time"
+_HOURS_AND_CAPS = LAW_CODES | {"preferred_window", "min_spacing"}
+"""A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
 
 
 def _zone(row: Row) -> str:
@@ -261,9 +252,16 @@ _NUMBER_IDS = {"sms_number_id": "sms_number", "dial_number_id": "svc_number"}
 
 
 def lead_view(
-    row: Row, now: Instant, columns: Sequence[str] | None = None, number_id: NumberId | None = None
+    row: Row,
+    now: Instant,
+    columns: Sequence[str] | None = None,
+    number_id: NumberId | None = None,
+    law: RulePack | None = None,
 ) -> dict[str, Any]:
-    """Return a lead as the interface shows it: all columns, or exactly the given ones in their order."""
+    """Return a lead as the interface shows it: all columns, or exactly the given ones in their order.
+
+    `law` is that of the lead's company, for the words of `human_status`.
+    """
     shown: dict[str, Any]
     if columns is not None:
         shown = {name: _COLUMNS[name](row, now) for name in columns}
@@ -279,6 +277,8 @@ def lead_view(
     for name, number in _NUMBER_IDS.items():
         if number_id is not None and name in shown and row[number] is not None:
             shown[name] = number_id(row[number])
+    if law is not None and "human_status" in shown and _rule_deciding(row) is not None:
+        shown["human_status"] = human_status(row, now, law)
     return shown
 
 

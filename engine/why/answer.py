@@ -215,7 +215,7 @@ class _Teller:
 
     def _held_back(self, found: Standing, lead: Lead | None) -> Answer:
         reason = Reason(code=found.reason or "manual_hold", sentence=f"{words.told(found.reason or '', None, (), None)}.")
-        again = None if lead is None else lead.recheck_at
+        again = None if lead is None else lead.recheck_at or lead.disposition_due_at
         looks = f" It is looked at again at {self._clock(again)}." if again is not None and again > self.at else ""
         sentence = f"{reason.sentence[:-1]}; {self._it_is(self.home)}.{looks}"
         return self._answer(
@@ -426,7 +426,7 @@ def _as_it_is(lead: Lead, found: Standing) -> Standing:
             sequence=0,
         )
         return Standing(kind="running", **{**about, "flight": flight})
-    if lead.slot_id is not None or lead.held_at is not None:
+    if lead.slot_id is not None or lead.held_at is not None or (found.kind == "held" and found.reason == lead.status_wait):
         return Standing(kind="held", reason=lead.status_wait, **about)
     if lead.status not in {"scheduled", "waiting"}:
         return Standing(kind="queued", **about)

@@ -70,14 +70,14 @@ def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kin
         return  # late outcomes, and the webhooks that are told of the end
     if kind in _BEGUN:
         found.kind, found.plan, found.flight, found.status, found.reason = "queued", None, None, None, None
-    elif kind in {"lead.scheduled", "lead.waiting"} and "step_id" in data:
+    elif kind in {"lead.scheduled", "lead.waiting"} and "at" in data:
         found.kind, found.plan, found.flight, found.reason = "planned", fact, None, None
     elif kind == "lead.waiting":
         found.kind, found.reason = "held", data.get("reason")
     elif kind == "slot.requested":
         found.kind, found.reason = "held", "concurrency_cap"
     elif kind in ORDERED:
-        found.kind, found.flight, found.reason = "running", fact, None
+        found.kind, found.plan, found.flight, found.reason = "running", None, fact, None
     elif kind in _RETURNED and not data.get("late"):
         found.kind, found.flight = "queued", None
     elif kind == "lead.ending":

@@ -75,7 +75,9 @@ WORDS: dict[str, Words] = {
     ),
     "reply_pause": Words("the person answered by text", "The person answered by text, so the schedule pauses for a while"),
     "inbound_pause": Words("the person called", "The person called and was connected, so the schedule pauses for a while"),
-    "inbound_live": Words("the person is calling", "The person is calling right now"),
+    "inbound_missed": Words(
+        "the person called and nobody answered", "The person called in vain, and is called back when the line is free again"
+    ),
     "optout_review": Words(
         "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
     ),

@@ -24,15 +24,38 @@ class Row(dict[str, Any]):
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"status": "scheduled", "next_action_at": NOW + timedelta(hours=20)}, "Scheduled, next action Fri 13 Mar 08:30"),
+        ({"status": "scheduled", "next_action_at": NOW + timedelta(hours=20)}, "Scheduled, next action Fri 8:30"),
         (
             {"status": "scheduled", "next_action_at": NOW + timedelta(hours=20), "time_zone": "America/Los_Angeles"},
-            "Scheduled, next action Fri 13 Mar 05:30",
+            "Scheduled, next action Fri 5:30",
         ),
         ({"status": "scheduled", "next_action_at": NOW}, "Scheduled, due now"),
         (
             {"status": "waiting", "status_wait": "quiet_hours_state", "next_action_at": NOW + timedelta(hours=20)},
-            "Waiting: the law of the state allows no contact at this hour, next try Fri 13 Mar 08:30",
+            "Waiting: the law of the state allows no contact at this hour, next try Fri 8:30",
+        ),
+        (
+            {
+                "status": "waiting",
+                "status_wait": "quiet_hours_state",
+                "next_action_at": NOW + timedelta(hours=20),
+                "rest": {"rule_deciding": "us-fl"},
+            },
+            "Waiting: Florida allows calls from 8:00 to 20:00, next try Fri 8:30",
+        ),
+        (
+            {
+                "status": "waiting",
+                "status_wait": "frequency_cap",
+                "next_action_at": NOW + timedelta(days=8),
+                "urgency_class": 4,
+                "rest": {"rule_deciding": "us-fl"},
+            },
+            "Waiting: Florida allows 3 calls and texts in 24h to one number, and they were made, next try Fri 20 Mar 12:30",
+        ),
+        (
+            {"status": "waiting", "status_wait": "quiet_hours_federal", "expires_at": NOW + timedelta(hours=1)},
+            "Waiting: the law allows no contact at this hour, and will expire before the next allowed time",
         ),
         (
             {"status": "waiting", "status_wait": "holiday", "next_action_at": NOW + timedelta(2), "expires_at": NOW},

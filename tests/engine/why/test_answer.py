@@ -129,6 +129,17 @@ def test_a_lead_that_asked_for_a_line_is_held_until_there_is_room_and_the_future
     assert answer.assumed
 
 
+def test_until_somebody_says_how_a_call_went_the_lead_waits_for_that() -> None:
+    world = asked({**CALL, "await_disposition": "30m"}, wait("1h"), TEXT)
+    world.submit()
+    world.outcome("connected_human")
+    answer = world.why()
+    assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("held", ["awaiting_disposition"])
+    assert answer.sentence.endswith("It is looked at again at Wed 12:30.")
+    assert answer.next_action_at == world.lead().disposition_due_at
+    assert world.why(NOON + 90 * MINUTE).verdict == "would_act"
+
+
 def test_hours_that_never_meet_are_said_with_no_next_try() -> None:
     """E10."""
     world = asked(CALL, windows={"call": [{"days": ["mon"], "open": "02:00", "close": "04:00"}]})
