@@ -21,7 +21,7 @@ from adapters.http.ports import (
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import STRETCHES_MAX, WORK_MEM, in_buckets, pieces
+from adapters.postgres.reports import LOCAL_HOUR, STRETCHES_MAX, WORK_MEM, in_buckets, pieces
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.report import Group, Grouping
@@ -132,25 +132,6 @@ class PostgresReads:
         """Return what is true of numbers and addresses themselves."""
         return await self._rows("contacts_by_keys", company_id, list(contact_keys))
 
-    async def due_leads(
-        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
-    ) -> Sequence[Row]:
-        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
-        return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(0), 0)), limit)
-
-    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
-        """Return how many leads have a next action before an instant, None where they are more than are counted."""
-        row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
-        return None if row is None else _exact(row["count"])
-
-    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
-        """Return waiting leads without a next action that expire before an instant, by rising id."""
-        return await self._rows("expiring_leads", company_id, to_datetime(before), after, limit)
-
-    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
-        """Return what is true of numbers and addresses themselves."""
-        return await self._rows("contacts_by_keys", company_id, list(contact_keys))
-
     # -- calls and contacts --------------------------------------------------------------------------------------------
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
@@ -190,7 +171,7 @@ class PostgresReads:
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
         table, statement = await self._filtered(company_id, wanted)
-        text = self._sql[f"{table}_grouped"]
+        text = self._sql["calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"]
         for name, piece in pieces(table, statement, category, pivot, await self._zones(category, pivot)).items():
             text = text.replace(f"{{{name}}}", piece)
         async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
@@ -200,7 +181,7 @@ class PostgresReads:
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
-        if not self._known_zones and any(one is not None and one.name == "hour_of_day" for one in groupings):
+        if not self._known_zones and any(one is not None and one.name == LOCAL_HOUR for one in groupings):
             async with reading():
                 self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
         return self._known_zones

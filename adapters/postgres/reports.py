@@ -59,9 +59,6 @@ CALL_GROUPINGS: Mapping[str, str] = {
         )
     },
     "disposition_id": "call_disposition_id",
-    # A zone that the database has not heard of would end the statement; its calls have no hour.
-    "hour_of_day": "CASE WHEN time_zone = ANY ({zones}::text[])"
-    " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",
 }  # fmt: skip
 
 LEAD_SUMS: Mapping[str, str] = {
@@ -80,6 +77,12 @@ LEAD_SUMS: Mapping[str, str] = {
     "first_attempts_count": "count(first_action_at)",
     "first_attempts_seconds": "coalesce(sum(date_part('epoch', first_action_at - created_at)), 0)",
 }
+LOCAL_HOUR = "hour_of_day"
+"""Has a statement of its own: a clock is read once for each zone and quarter of an hour, not once for each call."""
+
+_KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), "float8")
+"""Of sums of sums; the others are whole numbers."""
+
 CONNECTED = "outcome IN ('connected_human', 'connected_buyer')"
 CALL_SUMS: Mapping[str, str] = {
     "calls_count": "count(*)",
@@ -108,7 +111,7 @@ def pieces(
     """Return what belongs into the statement that adds up leads or calls: the sums of the rows that a filter leaves.
 
     A group of a unit of time is a stretch of `stretch_of`, to be put into its bucket: that is quicker than to look each row
-    up among thousands of edges. `zones` are those that the database knows.
+    up among thousands of edges. `zones` are those that the database knows: another one would end the statement.
     """
     measure, expressions, sums = _TABLES[table]
     joins, by = "", {}
@@ -119,13 +122,14 @@ def pieces(
             by[place] = f"{place}_token.key || ':' || left({place}_token.told, 100)"
         elif wanted is None:
             by[place] = "NULL::text"
-        elif wanted.name == "hour_of_day":
-            by[place] = expressions[wanted.name].replace("{zones}", statement.bind(list(zones)))
+        elif wanted.name == LOCAL_HOUR:
+            joins, by[place] = "", statement.bind(list(zones))
         else:
             by[place] = _time(wanted, statement) if wanted.name in TIME_UNITS else expressions[wanted.name]
     return {
         **by,
         "sums": ", ".join(f"{sums[name]} AS {name}" for name in measure.sums),
+        "sums_again": ", ".join(f"sum({name})::{_KINDS.get(name, 'bigint')} AS {name}" for name in measure.sums),
         "joins": joins,
         "where": statement.where,
         "limit": str(STRETCHES_MAX + 1),

@@ -38,6 +38,18 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 GROUP BY 1, 2
 LIMIT {limit}
 
+-- calls_by_local_hour --
+SELECT CASE WHEN zone = ANY ({category}::text[]) THEN date_part('hour', stretch AT TIME ZONE zone)::bigint END AS category,
+    {pivot} AS pivot, {sums_again}
+FROM (
+    SELECT time_zone AS zone, date_bin('15 minutes', created_at, 'epoch') AS stretch, {sums}
+    FROM {read}.calls
+    WHERE company_id = $1 AND deleted_at IS NULL{where}
+    GROUP BY 1, 2
+) AS stretches
+GROUP BY 1, 2
+LIMIT {limit}
+
 -- leads_created --
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where}
@@ -86,26 +98,6 @@ FROM {read}.history
 WHERE company_id = $1 AND lead_id = $2 AND at < $3
 ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
 LIMIT $4
-
--- due_leads --
-SELECT * FROM {read}.leads
-WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 AND (next_action_at, id) > ($3, $4)
-ORDER BY next_action_at, id
-LIMIT $5
-
--- due_leads_count --
-SELECT count(*) FROM (
-    SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 LIMIT $3
-) AS found
-
--- expiring_leads --
-SELECT * FROM {read}.leads
-WHERE company_id = $1 AND status = 'waiting' AND deleted_at IS NULL AND next_action_at IS NULL AND expires_at < $2 AND id > $3
-ORDER BY id
-LIMIT $4
-
--- contacts_by_keys --
-SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = ANY ($2::text[])
 
 -- due_leads --
 SELECT * FROM {read}.leads
