@@ -4,7 +4,7 @@ Aggregates read and write entities through the draft only. An entity that is rea
 pass it around and `put` it once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -107,6 +107,20 @@ class Draft:
     def has_gone_through(self) -> None:
         """Nobody goes through the leads any more."""
         self._state.forget_numbers("lead")
+
+    def attempt(self, rule: Callable[[], bool]) -> bool | str:
+        """Carry out a part of a decision whose fault must not be that of the rest.
+
+        Return what it returns, or the name of the error that it raised: nothing of it is kept then.
+        """
+        facts, orders, letters = len(self.facts), len(self.orders), len(self.letters)
+        changed, read, ids = dict(self.changed), dict(self._read), self.ids
+        try:
+            return rule()
+        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: told by whoever asked, and the rest goes on
+            del self.facts[facts:], self.orders[orders:], self.letters[letters:]
+            self.changed, self._read, self.ids = changed, read, ids
+            return type(error).__name__
 
     def next_id(self) -> int:
         """Give out the next internal id of this partition."""

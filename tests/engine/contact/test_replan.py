@@ -290,6 +290,25 @@ def _ticks(world: World) -> int:
     raise AssertionError("it never comes to its end")
 
 
+def test_a_lead_that_cannot_be_planned_does_not_keep_the_others_waiting() -> None:
+    world = World()
+    world.schedule(CALL, paused=True)
+    for number in range(3):
+        world.submit(caller_id=f"+1305556000{number}", contact_key=f"1|+1305556000{number}")
+    broken = world.lead(world.lead_ids()[0])
+    broken.step = "a step that is not there"
+    world.state.set(lead_key(broken.id), to_pack(broken))
+    world.state.commit()
+
+    lift_schedule(world)
+    world.wait(0.001)
+
+    assert [command.lead_id for command in world.commands] == world.lead_ids()[1:]
+    (fact,) = [fact for fact in world.facts if fact.type == "lead.replan_failed"]
+    assert (fact.lead_id, fact.data["error"]) == (broken.id, "KeyError")
+    assert world.lead(broken.id) == broken
+
+
 def test_two_changes_at_once_leave_no_lead_out() -> None:
     world = World(now=EVENING)
     world.schedule(WAIT, CALL)
