@@ -93,14 +93,15 @@ class Courier:
 
         Waits as long as the log or the database is away. Raises `LaneLostError`, with the claim taken back.
         """
-        claim = await self._claim(taken.order)
-        if claim.state == "held":
-            return None
-        if claim.state in {"recorded", "posted"}:
-            return Approach(claim=claim)
         try:
+            claim = await self._claim(taken.order)
+            if claim.state == "held":
+                return None
+            if claim.state in {"recorded", "posted"}:
+                return Approach(claim=claim)
             return Approach(claim=claim, refusal=await self._refusal(taken, claim))
         except (LaneLostError, asyncio.CancelledError):
+            # Also while claiming: whether the claim was made is not known, and whoever comes next would call it `unknown`.
             await asyncio.shield(self._release(taken.order.command_id))
             raise
 
