@@ -13,7 +13,7 @@ from engine.contact.hours import countries_of
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.law.company import law_of
 from engine.why.course import ASSUMED, Course, Known
-from engine.why.history import ORDERED, Told
+from engine.why.history import Told
 from schemas.contact import Lead
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Schedule
@@ -60,7 +60,7 @@ class Outlook:
         self.was_cut += course.was_cut
         state = lead.states[0] if lead.states else NOWHERE
         for fact in course.facts:
-            if fact.type in ORDERED:
+            if fact.type == "command.emitted":  # an e-mail is also asked of the contact of its address
                 self.due[fact.at - fact.at % HOUR, state, str(fact.data.get("kind"))] += 1
         self._expires(known, course)
         for rule in _caps(known, course):

@@ -36,6 +36,12 @@ def test_what_is_due_is_counted_by_hour_state_and_channel() -> None:
     assert len(shown["assumed"]) == 2
 
 
+def test_an_email_that_another_contact_emits_is_counted_once() -> None:
+    world = asked(wait("90m"), {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "Hello"})
+    (hour,) = seen(world, crowd(world, email="ada@example.com")).shown()["hours"]
+    assert (hour["email"], hour["by"]) == (4, [{"state": "NY", "kind": "email", "count": 4}])
+
+
 def test_what_lies_beyond_the_hours_is_not_counted() -> None:
     world = asked(wait("90m"), TEXT)
     assert seen(world, crowd(world), hours=1).shown()["hours"] == []
