@@ -6,7 +6,7 @@ from engine.contact import reactions
 from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
 from engine.contact.moving import forward
 from engine.contact.orders import webhook_about
-from engine.contact.person import LEADS_AT_ONCE_MAX, Person
+from engine.contact.person import Person, at_once
 from engine.contact.update import update as update_lead
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
@@ -98,7 +98,7 @@ def _meant(person: Person, request: CallUpdateRequested) -> list[Call]:
     found = [call for call in calls_of(person) if call.offer_id == request.offer_id and call.created_at >= since]
     if not found:
         raise RefusedError("not_found", "There is no call of this number and offer within the time.")
-    return found[:LEADS_AT_ONCE_MAX]
+    return list(at_once(found))
 
 
 def _check_references(person: Person, request: CallUpdateRequested) -> None:

@@ -1,10 +1,12 @@
 """What is kept of a call? The lead as it was when it began, how it compares with earlier ones, and what was said since."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from engine.contact.person import Person
+from engine.contact.person import Person, at_once
 from engine.identity import uuid_of
+from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.contact import Call, Lead
 from schemas.instant import SECOND, Instant
@@ -15,6 +17,9 @@ CALLS_LISTED_MAX = 200
 
 CALLS_COMPARED_MAX = 50
 """Earlier calls that a new one is compared with."""
+
+TOKENS_MAX = 1_000
+"""Of a call: those of its lead, and as many again for every party that says something of it afterwards."""
 
 MONEY_DIGITS = 4
 """Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
@@ -89,7 +94,7 @@ def compare(person: Person, call: Call) -> None:
 
     An offer is the same where its traffic source is, too: that is who would be paid twice.
     """
-    earlier = [other for other in calls_of(person) if other.id < call.id][:CALLS_COMPARED_MAX]
+    earlier = list(islice((other for other in calls_of(person) if other.id < call.id), CALLS_COMPARED_MAX))
     same_buyer = [other for other in earlier if call.buyer_id is not None and other.buyer_id == call.buyer_id]
     offer = call.offer_id, call.traffic_source_id
     same_offer = [other for other in earlier if (other.offer_id, other.traffic_source_id) == offer and offer[0] is not None]
@@ -100,19 +105,20 @@ def compare(person: Person, call: Call) -> None:
 
 
 def merge_tokens(call: Call, data: dict[str, Any]) -> None:
-    """Merge tokens into those of a call, shallowly; None deletes."""
+    """Merge tokens into those of a call, shallowly; None deletes. Raises `RefusedError` where they become too many."""
     call.token_values = {name: value for name, value in {**call.token_values, **data}.items() if value is not None}
+    if len(call.token_values) > TOKENS_MAX:
+        raise RefusedError("too_large", f"A call has at most {TOKENS_MAX} tokens; take some away with null.")
 
 
 def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:
-    """Write the data of a lead to its calls as well."""
+    """Write the data of a lead to its calls as well: the newest, as many as one decision may change."""
     if not data:
         return
-    for call in calls_of(person):
-        if call.lead_id == lead.id:
-            merge_tokens(call, data)
-            person.keep_call(call)
-            person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])
+    for call in at_once([call for call in calls_of(person) if call.lead_id == lead.id]):
+        merge_tokens(call, data)
+        person.keep_call(call)
+        person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])
 
 
 def put_on_hold(call: Call, at: Instant) -> None:

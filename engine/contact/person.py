@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from typing import TypeVar
 
 from engine.law.company import law_of
 from engine.law.pack import RulePack
@@ -13,6 +14,8 @@ from schemas.requests import SlotAnswered
 from schemas.state import call_key, head_key, lead_key
 from schemas.topics import RECORD_BYTES_MAX
 from schemas.wire import to_pack
+
+E = TypeVar("E", Lead, Call)
 
 SEEN_FOR = DAY
 """How long the id of a request is remembered (design.md section 4)."""
@@ -149,14 +152,14 @@ class Person:
         self.keep_head()
 
 
-def at_once(leads: Iterable[Lead]) -> Iterator[Lead]:
-    """Iterate over as many of the leads as one decision may change; at least one."""
+def at_once(entities: Iterable[E]) -> Iterator[E]:
+    """Iterate over as many of the leads or calls as one decision may change; at least one."""
     size = 0
-    for number, lead in enumerate(leads):
-        size += len(to_pack(lead))
+    for number, entity in enumerate(entities):
+        size += len(to_pack(entity))
         if number and (number >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX):
             return
-        yield lead
+        yield entity
 
 
 def wake_at(lead: Lead) -> Instant | None:

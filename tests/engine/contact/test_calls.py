@@ -390,3 +390,13 @@ def test_the_number_of_a_person_is_theirs_for_ever_and_below_two_to_the_53(world
     assert first == _row(msgspec.structs.replace(call, id=2, lead_id=None))["contact_id"]
     assert 0 < first < 2**53
     assert first != _row(msgspec.structs.replace(call, contact_key="2|" + NUMBER))["contact_id"]
+
+
+def test_the_tokens_of_a_call_stay_bounded(world: World) -> None:
+    call = _called(world)
+    for step in range(5):
+        _change(world, call, data={f"token-{step}-{place}": 1 for place in range(200)})
+    with pytest.raises(RefusedError) as refused:
+        _change(world, call, data={"one more": 1})
+    assert refused.value.code == "too_large"
+    assert len(_change(world, call, data={"token-0-0": None, "one more": 1}).token_values) == 1000
