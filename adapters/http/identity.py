@@ -44,7 +44,8 @@ class RequestIds:
         told = b"%d/%d" % (at, chance)
         seal = int.from_bytes(hmac.digest(self._key, told, "sha256")[:8], "big") >> (64 - _SEAL_BITS)
         number = (at & (2**48 - 1)) << 80 | 8 << 76 | chance >> 20 << 64 | 2 << 62 | (chance & 0xFFFFF) << _SEAL_BITS | seal
-        return str(UUID(int=number))
+        text = f"{number:032x}"  # as `UUID` writes it, at a fifth of its cost
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def new_lead_token() -> str:

@@ -40,13 +40,24 @@ class Watch:
             buckets=SECONDS,
             registry=registry,
         )
+        self._kinds: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def _series(self, method: str, operation: str, status: int) -> tuple[Counter, Histogram]:
+        """Return where a kind of answer is counted; the library looks the labels up for longer than it counts."""
+        kind = (method, operation, status)
+        found = self._kinds.get(kind)
+        if found is None:
+            of_kind = self._requests.labels(method, operation, str(status)), self._seconds.labels(method, operation)
+            found = self._kinds[kind] = of_kind
+        return found
 
     def answered(
         self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
     ) -> None:
         """Note an answer."""
-        self._requests.labels(method, operation, str(status)).inc()
-        self._seconds.labels(method, operation).observe(seconds)
+        counter, histogram = self._series(method, operation, status)
+        counter.inc()
+        histogram.observe(seconds)
         logger.info(
             "http.answered",
             method=method,
