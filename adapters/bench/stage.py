@@ -14,6 +14,7 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 
+from adapters.bench.large import LEADS_DEFAULT
 from adapters.bench.submissions import NOON, rule_records
 from adapters.clock import wall_now
 from adapters.local.resolution import BOOTSTRAP_VARIABLE, DSN_VARIABLE, broker, database
@@ -37,16 +38,20 @@ _numbers = count(1)
 
 
 class Stage(Struct, frozen=True):
-    """The servers of one bench. `peers` is where other products' environments are kept between benches."""
+    """The servers of one bench. `peers` is where other products' environments are kept between benches.
+
+    `leads` is the size of the large company that lists and reports are measured on.
+    """
 
     bootstrap: str
     dsn: str
     folder: Path
     peers: Path
+    leads: int = LEADS_DEFAULT
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, peers: Path) -> AsyncIterator[Stage]:
+async def open_stage(folder: Path, peers: Path, leads: int = LEADS_DEFAULT) -> AsyncIterator[Stage]:
     """Start broker and database in a folder. Raises `LocalServerError` where this machine cannot."""
     environ = {name: value for name, value in os.environ.items() if name not in {BOOTSTRAP_VARIABLE, DSN_VARIABLE}}
     async with (
@@ -54,7 +59,7 @@ async def open_stage(folder: Path, peers: Path) -> AsyncIterator[Stage]:
         database(folder, durable=False, environ=environ) as stored,
     ):
         await migrate(stored.dsn)
-        yield Stage(served.bootstrap, stored.dsn, folder, peers)
+        yield Stage(served.bootstrap, stored.dsn, folder, peers, leads)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import decisions, latency, pending, projection, reads, replay, timers
+from adapters.bench import decisions, latency, lists, pending, projection, reads, replay, timers
 from adapters.bench.row import BenchError, Row
 from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
@@ -21,6 +21,8 @@ MEASURES: dict[str, Measure] = {
     "projector": projection.measure,
     "submit_to_command": latency.measure,
     "get_lead": reads.measure,
+    "list_page": lists.measure,
+    "reports": lists.measure,
     "growth": pending.measure,
     "restore": pending.measure,
     "memory": pending.measure_memory,

@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from adapters.bench.large import LEADS_DEFAULT
 from adapters.bench.row import Row
 from adapters.bench.stage import open_stage
 from adapters.bench.table import MEASURES, Failure, run, write
@@ -22,11 +23,14 @@ from adapters.up.folder import DEFAULT
 @click.command()
 @click.option("--only", "only", multiple=True, type=click.Choice(list(MEASURES)), help="Measure this row; may be repeated.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT, help="Where bench.json goes.")
+@click.option(
+    "--leads", default=LEADS_DEFAULT, show_default=True, help="Size of the company of the rows list_page and reports."
+)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @told
-def bench(only: tuple[str, ...], data_dir: Path, as_json: bool) -> None:
+def bench(only: tuple[str, ...], data_dir: Path, leads: int, as_json: bool) -> None:
     """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
-    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir.absolute() / "peers"))
+    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir.absolute() / "peers", leads))
     write(data_dir / "bench.json", rows)
     if as_json:
         click.echo(msgspec.json.encode(rows))
@@ -52,9 +56,9 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits say enough
 
 
-async def _bench(names: tuple[str, ...], peers: Path) -> tuple[list[Row], list[Failure]]:
+async def _bench(names: tuple[str, ...], peers: Path, leads: int) -> tuple[list[Row], list[Failure]]:
     with _folder() as folder, Console(stderr=True).status("Starting the servers …") as status:
-        async with open_stage(folder, peers) as stage:
+        async with open_stage(folder, peers, leads) as stage:
             return await run(stage, names, status.update)
 
 

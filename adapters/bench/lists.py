@@ -1,0 +1,149 @@
+"""How long do a page of a list and a report take on a large company? In milliseconds over HTTP, and against bare SELECTs.
+
+A page is asked for with every filter in turn, the newest first and by cursor; a report by every category in turn, over the
+last month and over all there is. The figure is the 95th percentile over all of them; each is asked for several times. The
+baseline reads the same rows, or adds the same rows up, by one bare statement on a connection that waits for it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import asyncpg
+import httpx
+
+from adapters.bench.large import COMPANY_ID, fill
+from adapters.bench.latency import serving_roles
+from adapters.bench.row import BenchError, Row, Runs, quantile, row
+from adapters.bench.stage import Stage, deployment, new_database
+from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
+from adapters.observability.metrics import Metrics
+from adapters.postgres.pool import open_pool
+from adapters.roles.api import ApiRole
+from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
+
+PAGE_RUNS = 5
+REPORT_RUNS = 2
+ANSWER_SECONDS = 60.0
+P95 = 0.95
+
+MONTH = {"created_at_from": "2026-06-15 16:00:00 +0000", "created_at_to": "2026-07-15 16:00:00 +0000"}
+DAYS = {"created_at_from": "2026-07-08 16:00:00 +0000", "created_at_to": "2026-07-15 16:00:00 +0000"}
+
+LEAD_PAGES: tuple[dict[str, str], ...] = (
+    {}, {"page": "300"}, {"cursor": "-1", "per_page": "100"}, {"cursor": "100000000"}, {"status": "scheduled"},
+    {"status": "removed"}, {"status": "waiting_to_dial"}, {"status": "completed_with_one_call"},
+    {"status_wait": "quiet_hours_state"}, {"offer_id": "3"}, {"schedule_id": "7"}, {"buyer_id": "6"},
+    {"traffic_source_id": "9"}, {"contact_id": "77"}, {"number": "+12120000077"}, {"email": "Person300@example.com"},
+    {"has_next_action": "true"}, {"has_next_action": "false"}, {"buyer_converted": "true"}, {"offer_converted": "true"},
+    {"either_converted": "true"}, {"either_converted": "false"}, {"opt_out": "true"}, MONTH,
+    {"next_action_at_from": "2026-07-16 00:00:00 +0000", "next_action_at_to": "2026-07-16 06:00:00 +0000"},
+    {"fulltext": "lee1999"}, {"fulltext": "ann77 lee"}, {"fulltext": "0000077"}, {"fulltext": "nobody"},
+    {"status": "expired", "offer_id": "5"}, {"opt_out": "true", "cursor": "-1", "per_page": "100"},
+    {"serializer": "lead_grid", "per_page": "100"},
+)  # fmt: skip
+CALL_PAGES: tuple[dict[str, str], ...] = (
+    {}, {"page": "1"}, {"per_page": "1000"}, {"cursor": "200000000"}, {"status": "busy"}, {"offer_id": "2"},
+    {"buyer_id": "6"}, {"buyer_group_ids": "4"}, {"number_id": "3"}, {"contact_id": "88"}, {"buyer_converted": "true"},
+    {"in_progress": "true"}, {"no_buyer": "false"}, {"has_recording": "true"}, {"ring_pool_id": "3"},
+    {"token_value": "first_name:Ann77"}, {"fulltext": "ann77"}, {"traffic_source_id": "9", **MONTH}, {"order": "ended_at"},
+)  # fmt: skip
+
+
+async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
+    """Measure `list_page` and `reports`, and both against bare statements."""
+    dsn = await new_database(stage)
+    pool = await open_pool(dsn, size=2)
+    try:
+        calls = await fill(dsn, pool, stage.leads, say)
+    finally:
+        await pool.close()
+    size = f"of {stage.leads:,} leads and {calls:,} calls"
+    async with deployment(stage, dsn) as context:
+        api = ApiRole(context, Metrics())
+        async with serving_roles(api), _client(api.port) as client:
+            bare = await asyncpg.connect(dsn, server_settings={"jit": "off"})
+            try:
+                say(f"list_page: {size}")
+                pages, page_rows = await _pages(client, bare)
+                say(f"reports: {size}")
+                reports, report_rows = await _reports(client, bare)
+            finally:
+                await bare.close()
+    return [
+        row("list_page", Runs(ours=[quantile(pages.ours, P95)]), goal="<= 50", unit=f"ms p95 {size}"),
+        row("list_page_select", page_rows, goal="<= 5", unit=f"ms at the median {size}"),
+        row("reports", Runs(ours=[quantile(reports.ours, P95)]), goal="<= 2000", unit=f"ms p95 {size}"),
+        row("reports_select", report_rows, goal="<= 2", unit=f"ms at the median {size}"),
+    ]
+
+
+async def _pages(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:
+    measured, against = Runs(), Runs()
+    asked = [("leads", query) for query in LEAD_PAGES] + [("calls", query) for query in CALL_PAGES]
+    for _ in range(PAGE_RUNS):
+        for table, query in asked:
+            measured.ours.append(await _get(client, f"/api/v1/{table}", query))
+            if not query:
+                against.ours.append(measured.ours[-1])
+                against.baseline.append(await _select(bare, NEWEST[table]))
+    return measured, against
+
+
+async def _reports(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:
+    measured, against = Runs(), Runs()
+    for _ in range(REPORT_RUNS):
+        for table, categories in (("leads", LEAD_CATEGORIES), ("calls", CALL_CATEGORIES)):
+            for category in categories:
+                short = DAYS if category == "created_at_five_minutes" else MONTH
+                measured.ours.append(await _get(client, f"/api/v1/{table}/reports", {"category": category, **short}))
+                if category != "created_at_five_minutes":
+                    measured.ours.append(await _get(client, f"/api/v1/{table}/reports", {"category": category}))
+                if category == "status":
+                    against.ours.append(measured.ours[-1])
+                    against.baseline.append(await _select(bare, SUMS[table]))
+    return measured, against
+
+
+NEWEST = {
+    "leads": """
+SELECT * FROM read.leads WHERE company_id = $1 AND deleted_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 25
+""",
+    "calls": """
+SELECT * FROM read.calls WHERE company_id = $1 AND deleted_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 25
+""",
+}
+SUMS = {
+    "leads": """
+SELECT status, count(*), sum(outbound_calls_count), sum(sms_count), sum(emails_count), sum(revenue), sum(payout)
+FROM read.leads WHERE company_id = $1 AND deleted_at IS NULL GROUP BY 1
+""",
+    "calls": """
+SELECT status, count(*), sum(talk_duration), sum(total_duration), sum(revenue), sum(payout), sum(cost)
+FROM read.calls WHERE company_id = $1 AND deleted_at IS NULL GROUP BY 1
+""",
+}
+
+
+def _client(port: int) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", auth=(PUBLIC_KEY, PRIVATE_KEY), timeout=ANSWER_SECONDS, trust_env=False
+    )
+
+
+async def _get(client: httpx.AsyncClient, path: str, query: dict[str, str]) -> float:
+    """Return the milliseconds until the whole answer was there."""
+    started = time.perf_counter()
+    answer = await client.get(path, params=query)
+    seconds = time.perf_counter() - started
+    if answer.status_code != httpx.codes.OK:
+        raise BenchError(f"{path} {query}: {answer.text[:300]}")
+    return seconds * 1000
+
+
+async def _select(bare: Any, statement: str) -> float:
+    started = time.perf_counter()
+    found: Sequence[Any] = await bare.fetch(statement, COMPANY_ID)
+    if not found:
+        raise BenchError("the bare statement found nothing")
+    return (time.perf_counter() - started) * 1000
