@@ -50,11 +50,12 @@ class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
 
 
 class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
-    """Text `body` to `to`."""
+    """Text `body` to `to`; `segments` is how many messages the carriers make of it."""
 
     to: str
     from_number: str | None = None
     body: str
+    segments: int = 1
 
 
 class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Channel = Literal["call", "sms", "email"]
 OnLate = Literal["run", "skip", "exit"]
+MissingToken = Literal["empty", "skip_step", "fail"]
 WindowMiss = Literal["next_open", "same_time_next_allowed_day", "skip_step"]
 UnknownZone = Literal["intersect", "default_zone", "hold"]
 
@@ -82,11 +83,12 @@ class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
 
 
 class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
-    """Send a text; counts as a contact attempt."""
+    """Send a text; counts as a contact attempt. `missing_token`: what is done where a token of the template has no value."""
 
     id: str
     template: str
     from_number: str | None = None
+    missing_token: MissingToken = "empty"  # noqa: S105 - no secret
     retry: dict[str, Retry] = {}
     outcome_timeout: str | None = None
     max_lateness: str | None = None
@@ -102,6 +104,7 @@ class EmailStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="email"):
     subject: str
     template: str
     from_address: str | None = None
+    missing_token: MissingToken = "empty"  # noqa: S105 - no secret
     retry: dict[str, Retry] = {}
     outcome_timeout: str | None = None
     max_lateness: str | None = None
@@ -189,12 +192,14 @@ class WaitForStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait_f
 
 
 class UpdateLeadStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="update_lead"):
-    """Set and take away tokens of the lead, or set its priority."""
+    """Set and take away tokens of the lead, or set its priority, its source, or which of its numbers is used."""
 
     id: str
     set: dict[str, Any] = {}
     unset: tuple[str, ...] = ()
     lead_priority: float | None = None
+    traffic_source_id: int | None = None
+    contact_field_type: str | None = None
 
 
 class TagStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="tag"):

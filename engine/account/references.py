@@ -16,7 +16,7 @@ from schemas.records import (
     Record,
     Schedule,
 )
-from schemas.schedule import CallStep, MoveStep, OnConversion, OnInboundConnected, Step, WebhookStep
+from schemas.schedule import CallStep, MoveStep, OnConversion, OnInboundConnected, Step, UpdateLeadStep, WebhookStep
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000
@@ -63,6 +63,8 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
             yield "outgoing_webhook", step.outgoing_webhook_id
         elif isinstance(step, MoveStep):
             yield "schedule", step.schedule_id
+        elif isinstance(step, UpdateLeadStep) and step.traffic_source_id is not None:
+            yield "traffic_source", step.traffic_source_id
         elif isinstance(step, CallStep):
             yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
             if step.connect.buyer_group_id is not None:

@@ -10,7 +10,7 @@ from engine.calendar.zones import is_zone
 from engine.contact.filters import FilterError, parse_filter
 from engine.contact.text import TOKEN
 from engine.submission.columns import RESERVED
-from engine.submission.fields import FieldError, check_token, parse_email, sound_text
+from engine.submission.fields import FieldError, check_token, parse_email, parse_text, sound_text
 from engine.submission.normalise import HOURS_TO_EXPIRE_MAX
 from engine.submission.reading import TOKEN_NAME_LENGTH_MAX
 from schemas.outcomes import OUTCOMES
@@ -166,9 +166,13 @@ def _(step: WaitForStep, exists: Exists) -> Iterator[Fault]:
 
 @_faults.register
 def _(step: UpdateLeadStep, exists: Exists) -> Iterator[Fault]:
-    del exists
-    if not step.set and not step.unset and step.lead_priority is None:
-        yield "", "must change something: set, unset or lead_priority"
+    if step.traffic_source_id is not None:
+        yield from _reference("traffic_source_id", "traffic_source", step.traffic_source_id, exists)
+    if step.contact_field_type is not None:
+        yield from _parsed("contact_field_type", parse_text, step.contact_field_type)
+    changes = (step.lead_priority, step.traffic_source_id, step.contact_field_type)
+    if not step.set and not step.unset and all(change is None for change in changes):
+        yield "", "must change something: set, unset, lead_priority, traffic_source_id or contact_field_type"
     if len(step.set) + len(step.unset) > TOKENS_MAX:
         yield "set", f"must name at most {TOKENS_MAX} tokens together with unset"
     yield from _token_faults("set", step.set, step.unset)

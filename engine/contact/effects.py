@@ -103,6 +103,10 @@ def _update(person: Person, lead: Lead, step: UpdateLeadStep) -> None:
         lead.data.pop(name, None)
     if step.lead_priority is not None:
         lead.lead_priority = step.lead_priority
+    for name in ("traffic_source_id", "contact_field_type"):
+        value = getattr(step, name)
+        if value is not None:
+            lead.columns[name] = value
     person.draft.fact("lead.updated", lead_id=lead.id)
     person.keep(lead)
 

@@ -11,7 +11,7 @@ from engine.contact.hours import PROMISED, closing, countries_of, purpose_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
 from engine.contact.result import earned
-from engine.contact.text import Lookup, render
+from engine.contact.text import Lookup, render, segments
 from engine.identity import command_id, uuid_of
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
@@ -31,6 +31,10 @@ CALLBACK = "(callback)"
 
 MANUAL = "(manual)"
 """Stands for the step of a call that somebody asked for just now."""
+
+MINDS_NOT = "empty"
+FAILS = "fail"
+"""What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
 
 WEBHOOK_EVENT = "lead.schedule_step"
 
@@ -108,12 +112,14 @@ def call_back(person: Person, lead: Lead, cadence: Cadence) -> None:
 def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep) -> None:
     """Order a text."""
     until = person.now + _timeout("sms", step.outcome_timeout)
+    body = _rendered(person, lead, step.id, step.template)
     command = SendSms(
         **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
         not_after=_close(person, lead, cadence, "sms", until),
         to=lead.caller_id or "",
         from_number=step.from_number or texting_number(person, lead),
-        body=_rendered(person, lead, step.id, step.template),
+        body=body,
+        segments=segments(body),
     )
     lead.sms_count += 1
     _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight(person, lead, command, until)))
@@ -134,6 +140,15 @@ def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep) ->
     )
     lead.emails_count += 1
     _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
+
+
+def lacks_token(person: Person, lead: Lead, step: SmsStep | EmailStep) -> bool:
+    """Tell whether a token that the step says something with has no value, where the step minds."""
+    if step.missing_token == MINDS_NOT:
+        return False
+    lookup = lookup_of(person, lead)
+    templates = (step.template,) if isinstance(step, SmsStep) else (step.subject, step.template)
+    return any(render(template, lookup)[1] for template in templates)
 
 
 def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
@@ -245,7 +260,9 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
 
 def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
     """Return what is told of an order; `source` where it was planned, as nothing moves what is ordered now."""
-    about = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+    about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+    if isinstance(command, SendSms):
+        about["segments"] = command.segments
     if person.source is not None:
         about["source"], person.source = person.source, None
     return about

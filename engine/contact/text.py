@@ -44,3 +44,26 @@ def _as_text(value: Any) -> str:
             return str(int(value))
         case _:
             return to_json(value).decode()
+
+
+_GSM = frozenset(
+    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"
+    "abcdefghijklmnopqrstuvwxyzäöñüà"
+)
+_GSM_ESCAPED = frozenset("^{}\\[~]|€\f")
+"""Characters of 3GPP TS 23.038: a text of these has seven bits each (the second kind counts twice), any other sixteen."""
+
+GSM_SEGMENT, GSM_PART = 160, 153
+WIDE_SEGMENT, WIDE_PART = 70, 67
+"""What one message holds, and what each of several does, whose heads say how they belong together."""
+
+
+def segments(text: str) -> int:
+    """Return of how many messages a text consists on its way: what carriers charge for."""
+    if all(character in _GSM or character in _GSM_ESCAPED for character in text):
+        length = len(text) + sum(character in _GSM_ESCAPED for character in text)
+        most, part = GSM_SEGMENT, GSM_PART
+    else:
+        length = len(text.encode("utf-16-le")) // 2
+        most, part = WIDE_SEGMENT, WIDE_PART
+    return 1 if length <= most else -(-length // part)

@@ -54,6 +54,7 @@ STEPS_AT_ONCE_MAX = 100
 
 EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
+TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
 
 
 def go_on(person: Person, lead: Lead) -> None:
@@ -298,7 +299,9 @@ def _goes_to(person: Person, lead: Lead, cadence: Cadence, goto: str | None) -> 
     return True
 
 
-def _acts(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+def _acts(  # noqa: PLR0911 - the reasons not to act, line by line
+    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
+) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
     if not lead.ending and _is_spent(lead, cadence) and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
@@ -314,8 +317,21 @@ def _acts(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep
         return False
     if _is_late(person, lead, step):
         return _is_too_late(person, lead, cadence, step)
+    if isinstance(step, SmsStep | EmailStep) and orders.lacks_token(person, lead, step):
+        return _has_nothing_to_say(person, lead, cadence, step)
     _order(person, lead, cadence, step)
     return False
+
+
+def _has_nothing_to_say(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep) -> bool:
+    """Pass over a message of which a part is missing, or leave the schedule as failed: as its step says."""
+    if step.missing_token == orders.FAILS and not lead.ending:
+        person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=TOKEN_MISSING)
+        begin_end(person, lead, "failure")
+        return True
+    lead.requested_next_action_at = None
+    lead.base_at = person.now
+    return _passes_over(person, lead, cadence, step, TOKEN_MISSING)
 
 
 def _is_spent(lead: Lead, cadence: Cadence) -> bool:

@@ -1,0 +1,90 @@
+"""What is done where a template has nothing to say, and of how many messages does a text consist?"""
+
+from typing import Any
+
+import pytest
+
+from engine.contact.text import segments
+from schemas.commands import SendSms
+from schemas.instant import MINUTE
+from tests.engine.contact.world import NOON, World
+
+TEXT: dict[str, Any] = {"id": "text", "kind": "sms", "template": "Hi {{first_name}}"}
+MAIL: dict[str, Any] = {"id": "mail", "kind": "email", "subject": "For {{first_name}}", "template": "Hello"}
+CALL = {"id": "call", "kind": "call"}
+REST = {"id": "rest", "kind": "wait", "duration": "10m"}
+
+
+@pytest.mark.parametrize("step", [TEXT, MAIL])
+@pytest.mark.parametrize(
+    ("option", "data", "steps", "status"),
+    [
+        ("empty", {}, ["said"], "running"),
+        ("skip_step", {}, ["call"], "running"),
+        ("skip_step", {"first_name": "Ann"}, ["said"], "running"),
+        ("fail", {}, [], "failure"),
+        ("fail", {"first_name": "Ann"}, ["said"], "running"),
+    ],
+)
+def test_a_step_says_what_is_done_where_a_token_is_missing(
+    step: dict[str, Any], option: str, data: dict[str, Any], steps: list[str], status: str
+) -> None:
+    world = World()
+    world.schedule({**step, "missing_token": option}, CALL)
+    lead = world.submit(email="ann@example.com", data=data)
+    assert (world.steps(), lead.status) == ([step["id"] if name == "said" else name for name in steps], status)
+
+
+def test_a_token_that_comes_in_time_is_not_missing() -> None:
+    world = World()
+    world.schedule(REST, {**TEXT, "missing_token": "fail"})
+    world.submit()
+    world.update(data={"first_name": "Ann"})
+    world.wait(600)
+    assert world.steps() == ["text"]
+
+
+def test_an_end_step_with_nothing_to_say_is_passed_over() -> None:
+    world = World()
+    world.schedule(CALL, end_steps=[{**TEXT, "missing_token": "fail"}])
+    world.submit()
+    world.outcome("connected_human")
+    assert (world.steps(), world.lead().status) == (["call"], "completed_connected")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 1),
+        ("a" * 160, 1),
+        ("a" * 161, 2),
+        ("a" * 306, 2),
+        ("a" * 307, 3),
+        ("€" * 80, 1),
+        ("€" * 81, 2),
+        ("ж" * 70, 1),
+        ("ж" * 71, 2),
+        ("👍" * 35, 1),
+        ("👍" * 36, 2),
+    ],
+)
+def test_a_text_is_counted_as_carriers_count(text: str, count: int) -> None:
+    assert segments(text) == count
+
+
+def test_an_order_says_of_how_many_messages_it_consists() -> None:
+    world = World()
+    world.schedule({**TEXT, "template": "{{essay}}"})
+    world.submit(data={"essay": "a" * 400})
+    order = world.commands[0]
+    assert isinstance(order, SendSms)
+    assert order.segments == 3
+    assert next(fact for fact in world.facts if fact.type == "command.emitted").data["segments"] == 3
+
+
+def test_a_step_changes_the_source_of_a_lead_and_which_number_is_used() -> None:
+    world = World()
+    world.schedule({"id": "set", "kind": "update_lead", "traffic_source_id": 5, "contact_field_type": "9"}, REST, CALL)
+    lead = world.submit()
+    assert (lead.columns["traffic_source_id"], lead.columns["contact_field_type"]) == (5, "9")
+    assert lead.next_action_at == NOON + 10 * MINUTE
