@@ -1,12 +1,13 @@
 """Which span of time does a label such as `Last 4 Hours` or `This Month` mean, seen from a moment and a zone?
 
-Calendar words are read in the zone: weeks begin on Monday, a day begins at the first instant of its date.
+`Last` with a number is elapsed time up to now; the other words are read on the calendar of the zone, where weeks begin on
+Monday and a day at the first instant of its date.
 """
 
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
-from engine.calendar.zones import day_start, local_datetime
+from engine.calendar.zones import day_start, local_datetime, resolve_local
 from schemas.instant import DAY, HOUR, MINUTE, Instant
 
 Span = tuple[Instant | None, Instant | None]
@@ -34,6 +35,13 @@ def _months(day: date, count: int) -> date:
     return date(months // MONTHS_A_YEAR, months % MONTHS_A_YEAR + 1, 1)
 
 
+def _months_ago(local: datetime, zone_name: str) -> Instant:
+    """Return the same reading of the clock six months ago, on the last day of a month that has no such day."""
+    first = _months(local.date(), -MONTHS_BACK)
+    last = _months(first, 1) - timedelta(days=1)
+    return resolve_local(datetime.combine(first.replace(day=min(local.day, last.day)), local.time()), zone_name)
+
+
 def _week(day: date, count: int) -> date:
     return day + timedelta(days=7 * count - day.weekday())
 
@@ -55,14 +63,15 @@ _CALENDAR: dict[str, Callable[[date], tuple[date, date]]] = {
     "Last Month": lambda day: (_months(day, -1), _months(day, 0)),
     "This Quarter": lambda day: (_quarter(day, 0), _quarter(day, 1)),
     "Last Quarter": lambda day: (_quarter(day, -1), _quarter(day, 0)),
-    "Last 6 Months": lambda day: (_months(day, -5), _months(day, 1)),
     "This Year": lambda day: (_year(day, 0), _year(day, 1)),
     "Last Year": lambda day: (_year(day, -1), _year(day, 0)),
 }
+LAST_MONTHS = "Last 6 Months"
+MONTHS_BACK = 6
 _UNBOUNDED = ("Lifetime", "Custom Range")
 
-LABELS: tuple[str, ...] = (*_ELAPSED, *_CALENDAR, *_UNBOUNDED)
-"""Every label; `Custom Range` leaves the span to explicit bounds. `Last 6 Months` are this month and the five before."""
+LABELS: tuple[str, ...] = (*_ELAPSED, *_CALENDAR, LAST_MONTHS, *_UNBOUNDED)
+"""Every label; `Custom Range` leaves the span to explicit bounds. `Last 6 Months` begin at this hour of this day then."""
 
 
 def span_of(label: str, now: Instant, zone_name: str) -> Span:
@@ -71,5 +80,7 @@ def span_of(label: str, now: Instant, zone_name: str) -> Span:
         return None, None
     if label in _ELAPSED:
         return now - _ELAPSED[label], None
+    if label == LAST_MONTHS:
+        return _months_ago(local_datetime(now, zone_name), zone_name), None
     first, behind = _CALENDAR[label](local_datetime(now, zone_name).date())
     return day_start(first, zone_name), day_start(behind, zone_name)

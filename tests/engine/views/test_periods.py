@@ -29,7 +29,7 @@ NOW = at("2026-03-08T16:30:00+00:00")
         ("Last Month", "2026-02-01T05:00:00Z", "2026-03-01T05:00:00Z"),
         ("This Quarter", "2026-01-01T05:00:00Z", "2026-04-01T04:00:00Z"),
         ("Last Quarter", "2025-10-01T04:00:00Z", "2026-01-01T05:00:00Z"),
-        ("Last 6 Months", "2025-10-01T04:00:00Z", "2026-04-01T04:00:00Z"),
+        ("Last 6 Months", "2025-09-08T16:30:00Z", None),
         ("This Year", "2026-01-01T05:00:00Z", "2027-01-01T05:00:00Z"),
         ("Last Year", "2025-01-01T05:00:00Z", "2026-01-01T05:00:00Z"),
         ("Lifetime", None, None),
@@ -45,3 +45,8 @@ def test_every_label_of_the_interface_is_known() -> None:
     assert len(LABELS) == 22
     for label in LABELS:
         span_of(label, NOW, "Pacific/Apia")
+
+
+def test_six_months_before_the_end_of_august_is_the_end_of_february() -> None:
+    span = span_of("Last 6 Months", at("2026-08-31T12:00:00+00:00"), "UTC")
+    assert (to_rfc3339(span[0] or 0), span[1]) == ("2026-02-28T12:00:00Z", None)
