@@ -107,6 +107,17 @@ _ANSWER: dict[str, Any] = {
         "status": nullable("string"),
         "decision": _DECISION,
         "assumed": {"type": "array", "items": {"type": "string"}},
+        "contact": nullable(
+            "object",
+            description="where nothing is due: the contact that comes next, and whether the rules would allow it then",
+            required=["step_id", "kind", "allowed", "reasons"],
+            properties={
+                "step_id": {"type": "string"},
+                "kind": {"type": "string"},
+                "allowed": {"type": "boolean"},
+                "reasons": {"type": "array", "items": _REASON},
+            },
+        ),
     },
 }
 

@@ -235,6 +235,11 @@ def _first(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Insta
     return _earliest(person, lead, channel, cadence.schedule.purpose, start, held, found)
 
 
+def allowed_from(person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant) -> Earliest:
+    """Return the first instant >= at that every rule allows to a step, whenever its own time comes: why not then?"""
+    return LOST if is_lost(lead, cadence, channel_of(step)) else _first(person, lead, cadence, step, at)
+
+
 def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
     """Return over how long a step is spread; the schedule's own does not delay the first contact of a run."""
     if not isinstance(step, CONTACTS):

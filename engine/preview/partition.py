@@ -53,13 +53,17 @@ class VirtualPartition:
 
     def reserve(self, contact_key: str, kind: str, command_id: str) -> None:
         """Enter a contact that was made before into the ledger of a number, as if it was ordered now."""
-        draft = Draft(self._state, now=self.now, rules=self._decider.rules, partition=0, ids=0)
-        person = Person(draft, int(contact_key.partition("|")[0]), contact_key)
+        person = self.person(contact_key)
         ledger.reserve(person, kind, command_id)
         person.put()
-        for key, entity in draft.changed.items():
+        for key, entity in person.draft.changed.items():
             self._state.set(key, None if entity is None else to_pack(entity))
         self._state.commit()
+
+    def person(self, contact_key: str) -> Person:
+        """Return a contact as it is now; what is changed about it is kept nowhere."""
+        draft = Draft(self._state, now=self.now, rules=self._decider.rules, partition=0, ids=0)
+        return Person(draft, int(contact_key.partition("|")[0]), contact_key)
 
     def hold(self, key: str, entity: Entity) -> None:
         """Begin with something that is known already, its timer included."""

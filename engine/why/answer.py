@@ -69,6 +69,14 @@ class Reason(Struct, frozen=True, kw_only=True):
     source_url: str | None = None
 
 
+class Contact(Struct, frozen=True, kw_only=True):
+    """The contact step that comes next, and why the rules would not allow it at the instant if it were due, if so."""
+
+    step_id: str
+    kind: str
+    reasons: tuple[Reason, ...] = ()
+
+
 class Answer(Struct, frozen=True, kw_only=True):
     """The answer for the minute that begins at `at`.
 
@@ -92,6 +100,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     status: str | None = None
     decision: Told | None = None
     assumed: tuple[str, ...] = ()
+    contact: Contact | None = None
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -117,10 +126,7 @@ def shown(answer: Answer, lead: Lead) -> dict[str, Any]:
         "time_zone": answer.zone,
         "verdict": answer.verdict,
         "sentence": answer.sentence,
-        "reasons": [
-            {**msgspec.structs.asdict(reason), "until": None if reason.until is None else to_rfc3339(reason.until)}
-            for reason in answer.reasons
-        ],
+        "reasons": [_reason(reason) for reason in answer.reasons],
         "next_action_at": _moment(answer.next_action_at),
         "acts_at": _moment(answer.acts_at),
         "step_id": answer.step_id,
@@ -130,7 +136,18 @@ def shown(answer: Answer, lead: Lead) -> dict[str, Any]:
         "status": answer.status,
         "decision": None if decision is None else _evidence(decision),
         "assumed": list(answer.assumed),
+        "contact": None if answer.contact is None else _contact(answer.contact),
     }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(reason), "until": _moment(reason.until)}
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    """Return whether a contact would be allowed, and what forbids it."""
+    reasons = [_reason(reason) for reason in contact.reasons]
+    return {"step_id": contact.step_id, "kind": contact.kind, "allowed": not reasons, "reasons": reasons}
 
 
 def _evidence(fact: Told) -> dict[str, Any]:
@@ -389,13 +406,38 @@ class _Ahead(_Teller):
         course.run(self.at + 1)
         if course.was_cut:
             return self._answer("cut", "Too much would happen before that instant to be tried out.")
-        then, facts = course.lead, [*self.case.facts, *course.facts]
+        then, facts, contact = course.lead, [*self.case.facts, *course.facts], self._contact(course)
         acting = ordered_within(course.facts, self.at) or self._acts_within(course)
         if acting is not None:
             return self._overdue(self.ordered(acting, "would_act"), present)
         found = present if not course.facts else standing_at(facts, self.at)
         answer = self.standing(found if then is None else _as_it_is(then, found), then)
-        return msgspec.structs.replace(answer, assumed=ASSUMED) if course.facts else answer
+        answer = msgspec.structs.replace(answer, assumed=ASSUMED) if course.facts else answer
+        return answer if contact is None else self._with_contact(answer, contact)
+
+    def _with_contact(self, answer: Answer, contact: Contact) -> Answer:
+        """Say of a lead for which nothing is due whether a contact would be allowed then."""
+        if answer.verdict != "not_due":
+            return answer
+        told = answer.sentence
+        if contact.reasons:
+            action = words.ACTIONS.get(contact.kind, "a contact")
+            told = f"{told} Nor would {action} be allowed then: {_inner(_joined(contact.reasons))}."
+        return msgspec.structs.replace(answer, sentence=told, contact=contact)
+
+    def _contact(self, course: Course) -> Contact | None:
+        """Return what the rules would say of a contact at the instant that is asked about."""
+        found = course.allowed(self.at)
+        if found is None:
+            return None
+        step, earliest = found
+        channel = channel_of(step)
+        moved = (
+            ()
+            if earliest.at == self.at
+            else tuple(self._reason(msgspec.to_builtins(rule), channel) for rule in earliest.constraints)
+        )
+        return Contact(step_id=step.id, kind=channel, reasons=moved)
 
     def _overdue(self, answer: Answer, present: Standing) -> Answer:
         """Say so where a lead should have been acted on before: nothing forbids it, nobody came to it."""

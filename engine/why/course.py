@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from engine.contact.cadence import cadence_of
 from engine.contact.person import wake_at
+from engine.contact.plan import Earliest, allowed_from
+from engine.contact.walk import cadence_for
 from engine.partition.decider import Sealed
 from engine.preview.forecast import good_outcome
 from engine.preview.partition import VirtualPartition, commands_of
@@ -22,7 +24,7 @@ from schemas.decisions import Decision, Fact
 from schemas.instant import Instant
 from schemas.records import Body, Buyer, BuyerGroup
 from schemas.requests import OutcomeRecorded
-from schemas.schedule import CallStep
+from schemas.schedule import CallStep, Step
 from schemas.state import head_key, lead_key
 
 DECISIONS_MAX = 2_000
@@ -92,6 +94,19 @@ class Course:
                 return
             self._take(sealed)
             self.was_cut = partition.decisions >= DECISIONS_MAX
+
+    def allowed(self, at: Instant) -> tuple[Step, Earliest] | None:
+        """Return the contact step that comes next, and from when on it would be allowed if it were due at an instant.
+
+        None where no such step comes.
+        """
+        lead = self.lead
+        if lead is None or lead.status not in LIVE_STATUSES or lead.schedule_id is None or lead.step is None or lead.ending:
+            return None
+        person = self._partition.person(lead.contact_key)
+        cadence = cadence_for(person, lead)
+        step = next(iter(cadence.contacts_from(lead.step)), None)
+        return None if step is None else (step, allowed_from(person, lead, cadence, step, at))
 
     def _rests(self) -> bool:
         """Tell whether time alone does not move the lead any more: it has ended, or was just held."""

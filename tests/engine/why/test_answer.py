@@ -90,6 +90,18 @@ def test_before_its_time_nothing_is_due() -> None:
     )
 
 
+def test_where_nothing_is_due_it_is_said_whether_a_contact_would_be_allowed_then() -> None:
+    world = asked(wait("2d"), CALL)
+    world.submit(states=("FL",))
+    night, day = world.why(at("2026-07-16 20:30")), world.why(at("2026-07-16 13:00"))
+    assert (night.verdict, day.verdict) == ("not_due", "not_due")
+    assert night.sentence.endswith(f"Nor would a call be allowed then: {FLORIDA}.")
+    assert shown(night, world.lead())["contact"]["allowed"] is False
+    assert [reason["rule"] for reason in shown(night, world.lead())["contact"]["reasons"]] == ["us-fl"]
+    assert shown(day, world.lead())["contact"] == {"step_id": "call-1", "kind": "call", "allowed": True, "reasons": []}
+    assert "Nor would" not in day.sentence
+
+
 def test_while_an_outcome_is_awaited_that_is_the_reason() -> None:
     world = asked(CALL)
     world.submit()
