@@ -194,7 +194,8 @@ class ApiKey(Body, frozen=True, kw_only=True):
 class CallDisposition(Body, frozen=True, kw_only=True):
     """What an agent says of a call (research/domain.md 2.13); it moves the lead as its fields say.
 
-    `retry_delay_seconds` tries the same step again, `retry_max` times (once where left out); `is_final` ends the lead.
+    `retry_delay_seconds` tries the same step again, `retry_max` times (once where left out); `is_final` ends the lead. The
+    steps of the action group are done at once, as far as they reach nobody and wait for nothing.
     """
 
     name: str
@@ -208,6 +209,7 @@ class CallDisposition(Body, frozen=True, kw_only=True):
     counts_as_contact: bool = True
     retry_delay_seconds: int | None = None
     retry_max: int | None = None
+    action_group_id: int | None = None
     sets_opt_out: bool = False
     sets_suppression: bool = False
     requires_callback_time: bool = False

@@ -184,6 +184,9 @@ def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], error
     offer_id = values.get("offer_id")
     if "offer_id" in given and offer_id is not None and not exists("offer", offer_id):
         errors.setdefault("offer_id", []).append(f"{offer_id} is no offer of this company")
+    group_id = values.get("action_group_id")
+    if "action_group_id" in given and group_id is not None and not exists("action_group", group_id):
+        errors.setdefault("action_group_id", []).append(f"{group_id} is no action group of this company")
     for field in ("on_inbound_connected", "on_conversion"):
         schedule_id = getattr(values.get(field), "schedule_id", None)
         if field in given and schedule_id is not None and not exists("schedule", schedule_id):

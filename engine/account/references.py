@@ -55,6 +55,8 @@ def _references(body: Body) -> Iterator[Reference]:
         yield from _step_references((*body.steps, *body.end_steps))
     elif isinstance(body, ActionGroup):
         yield from _step_references(body.steps)
+    elif isinstance(body, CallDisposition) and body.action_group_id is not None:
+        yield "action_group", body.action_group_id
 
 
 def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:

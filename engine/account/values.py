@@ -331,6 +331,7 @@ PARSERS: dict[str, Parser] = {
     "buyer_ids": ids,
     "duplicate_policy": choice("update", "create", "reject", "restart"),
     "on_conversion": on_conversion,
+    "action_group_id": optional(parse_id),
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),

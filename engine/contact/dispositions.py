@@ -1,26 +1,41 @@
 """What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
 
-from engine.contact import triggers
+from engine.contact import effects, triggers
 from engine.contact.cadence import duration
 from engine.contact.ending import begin_end
+from engine.contact.orders import has_webhook, webhook_about
 from engine.contact.person import Person
 from engine.contact.result import COMPLETED
 from engine.contact.retrying import close_channel, retry_or_leave
 from engine.contact.steps import enter
 from engine.contact.stop import opt_out, suppress
 from engine.contact.walk import cadence_for, leave_step
+from engine.identity import command_id
 from engine.partition.draft import RefusedError
-from schemas.contact import Call, Flight, Lead, LeadStatus
+from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, LeadStatus
 from schemas.instant import SECOND, Instant
 from schemas.outcomes import CALL_OUTCOMES, Outcome
-from schemas.records import CallDisposition
-from schemas.schedule import CallStep
+from schemas.records import ActionGroup, CallDisposition
+from schemas.schedule import (
+    BlockStep,
+    CallbackStep,
+    CallStep,
+    MoveStep,
+    OptOutStep,
+    SuppressStep,
+    TagStep,
+    UpdateLeadStep,
+    WebhookStep,
+)
 
 HEARD = "disposition"
 """The event of a `wait_for`, and the type of a trigger."""
 
 JUDGED = "(disposition)"
 """Where the tries are counted that dispositions asked for; in brackets, so that it is no outcome's name."""
+
+TOLD_EVENT = "call.dispositioned"
+"""What a webhook of a disposition's action group is told of."""
 
 SPOKEN_TO = frozenset({"connected_human", "connected_buyer", "caller_hung_up"})
 """Outcomes after which somebody has something to say of the call; nobody was there to judge the others."""
@@ -76,6 +91,38 @@ def stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> No
     if disposition.category == "wrong_number":
         for channel in ("call", "sms"):
             close_channel(person, None if lead is None else lead.id, channel, "wrong_number")
+
+
+def act(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
+    """Do the steps of the disposition's action group, in order, at once; those that would contact or wait are passed over.
+
+    A lead that has ended is not begun again: of it only tokens and tags are changed, and webhooks told.
+    """
+    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
+    for step in () if group is None else group.steps:
+        is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
+        match step:
+            case UpdateLeadStep() | TagStep():
+                effects.apply(person, lead, cadence_for(person, lead), step)
+            case WebhookStep():
+                _tell_webhook(person, call, step)
+            case CallbackStep() | OptOutStep() | BlockStep() | SuppressStep() if is_live:
+                effects.apply(person, lead, cadence_for(person, lead), step)
+            case MoveStep() if is_live and effects.reason_to_stay(person, lead, step) is None:
+                if not effects.moves_too_often(person, lead):
+                    effects.begin_again(person, lead, step)
+            case _:
+                person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason="not_at_once")
+
+
+def _tell_webhook(person: Person, call: Call, step: WebhookStep) -> None:
+    if not has_webhook(person, step):
+        person.draft.fact("step.skipped", lead_id=call.lead_id, call_id=call.id, step_id=step.id, reason="no_webhook")
+        return
+    identity = command_id(call.uuid, step.outgoing_webhook_id, call.version + 1, f"{HEARD}/{step.id}", 1)
+    person.draft.emit(webhook_about(person, call, step.outgoing_webhook_id, identity, step_id=step.id, event=TOLD_EVENT))
+    about = {"command_id": identity, "kind": "webhook", "step_id": step.id}
+    person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)
 
 
 def promise(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:

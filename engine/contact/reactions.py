@@ -57,6 +57,8 @@ def dispositioned(
             lead.connected = False
         person.keep(lead)
     dispositions.stops(person, lead, disposition)
+    if lead is not None and disposition.action_group_id is not None:
+        dispositions.act(person, lead, call, disposition)
     if lead is None or lead.status not in LIVE_STATUSES or lead.ending or lead.schedule_id is None:
         return
     dispositions.promise(person, lead, disposition, callback_at)

@@ -177,3 +177,11 @@ def test_a_reaction_moves_to_a_schedule_that_is_there_and_stays(account: Account
 def test_a_company_says_how_an_opt_out_is_confirmed(account: Account) -> None:
     assert account.update("company", 1, optout_confirmation="You will hear no more.").status == 200
     assert list(account.update("company", 1, optout_confirmation="x" * 321).errors) == ["optout_confirmation"]
+
+
+def test_a_disposition_names_an_action_group_that_is_there_and_stays(account: Account) -> None:
+    refused = account.change("create", "call_disposition", name="Hot", action_group_id=99)
+    assert list(refused.errors) == ["action_group_id"]
+    group_id = group(account)
+    account.create("call_disposition", name="Hot", action_group_id=group_id)
+    assert account.delete("action_group", group_id).code == "record_in_use"

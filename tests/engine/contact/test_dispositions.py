@@ -8,9 +8,10 @@ import pytest
 from engine.contact import reactions
 from engine.contact.person import Person
 from engine.partition.draft import RefusedError
+from schemas.commands import PostWebhook
 from schemas.contact import Call, Lead
 from schemas.instant import DAY, HOUR, MINUTE
-from schemas.records import CallDisposition
+from schemas.records import ActionGroup, CallDisposition, OutgoingWebhook
 from tests.engine.contact.world import KEY, NOON, World
 
 CALL = {"id": "call", "kind": "call", "await_disposition": "30m"}
@@ -217,6 +218,44 @@ def test_a_disposition_is_an_event_and_a_trigger_and_known_to_branches() -> None
     assert waiting.lead().status_wait == "awaiting_event"
     judge(waiting, disposition())
     assert waiting.steps() == ["call", "text"]
+
+
+GROUP: list[dict[str, Any]] = [
+    {"id": "mark", "kind": "tag", "add": ["hot"]},
+    {"id": "set", "kind": "update_lead", "set": {"said": "yes"}, "lead_priority": 3},
+    {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 3},
+    TEXT,
+]
+
+
+def grouped(world: World, *steps: dict[str, Any]) -> CallDisposition:
+    world.add("outgoing_webhook", 3, OutgoingWebhook(name="crm", url="https://example.com"))
+    world.add("action_group", 5, msgspec.convert({"name": "Hot", "steps": steps}, ActionGroup))
+    return disposition(action_group_id=5)
+
+
+def test_the_action_group_of_a_disposition_is_done_at_once_as_far_as_it_reaches_nobody() -> None:
+    world = spoken()
+    lead = judge(world, grouped(world, *GROUP))
+    assert (lead.data, lead.lead_priority, lead.step) == ({"tags": ["hot"], "said": "yes"}, 3, "text")
+    assert world.steps() == ["call", "hook"]
+    told = world.commands[-1]
+    assert isinstance(told, PostWebhook)
+    assert (told.payload["type"], told.payload["data"]["lead"]["data"]["said"]) == ("call.dispositioned", "yes")
+    assert [fact.data["step_id"] for fact in world.facts if fact.type == "step.skipped"] == ["text"]
+
+
+def test_an_action_group_may_move_the_lead_and_what_has_ended_is_not_begun_again() -> None:
+    world = spoken()
+    world.schedule({**REST, "duration": "2h"}, {**TEXT, "id": "other"}, record_id=2)
+    go = {"id": "go", "kind": "move_to_schedule", "schedule_id": 2}
+    lead = judge(world, grouped(world, go))
+    assert (lead.schedule_id, lead.step, lead.next_action_at) == (2, "other", world.now + 2 * HOUR)
+    ended = spoken()
+    ended.schedule(TEXT, record_id=2)
+    ended.act("remove")
+    lead = judge(ended, grouped(ended, go, GROUP[0]))
+    assert (lead.status, lead.schedule_id, lead.data) == ("removed", 1, {"tags": ["hot"]})
 
 
 def test_a_disposition_that_is_taken_back_moves_nothing() -> None:
