@@ -7,7 +7,7 @@ ARGS ?=
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint format bench prove lock
+.PHONY: help install up test test-api lint format bench prove lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
 	@$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+test-api: install  ## Print which test exercises each parameter, then let schemathesis ask every operation (ARGS="-k fuzz").
+	@$(BIN)/python -m tests.api.table
+	@LEADCLOCK_API_EXAMPLES=100 $(BIN)/pytest tests/api $(ARGS)
 
 lint: install  ## Check style, format, types and the direction of imports, changing nothing.
 	@$(BIN)/ruff check

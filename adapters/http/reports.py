@@ -93,12 +93,13 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
         if parameters.instant(field, zone_name) is None:
             parameters.require(field, "must be a date and time such as 2026-03-07 00:00:00 -0500")
     page, per_page = _page(parameters, STAT_ROWS_MAX, STAT_ROWS_MAX)
+    order, descending = _order(parameters, ("key", "value"))
     parameters.finish()
     found, by, _ = await _found(exchange, parameters, wanted, (name, None), zone_name)
     shown = report(found, CALLS, by, Grouping(""))
     values = [
         {"key": key, "label": _label(exchange, name, key), "value": shown.totals[key][STATS[stat or "count"]]}
-        for key in shown.categories
+        for key in _sorted(shown, STATS[stat or "count"] if order == "value" else None, descending=descending)
     ]
     more = {"group_by": name, "stat": stat, "time_zone": zone_name}
     return one_list(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
@@ -115,6 +116,7 @@ async def _report(
 ) -> Reply:
     columns = read_columns(parameters, ("category", "category_label", *measure.columns))
     page, per_page = _page(parameters, None, PER_PAGE_MAX)
+    order, descending = _order(parameters, ("category", *measure.columns))
     parameters.finish()
     found, category, pivot = await _found(exchange, parameters, wanted, names, zone_name)
     made = report(found, measure, category, pivot)
@@ -122,7 +124,8 @@ async def _report(
         parameters.refuse("pivot", f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot")
         parameters.finish()
     overall = await _overall(exchange, wanted, measure, names, made)
-    rows = [_row(exchange, names, made, key, columns=columns, measure=measure) for key in made.categories]
+    keys = _sorted(made, None if order == "category" else order, descending=descending)
+    rows = [_row(exchange, names, made, key, columns=columns, measure=measure) for key in keys]
     shown = columns or ("category", "category_label", *measure.columns)
     more = {"category": names[0], "pivot": names[1], "time_zone": zone_name}
     if names[1] is None:
@@ -140,6 +143,24 @@ async def _report(
         beside={"totals": overall},
         flat=_flat,
     )
+
+
+def _order(parameters: Parameters, sortable: Sequence[str]) -> tuple[str, bool]:
+    """Read what rows are ordered by, and whether the highest comes first; left out, they stand as their values do."""
+    order = parameters.choice("order", sortable)
+    direction = parameters.choice("order_dir", ("desc", "asc"))
+    descending = direction == "desc" or (direction is None and order is not None)
+    return order or sortable[0], descending
+
+
+def _sorted(made: Report, metric: str | None, *, descending: bool) -> list[Key]:
+    """Return the categories by a metric, those without a value last; without one in their own order."""
+    keys = list(made.categories)
+    if metric is None:
+        return keys[::-1] if descending else keys
+    known = [key for key in keys if made.totals[key][metric] is not None]
+    unknown = [key for key in keys if made.totals[key][metric] is None]
+    return sorted(known, key=lambda key: made.totals[key][metric] or 0, reverse=descending) + unknown
 
 
 async def _found(
@@ -296,6 +317,7 @@ _SHARED = {name: PAGING_PARAMETERS[name] for name in ("created_at_from", "create
 _PAGED = {"page": "page to return, from 1", "per_page": "rows of a page: 25, at most 100; as CSV all, unless given"}
 _SPANNED = f"at most {BUCKETS_MAX} spans of time"
 _SUFFIXES = ("", ".csv", ".json")
+_ORDERED = {"order": "figure to order rows by, the highest first; their own order", "order_dir": "desc or asc"}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -310,6 +332,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **_SHARED,
             **_PAGED,
             "created_at_label": "a span of creation such as This Month",
+            **_ORDERED,
             "category": f"what leads are grouped by, {_SPANNED}; left out: one row for all",
             "pivot": "what the leads of a row are grouped by once more",
             "columns": "figures to return, with commas between them, in this order",
@@ -317,6 +340,7 @@ OPERATIONS: tuple[Operation, ...] = (
         types={
             "category": choice(LEAD_CATEGORIES),
             "pivot": choice(LEAD_CATEGORIES),
+            "order": choice(("category", *LEADS.columns)),
             "created_at_label": LIST_TYPES["created_at_label"],
         },
         answer=_answer("reports", _row_shown(LEADS), totals={"type": "object"}),
@@ -335,11 +359,13 @@ OPERATIONS: tuple[Operation, ...] = (
             **_PAGED,
             **CALL_FILTER_PARAMETERS,
             "ids": PAGING_PARAMETERS["ids"],
+            **_ORDERED,
             "category": f"what calls are grouped by, {_SPANNED}; required",
             "columns": "figures to return, with commas between them, in this order",
         },
         types={
             "category": choice(CALL_CATEGORIES),
+            "order": choice(("category", *CALLS.columns)),
             **{name: LIST_TYPES[name] for name in ("created_at_label", "status")},
         },
         required=("category",),
@@ -360,6 +386,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "ids": PAGING_PARAMETERS["ids"],
             "page": "page to return, from 1",
             "per_page": f"values of a page: {STAT_ROWS_MAX}, and at most as many",
+            "order": "key or value, the highest first; the keys' own order",
+            "order_dir": "desc or asc",
             "group_by": f"attribute to group by, {_SPANNED}; required",
             "stat": "figure to work out; required",
             "created_at_from": "created at or after; required",
@@ -368,6 +396,7 @@ OPERATIONS: tuple[Operation, ...] = (
         types={
             "group_by": choice(CALL_GROUPS),
             "stat": choice(tuple(STATS)),
+            "order": choice(("key", "value")),
             "token_value": TEXT,
             **{name: LIST_TYPES[name] for name in ("created_at_label", "status")},
         },

@@ -29,6 +29,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
     "blocked": "true: block the lead",
     "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
+    "assign_trackdrive_number": "the same as assign_svc_number",
     "assign_sms_number": "true: assign a number to text from, returned as sms_number_plain",
     "expire_existing": "true: live leads of this token and number expire",
     "delete_existing": "true: leads of this token and number are deleted",

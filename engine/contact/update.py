@@ -86,14 +86,34 @@ def _target(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record 
     if schedule_id is None and request.schedule_start:
         if lead.status in LIVE_STATUSES and lead.schedule_id is not None:
             return None
-        field, schedule_id = "schedule_start", lead.schedule_id
+        field, schedule_id = "schedule_start", lead.schedule_id or _only_schedule(person, lead)
     if schedule_id is None and not request.schedule_start:
         return None
     found = None if schedule_id is None else schedule_of(person, schedule_id)
     if found is None:
-        problem = "names no schedule of this company" if schedule_id is not None else "needs a lead that is on a schedule"
+        problem = "names no schedule of this company" if schedule_id is not None else "needs a lead of an offer or schedule"
         raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
     return found[0]
+
+
+def _only_schedule(person: Person, lead: Lead) -> int | None:
+    """Return the one active schedule of the lead's offer. Raises `RefusedError` where there are none or several."""
+    if lead.offer_id is None:
+        return None
+    active = [
+        record.id
+        for record in person.rules.records("schedule", person.company_id)
+        if (found := schedule_of(person, record.id)) is not None
+        and found[1].offer_id == lead.offer_id
+        and found[1].steps
+        and not found[1].paused
+    ]
+    if len(active) == 1:
+        return active[0]
+    problem = "needs an active schedule of the lead's offer, which has none"
+    if active:
+        problem = f"cannot choose among the {len(active)} active schedules of the offer: send move_to_another_schedule_id"
+    raise RefusedError("validation_failed", f"schedule_start {problem}", {"schedule_start": [problem]})
 
 
 def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:

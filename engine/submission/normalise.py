@@ -44,6 +44,9 @@ _FLAGS = (
     "assign_svc_number",
     "assign_sms_number",
 )
+ASSIGN_ALIAS = "assign_trackdrive_number"
+"""What older senders call assign_svc_number."""
+
 _NAMED = frozenset(
     {
         *_FLAGS,
@@ -59,6 +62,7 @@ _NAMED = frozenset(
         "blocked",
         "lead_priority",
         "auto_format_nested_fields",
+        ASSIGN_ALIAS,
         "next_action_at",
         "hours_to_expire",
         "max_contact_attempts",
@@ -193,6 +197,8 @@ def _given(reading: Reading) -> dict[str, Any]:
     """Return the fields that most submissions leave out."""
     raw = reading.raw
     found: dict[str, Any] = {flag: reading.flag(flag, parse_boolean) for flag in _FLAGS if flag in raw}
+    if ASSIGN_ALIAS in raw and not found.get("assign_svc_number"):
+        found["assign_svc_number"] = reading.flag(ASSIGN_ALIAS, parse_boolean)
     for field, parse in _OPTIONAL.items():
         if field in raw:
             found[field] = reading.optional(field, parse)

@@ -141,12 +141,8 @@ async def test_each_filter_of_calls_finds_the_one_call_that_it_means(company: An
 async def test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_the_list(company: Any, shown: Shown) -> None:
     now = company.town.context.clock.now()
     span = {"created_at_from": _said(now - 365 * DAY), "created_at_to": _said(now + DAY)}
-    queries = [
-        *(await _calls(company, shown)),
-        {"either_converted": "true"},
-        {"no_buyer": "true"},
-        {"created_at_label": "Last Day"},
-    ]
+    queries = [*(await _calls(company, shown)), {"either_converted": "true"}, {"no_buyer": "true"}]
+    queries += [{"created_at_label": "Last Day"}, {"ring_pool_id": "1"}, {"provider_configuration_id": "1"}]
     for query in queries:
         both = (
             span
@@ -160,3 +156,33 @@ async def test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_t
         asked = {"group_by": "status", "stat": "count", "page": "1", **span, **query}
         stats = await company.send("GET", "/api/v1/calls/stats/", params=asked)
         assert sum(found["value"] for found in stats.json()["stats"]) == count, (query, stats.text[:300])
+
+
+async def test_rows_of_reports_and_statistics_stand_in_the_order_asked_for(company: Any, shown: Shown) -> None:
+    now = company.town.context.clock.now()
+    first = company.id * 10_000
+    for place, status in enumerate(["busy", "busy", "busy", "failed", "no-answer", "no-answer"]):
+        fields = {"created_at": now - HOUR, "status": status, "revenue": {"failed": 9.0}.get(status, 1.0)}
+        await shown.decide(call(first + place, company=company.id, **fields))
+    span = {"created_at_from": _said(now - DAY), "created_at_to": _said(now + DAY)}
+    for query, expected in [
+        ({"order": "calls_count"}, ["busy", "no-answer", "failed"]),
+        ({"order": "calls_count", "order_dir": "asc"}, ["failed", "no-answer", "busy"]),
+        ({"order": "revenue", "order_dir": "desc"}, ["failed", "busy", "no-answer"]),
+        # Their own order: the largest group first where they are no spans of time.
+        ({"order": "category", "order_dir": "asc"}, ["busy", "no-answer", "failed"]),
+        ({"order_dir": "desc"}, ["failed", "no-answer", "busy"]),
+        ({}, ["busy", "no-answer", "failed"]),
+    ]:
+        answer = await company.send("GET", "/api/v1/calls/reports", params={"category": "status", **span, **query})
+        assert [row["category"] for row in answer.json()["reports"]] == expected, (query, answer.text[:400])
+    grouped = {"group_by": "status", "stat": "count", **span}
+    for query, expected in [
+        ({"order": "value"}, ["busy", "no-answer", "failed"]),
+        ({"order": "key", "order_dir": "asc"}, ["busy", "no-answer", "failed"]),
+    ]:
+        answer = await company.send("GET", "/api/v1/calls/stats/", params={**grouped, **query})
+        assert [row["key"] for row in answer.json()["stats"]] == expected, query
+    for path in ("/api/v1/calls/reports?category=status&order=shoe_size", "/api/v1/leads/reports?order=shoe_size"):
+        refused = await company.send("GET", path)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["order"])
