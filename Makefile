@@ -10,7 +10,7 @@ ONLY ?=
 .PHONY: help install up test test-api lint format bench prove lock
 
 help:  ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
 	@deploy/install.sh "$(PYTHON)"
