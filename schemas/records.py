@@ -73,6 +73,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     `migrate` is said of one version: leads on earlier ones go over to it, at the step of the same id.
 
     `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
+    `end_steps_may_contact` lets the end steps call and text a lead that has expired.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     max_contact_attempts: int | None = None
     close_margin_seconds: int = 0
     on_conversion: Literal["exit", "continue"] | OnConversion = "exit"
+    end_steps_may_contact: bool = False
     on_reply: OnReply = OnReply()
     on_inbound_connected: OnInboundConnected = OnInboundConnected()
     purpose: Purpose = "telemarketing"

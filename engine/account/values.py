@@ -332,6 +332,7 @@ PARSERS: dict[str, Parser] = {
     "duplicate_policy": choice("update", "create", "reject", "restart"),
     "on_conversion": on_conversion,
     "action_group_id": optional(parse_id),
+    "end_steps_may_contact": parse_boolean,
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),

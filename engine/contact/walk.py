@@ -347,7 +347,7 @@ def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Ste
         return "no_address"
     if is_closed(person, lead, channel_of(step)):
         return "channel_disabled"
-    if lead.ending and lead.end_status == "expired":
+    if lead.ending and lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
         return "expired"  # research/domain.md E11: who expired is not contacted once more
     if lead.ending and isinstance(step, COUNTED) and _is_spent(lead, cadence):
         return "attempts_used"

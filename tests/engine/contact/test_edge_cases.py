@@ -1,6 +1,6 @@
-"""The edge cases E16 to E30 and E32 to E37 of research/domain.md 3.10, by their names, on the contact that decides them.
+"""The edge cases E11, E16 to E30 and E32 to E37 of research/domain.md 3.10, by name, on the contact that decides them.
 
-E1 to E15 are tests/engine/calendar/test_edge_cases.py; E17's 409 is answered before anything is asked of a contact
+E1 to E15 are also tests/engine/calendar/test_edge_cases.py; E17's 409 is answered before anything is asked of a contact
 (tests/adapters/http/test_submissions.py), and what is asked of one twice is refused here.
 """
 
@@ -14,7 +14,7 @@ from engine.partition.draft import RefusedError, RepeatedError
 from schemas.contact import Call, Lead
 from schemas.envelope import Envelope
 from schemas.instant import DAY, HOUR, MINUTE, SECOND
-from schemas.records import Offer
+from schemas.records import Offer, OutgoingWebhook
 from schemas.requests import CallerActed, CallProgressed, LeadSubmitted, SmsReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
@@ -57,6 +57,26 @@ def inbound(world: World, *, connected: bool, seconds: int = 20) -> None:
         world._apply(draft)
         if not ends:
             world.wait(seconds)
+
+
+@pytest.mark.parametrize("may_contact", [False, True])
+def test_e11_who_expires_at_night_is_texted_in_the_morning_only_where_the_schedule_says_so(may_contact: bool) -> None:
+    world = World()
+    world.add("outgoing_webhook", 3, OutgoingWebhook(name="crm", url="https://example.com"))
+    hook = {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 3}
+    ends = [hook, {**TEXT, "id": "last"}]
+    world.schedule({**REST, "duration": "20h"}, CALL, end_steps=ends, hours_to_expire=15, end_steps_may_contact=may_contact)
+    world.submit()  # expires at 03:00
+    world.wait_until(at("2026-07-16 03:00"))
+    assert world.steps() == ["hook"]
+    world.outcome("accepted")
+    if not may_contact:
+        assert world.lead().status == "expired"
+        return
+    assert world.lead().next_action_at == at("2026-07-16 08:00")
+    world.wait_until(at("2026-07-16 08:00"))
+    world.outcome("delivered")
+    assert (world.steps(), world.lead().status) == (["hook", "last"], "expired")
 
 
 def test_e16_two_submissions_of_one_second_are_one_lead_and_one_first_call() -> None:
