@@ -12,9 +12,11 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from adapters.cli.asking import embedded, get
 from adapters.cli.call_in import call_in
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.http.why import FORECAST_MAX as API_FORECAST_MAX
 from adapters.partitions.routing import partition_of
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -96,9 +98,14 @@ def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json
 
     Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
     """
-    settings = settings_of(data_dir)
-    require(settings, "postgres_dsn")
-    found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    apart = embedded(data_dir)
+    if apart is not None:
+        most = str(min(limit, API_FORECAST_MAX))
+        found = get(apart, data_dir, "/api/v1/leads/forecast", hours=str(hours), limit=most)["forecast"]
+    else:
+        settings = settings_of(data_dir)
+        require(settings, "postgres_dsn")
+        found = run(_forecast(settings, company_id, hours=hours, limit=limit))
     if as_json:
         click.echo(msgspec.json.encode({"forecast": found}))
     else:

@@ -1,14 +1,22 @@
 """Does `leadclock explain` answer for a lead by id, uuid or number, and is its answer from the log the same, with proof?"""
 
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, STDOUT
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from adapters.cli.explain import explain, explained
+from adapters.http.server import serving
 from adapters.postgres.reads import PostgresReads
+from adapters.up.folder import Keys, Running
 from adapters.why.proof import NoProofError
 from engine.partition.ports import Outgoing
 from schemas.instant import from_datetime
@@ -102,6 +110,48 @@ async def test_a_forged_decision_is_found_out(town: Any, company: Any, told: Any
 
     with pytest.raises(NoProofError, match="the hash chain is broken before decision 99999"):
         await told(lead["uuid"], from_log=True)
+
+
+async def test_an_up_whose_log_nobody_else_can_read_is_asked_over_http(
+    town: Any,  # noqa: F811
+    company: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    lead = await submitted(company)
+    keys = Keys(
+        secret_key="s",
+        public_key=company.public_key,
+        private_key=company.private_key,
+        offer_lead_token="o",
+        quick_lead_token="q",
+        five_day_lead_token="f",
+    )
+    (tmp_path / "keys.json").write_bytes(msgspec.json.encode(keys))
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        up = Running(
+            pid=os.getpid(),
+            api_url=f"http://127.0.0.1:{port}",
+            started_at=0,
+            environment={},
+            embedded=True,
+            mail_folder="",
+        )
+        (tmp_path / "up.json").write_bytes(msgspec.json.encode(up))
+
+        async def ask(reference: str, *more: str) -> tuple[int | None, str]:
+            command = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())", "explain")
+            arguments = (*command, reference, "--data-dir", str(tmp_path), *more)
+            process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
+            output, _ = await process.communicate()
+            return process.returncode, output.decode()
+
+        for reference in (lead["uuid"], "2125550123"):
+            code, output = await ask(reference, "--json")
+            assert code == 0, output
+            assert msgspec.json.decode(output)["why"]["lead_id"] == lead["id"]
+        assert (await ask(NUMBER, "--at", lead["next_action_at"]))[1].startswith("An e-mail would be ordered at ")
+        code, output = await ask("+12125550999")
+        assert (code, "there is no lead" in output) == (1, True)
 
 
 async def test_a_command_without_a_deployment_says_how_to_start_one(tmp_path: Any) -> None:
