@@ -134,7 +134,7 @@ def _when(row: Row, now: Instant, what: str) -> str:
 
 
 _EXPIRES = ", and will expire before the next allowed time"
-_HOURS_AND_CAPS = LAW_CODES | {"preferred_window", "min_spacing"}
+_HOURS_AND_CAPS = LAW_CODES | {"preferred_window", "min_spacing", "reply_pause", "inbound_pause", "optout_review"}
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
 
 
