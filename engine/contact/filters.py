@@ -4,7 +4,7 @@ All filters of a list must hold; `|` inside a value means either. What is not th
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +13,8 @@ from msgspec import Struct
 from engine.calendar import local_datetime
 from engine.contact.cadence import Cadence
 from engine.contact.hours import home_zone
-from schemas.contact import Lead
-from schemas.instant import Instant
+from schemas.contact import Attempt, Lead
+from schemas.instant import DAY, Instant
 
 FILTER_LENGTH_MAX = 500
 FILTERS_KEPT = 4_096
@@ -39,6 +39,12 @@ KNOWN_OF_A_LEAD = (
 _FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", re.DOTALL)
 _OPERATORS = ("!=", ">=", "<=", ">", "<", "=")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+CONTACTED_WITHIN: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
+"""How often the number was called and texted of late, whichever lead it was for (research/domain.md 3.4)."""
+
+COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
+"""Other names of what is counted of a lead (research/domain.md 3.4)."""
 
 Lookup = Callable[[str], Any]
 
@@ -85,13 +91,15 @@ def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
     return all(parse_filter(text).holds(lookup) for text in filters)
 
 
-def lookup_for(lead: Lead, cadence: Cadence, now: Instant) -> Lookup:
-    """Return what keys stand for: tokens, then columns, then the lead itself and the time on its clock."""
+def lookup_for(lead: Lead, cadence: Cadence, now: Instant, ledger: Sequence[Attempt] = ()) -> Lookup:
+    """Return what keys stand for: tokens, then columns, then the lead, its number's ledger and the time on its clock."""
 
     def value_of(key: str) -> Any:
         for values in (lead.data, lead.columns):
             if values.get(key) is not None:
                 return values[key]
+        if key in CONTACTED_WITHIN:
+            return sum(entry.at > now - CONTACTED_WITHIN[key] for entry in ledger)
         return _known(lead, cadence, now, key)
 
     return value_of
@@ -109,6 +117,8 @@ def _known(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:  # noqa
             return _DAYS[local_datetime(now, home_zone(lead, cadence)).weekday()]
         case "time":
             return local_datetime(now, home_zone(lead, cadence)).strftime("%H:%M")
+        case _ if key in COUNTERS:
+            return getattr(lead, COUNTERS[key])
         case _ if key in KNOWN_OF_A_LEAD:
             return getattr(lead, key)
         case _:

@@ -54,7 +54,7 @@ def expires(person: Person, lead: Lead, cadence: Cadence) -> None:
 def _take(person: Person, lead: Lead, cadence: Cadence, on: str, types: Collection[str]) -> Trigger | None:
     for place, trigger in enumerate(cadence.schedule.triggers):
         is_meant = trigger.on == on and trigger.type in types and (trigger.type != ONCE or place not in lead.fired)
-        if is_meant and all_hold(trigger.filters, lookup_for(lead, cadence, person.now)):
+        if is_meant and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, person.head.ledger)):
             lead.fired = tuple(sorted({*lead.fired, place}))
             lead.data.update(trigger.add_tokens)
             if trigger.expire_minutes is not None:

@@ -294,3 +294,28 @@ def test_a_loop_that_was_late_does_not_make_up_for_what_it_missed(world: World) 
     world.now += 3 * DAY
     world.wait(1)
     assert world.lead().next_action_at == world.now - 1000 + MINUTE
+
+
+def test_a_branch_knows_how_often_the_number_was_contacted_of_late_whichever_lead_it_was_for() -> None:
+    where = {"id": "where", "kind": "branch", "rules": [{"if": ["contact_24h:>=2", "contact_7d:>=3"], "goto": "text"}]}
+    texts = [{"id": f"text-{number}", "kind": "sms", "template": "Hi"} for number in range(2)]
+    world = World()
+    world.schedule(texts[0], record_id=2)
+    world.schedule(*texts, where, {"id": "out", "kind": "exit"}, {"id": "text", "kind": "sms", "template": "Bye"})
+    world.submit(schedule_id=2)
+    world.outcome("delivered")
+    world.wait(3 * 86400)
+    world.submit()
+    for _ in range(2):
+        world.outcome("delivered")
+    assert world.steps() == ["text-0", "text-0", "text-1", "text"]
+    counted = {
+        "id": "where",
+        "kind": "branch",
+        "rules": [{"if": ["lifetime_sms:1", "enrolment_attempts:1"], "goto": "text"}],
+    }
+    other = World()
+    other.schedule(texts[0], counted, {"id": "out", "kind": "exit"}, {"id": "text", "kind": "sms", "template": "Bye"})
+    other.submit()
+    other.outcome("delivered")
+    assert other.steps() == ["text-0", "text"]
