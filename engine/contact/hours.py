@@ -39,6 +39,7 @@ UNKNOWN_ZONE_CODE = "timezone_unknown"
 RULES_MAX = 8_192
 
 _first_open = lru_cache(maxsize=RULES_MAX)(first_open)
+_closes_at = lru_cache(maxsize=RULES_MAX)(closes_at)
 """What is planned in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
 
 
@@ -77,7 +78,7 @@ def closing(
 ) -> Instant | None:
     """Return the edge at which the hours that are open now end, or None where nothing ends them."""
     rules, changes_at = _rules(law, lead, cadence, channel, now, promised=not preferred)
-    closes = closes_at(now, rules)
+    closes = _closes_at(now, rules)
     if closes is None or changes_at is None:
         return changes_at if closes is None else closes
     return min(closes, changes_at)

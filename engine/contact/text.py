@@ -46,12 +46,15 @@ def _as_text(value: Any) -> str:
             return to_json(value).decode()
 
 
-_GSM = frozenset(
+_GSM = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"
     "abcdefghijklmnopqrstuvwxyzäöñüà"
 )
-_GSM_ESCAPED = frozenset("^{}\\[~]|€\f")
+_GSM_ESCAPED = "^{}\\[~]|€\f"
 """Characters of 3GPP TS 23.038: a text of these has seven bits each (the second kind counts twice), any other sixteen."""
+
+_IS_GSM = re.compile(f"[{re.escape(_GSM + _GSM_ESCAPED)}]*")
+_ESCAPED = re.compile(f"[{re.escape(_GSM_ESCAPED)}]")
 
 GSM_SEGMENT, GSM_PART = 160, 153
 WIDE_SEGMENT, WIDE_PART = 70, 67
@@ -60,8 +63,8 @@ WIDE_SEGMENT, WIDE_PART = 70, 67
 
 def segments(text: str) -> int:
     """Return of how many messages a text consists on its way: what carriers charge for."""
-    if all(character in _GSM or character in _GSM_ESCAPED for character in text):
-        length = len(text) + sum(character in _GSM_ESCAPED for character in text)
+    if _IS_GSM.fullmatch(text):
+        length = len(text) + len(_ESCAPED.findall(text))
         most, part = GSM_SEGMENT, GSM_PART
     else:
         length = len(text.encode("utf-16-le")) // 2
