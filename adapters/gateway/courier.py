@@ -14,11 +14,12 @@ from msgspec import Struct
 from adapters.gateway.channels import Channel
 from adapters.gateway.lane import Lane, LaneLostError
 from adapters.gateway.ports import Claim, Deliveries, NotPlacedError, Progress, Result, StoreError
-from adapters.gateway.reports import Reports
+from adapters.gateway.reports import CallBackState, Reports
 from adapters.gateway.troubles import Troubles
+from adapters.gateway.waits import pass_seconds
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Clock, LogError, Record
-from schemas.commands import Command, SendSms
+from schemas.commands import Command, PlaceCall, SendSms
 from schemas.instant import SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
 from schemas.requests import OutcomeRecorded
@@ -194,11 +195,27 @@ class Courier:
         self._observe(taken, result)
         if is_ours:
             await self._post(taken, outcome)
-            if result is not None and result.reply is not None and isinstance(taken.order, SendSms):
-                await self._reports.tell_reply(taken.record, taken.order, result, received_at=now)
+            if result is not None:
+                await self._react(taken, result, now)
         elif outcome:
             # Somebody took the claim over and said `unknown`; what we know is still worth telling (an opt-out!).
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
+
+    async def _react(self, taken: Taken, result: Result, now: Instant) -> None:
+        """Tell what the person does about it at once, where a carrier plays the person as well."""
+        order, back = taken.order, result.calls_back
+        if result.reply is not None and isinstance(order, SendSms):
+            await self._reports.tell_reply(taken.record, order, result, received_at=now)
+        if back is None or not isinstance(order, PlaceCall):
+            return
+        course: tuple[tuple[CallBackState, float], ...] = (
+            ("ringing", back.after_seconds),
+            ("connected", back.rings_seconds),
+            ("ended", back.talks_seconds),
+        )
+        for state, seconds in course:
+            await pass_seconds(self._clock, seconds)
+            await self._reports.tell_call_back(taken.record, order, result, state=state, at=self._clock.now())
 
     async def _post(self, taken: Taken, outcome: bytes) -> None:
         if outcome:

@@ -116,11 +116,20 @@ class Progress(Struct, frozen=True, kw_only=True):
 Report = Callable[[Progress], Awaitable[None]]
 
 
+class CallBack(Struct, frozen=True, kw_only=True):
+    """A person rings the number that they were called from: so many seconds later, for so long, and then talks."""
+
+    after_seconds: float
+    rings_seconds: float
+    talks_seconds: int
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
 
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
-    `reply` is what the person wrote back at once, where a carrier plays the person as well (sandbox.md).
+    `reply` is what the person wrote back at once, and `calls_back` that they ring us, where a carrier plays the person as
+    well (sandbox.md).
     """
 
     outcome: str
@@ -137,6 +146,7 @@ class Result(Struct, frozen=True, kw_only=True):
     recording_url: str | None = None
     detail: str | None = None
     reply: str | None = None
+    calls_back: CallBack | None = None
 
 
 class NotPlacedError(Exception):

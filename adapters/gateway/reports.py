@@ -3,6 +3,8 @@
 The partition is that of the order: all topics that are keyed by contact are aligned.
 """
 
+from typing import Literal
+
 from adapters.gateway.channels import Channel
 from adapters.gateway.ports import Progress, Result
 from adapters.gateway.troubles import Troubles
@@ -11,7 +13,7 @@ from engine.partition.runner import Names
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
-from schemas.requests import REQUEST_TYPES, CallProgressed, ContactRequest, OutcomeRecorded, SmsReceived
+from schemas.requests import REQUEST_TYPES, CallProgressed, CallReceived, ContactRequest, OutcomeRecorded, SmsReceived
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
@@ -22,6 +24,8 @@ PROGRESS_ATTEMPTS = 5
 """That a call rings is of use while it rings; the outcome is what must arrive."""
 
 LOG = "log"
+
+CallBackState = Literal["ringing", "connected", "ended"]
 
 
 class Reports:
@@ -95,6 +99,29 @@ class Reports:
             provider_ref=f"{result.provider_ref}/reply",
         )
         request = self._outgoing(record, message, f"{order.command_id}/reply", received_at)
+        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+
+    async def tell_call_back(
+        self, record: Record, order: PlaceCall, result: Result, *, state: CallBackState, at: Instant
+    ) -> None:
+        """Post how far the person's own call is, to the number that they were called from; nothing where there was none."""
+        if order.from_number is None or result.calls_back is None:
+            return
+        has_ended = state == "ended"
+        message = CallReceived(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            gateway_ref=f"{result.provider_ref}/back",
+            state=state,
+            from_number=order.to,
+            number_called=order.from_number,
+            occurred_at=at,
+            provider=self._channel.provider,
+            provider_ref=f"{result.provider_ref}/back",
+            talk_seconds=result.calls_back.talks_seconds if has_ended else 0,
+            hung_up_by="caller" if has_ended else None,
+        )
+        request = self._outgoing(record, message, f"{order.command_id}/back/{state}", at)
         await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
 
     def _request(self, record: Record, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:

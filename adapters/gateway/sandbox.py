@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from adapters.gateway.ports import NotPlacedError, Progress, Report, Result
+from adapters.gateway.ports import CallBack, NotPlacedError, Progress, Report, Result
 from adapters.gateway.waits import pass_seconds
 from engine.partition.ports import Clock
 from schemas.commands import PlaceCall, PressKeys, SendSms
@@ -20,7 +20,8 @@ class CallScript(Struct, frozen=True, kw_only=True):
     """A call as it goes: it rings, is answered or not, and ends. Seconds are domain time; `None` means never.
 
     `outcome` None: the call is answered and nothing more is heard of it. `connects`: a buyer is put through if there is one.
-    `holds_for`: after the answer it is on hold for so long. `cause` and `ended_by` say how it ends.
+    `holds_for`: after the answer it is on hold for so long. `cause` and `ended_by` say how it ends. `calls_back`: the person
+    rings the number that they were called from.
     """
 
     outcome: str | None
@@ -31,6 +32,7 @@ class CallScript(Struct, frozen=True, kw_only=True):
     connects: bool = False
     cause: str = "normal clearing"
     ended_by: Literal["caller", "us"] | None = None
+    calls_back: CallBack | None = None
     detail: str
 
 
@@ -75,6 +77,10 @@ CALLS: dict[str, CallScript] = {
     "12": CallScript(
         outcome="connected_human", answered_by="human", holds_for=10, talks_for=20, connects=True, ended_by="caller",
         detail="answered, and was on hold",
+    ),
+    "13": CallScript(
+        outcome="no_answer", rings_for=8.0, cause="no answer", ended_by="us", detail="nobody answered, and they call back",
+        calls_back=CallBack(after_seconds=10, rings_seconds=4, talks_seconds=20),
     ),
 }  # fmt: skip
 
@@ -144,6 +150,7 @@ class SandboxVoice:
             hung_up_by=script.ended_by,
             hangup_cause=script.cause,
             cost=_cost(script),
+            calls_back=script.calls_back,
             detail=script.detail + (f"; keys {self._keys[order.command_id]}" if self._keys[order.command_id] else ""),
         )
 

@@ -11,7 +11,7 @@ from adapters.gateway.channels import call_channel, sms_channel
 from adapters.gateway.ports import Progress, SmsProvider, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
-from schemas.requests import OutcomeRecorded, SmsReceived
+from schemas.requests import CallReceived, OutcomeRecorded, SmsReceived
 from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
 from tests.adapters.gateway.voice_contract import Exchange, VoiceContract, place
 from tests.adapters.gateway.world import (
@@ -79,6 +79,7 @@ class TestSandboxSms(SmsContract):
         ("09", "abandoned_by_us", 12),
         ("10", "caller_hung_up", 7),
         ("12", "connected_human", 34),
+        ("13", "no_answer", 8),
         ("55", "connected_human", 34),
     ],
 )
@@ -128,6 +129,23 @@ async def test_a_person_who_answers_is_heard_behind_the_receipt_of_the_text(endi
         body,
         outcome.contact_key,
         f"{outcome.provider_ref}/reply",
+    )
+
+
+async def test_a_person_who_calls_back_is_told_behind_the_outcome_of_our_call() -> None:
+    clock = fast_clock(speed=600)
+    channel = call_channel(SandboxVoice(clock))
+    async with town("call") as place_, running(place_, channel, MemoryDeliveries(), clock=clock):
+        await place_.order(order_of("call", to="+13055550113", contact_key="1|+13055550113", from_number="+12125550150"))
+        told = await until(place_.said, lambda found: sum(isinstance(one, CallReceived) for one in found) == 3)
+
+    reports = [one for one in told if isinstance(one, CallReceived)]
+    assert [report.state for report in reports] == ["ringing", "connected", "ended"]
+    assert isinstance(told[-4], OutcomeRecorded)
+    assert len({report.gateway_ref for report in reports}) == 1
+    assert (reports[-1].from_number, reports[-1].number_called, reports[-1].talk_seconds) == (
+        *("+13055550113", "+12125550150"),
+        20,
     )
 
 

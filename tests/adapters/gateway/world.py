@@ -18,7 +18,7 @@ from engine.partition.ports import Clock, Log, Outgoing, Record
 from engine.partition.runner import Names
 from schemas.commands import Command, Fence, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
-from schemas.requests import CONTACT_REQUESTS, CallProgressed, OutcomeRecorded, SmsReceived
+from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
 from schemas.wire import from_json, to_json
 
@@ -255,7 +255,7 @@ class Town:
             await reader.close()
         return found
 
-    async def said(self) -> list[OutcomeRecorded | CallProgressed | SmsReceived]:
+    async def said(self) -> list[OutcomeRecorded | CallProgressed | CallReceived | SmsReceived]:
         """Every request that gateways posted."""
         found = []
         for record in await self.records():

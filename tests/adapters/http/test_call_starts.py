@@ -240,3 +240,15 @@ async def test_dispositions_are_records_like_any_other(company: Any, other: Any)
     assert len((await company.send("GET", "/api/v1/call_dispositions")).json()["call_dispositions"]) == 1
     assert (await company.send("DELETE", path)).status_code == 200
     assert (await company.send("GET", path)).status_code == 410
+
+
+async def test_a_start_that_is_sent_again_under_its_key_calls_nobody_twice(company: Any) -> None:
+    lead = await _lead(company)
+    headers = {"Idempotency-Key": "call me once"}
+    first, again = [
+        await company.send("POST", "/api/v1/schedules/make_call", json={"lead_id": lead["id"]}, headers=headers)
+        for _ in range(2)
+    ]
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json()["call"]["id"] == again.json()["call"]["id"]
+    assert len((await company.send("GET", f"/api/v1/calls/{NUMBER}/by_caller_number")).json()["calls"]) == 1
