@@ -1,0 +1,215 @@
+"""Do curl and fetch mean the same by JSON, form, multipart and query, and are words, dates and zones read as said?
+
+curl and node are asked as an integrator has them. A machine without one of them fails here, with its name: what was not
+tried is not known to work.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from adapters.http.server import serving
+from engine.calendar.rails_names import RAILS_NAMES
+from tests.adapters.http.conftest import Town
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PROGRAM_SECONDS = 30.0
+
+FETCH = """
+const [address, method, form, text] = process.argv.slice(1);
+const fields = JSON.parse(text);
+const flat = Object.entries(fields).flatMap(([name, value]) =>
+  typeof value === "object" ? Object.entries(value).map(([inner, part]) => [`${name}[${inner}]`, part]) : [[name, value]]);
+const options = { method };
+let url = address;
+if (form === "json") {
+  options.body = JSON.stringify(fields);
+  options.headers = { "Content-Type": "application/json" };
+} else if (form === "form") {
+  options.body = new URLSearchParams(flat);
+} else if (form === "multipart") {
+  options.body = new FormData();
+  flat.forEach(([name, value]) => options.body.append(name, value));
+} else {
+  url += "?" + new URLSearchParams(flat);
+}
+const answer = await fetch(url, options);
+console.log(JSON.stringify({ status: answer.status, body: await answer.json() }));
+"""
+
+FORMS = ("json", "form", "multipart", "query")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def address(town: Town) -> AsyncIterator[str]:
+    """The application on a socket."""
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+async def _run(name: str, *arguments: str) -> bytes:
+    program = shutil.which(name)
+    if program is None:
+        pytest.fail(f"{name} is not on this machine, so that it is not known whether its users are understood: install it")
+    process = await asyncio.create_subprocess_exec(
+        program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(PROGRAM_SECONDS):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return out
+
+
+def _flat(fields: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in fields.items():
+        found |= {f"{name}[{inner}]": part for inner, part in value.items()} if isinstance(value, dict) else {name: value}
+    return found
+
+
+async def _curl(url: str, method: str, form: str, fields: dict[str, Any]) -> dict[str, Any]:
+    flat = _flat(fields)
+    sent = {
+        "json": ["-H", "Content-Type: application/json", "-d", json.dumps(fields)],
+        "form": [part for name, value in flat.items() for part in ("--data-urlencode", f"{name}={value}")],
+        "multipart": [part for name, value in flat.items() for part in ("--form-string", f"{name}={value}")],
+        "query": [],
+    }[form]
+    url = f"{url}?{urlencode(flat)}" if form == "query" else url
+    out = await _run("curl", "-sS", "-g", "-X", method, "-w", "\n%{http_code}", *sent, url)
+    text, _, status = out.decode().rpartition("\n")
+    return {"status": int(status), "body": json.loads(text)}
+
+
+async def _fetch(url: str, method: str, form: str, fields: dict[str, Any]) -> dict[str, Any]:
+    out = await _run("node", "--input-type=module", "-e", FETCH, "--", url, method, form, json.dumps(fields))
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("client", [_curl, _fetch], ids=["curl", "fetch"])
+async def test_a_lead_goes_in_is_changed_and_gets_out_by_each_client_and_form(
+    company: Any, address: str, client: Any, form: str
+) -> None:
+    schedule = await company.schedule()
+    key = f"{company.public_key}.{company.private_key}"
+    number = "+12125550123"
+    fields = {
+        "lead_token": schedule["lead_token"],
+        "caller_id": number,
+        "full_name": "Ann O'Neil & Söhne + 50%",
+        "data": {"roof": "flat = tin", "emoji": "🏠"},
+        "note": "a b+c&d",
+    }
+    made = await client(f"{address}/api/v1/leads", "POST", form, {**fields, "auth_token": key})
+    assert made["status"] == 201, made
+    lead = made["body"]["lead"]
+    assert (lead["caller_id"], lead["full_name"]) == (number, fields["full_name"])
+    assert lead["data"] == {"roof": "flat = tin", "emoji": "🏠", "note": "a b+c&d"}
+    changed = await client(
+        f"{address}/api/v1/leads/{lead['uuid']}", "PUT", form, {"email": "ann@example.com", "auth_token": key}
+    )
+    assert (changed["status"], changed["body"]["lead"]["email"]) == (200, "ann@example.com"), changed
+    out = await client(
+        f"{address}/api/v1/leads/{number}/caller_opt_out", "PUT", form, {"lead_token": schedule["lead_token"]}
+    )
+    assert (out["status"], out["body"]["lead"]["status"]) == (200, "opt_out"), out
+    refused = await client(f"{address}/api/v1/leads", "POST", form, {**fields, "caller_id": "12", "blocked": "perhaps"})
+    assert (refused["status"], set(refused["body"]["errors"])) == (422, {"caller_id", "blocked"}), refused
+
+
+async def test_lists_are_read_by_curl_and_by_fetch_in_both_formats(company: Any, address: str) -> None:
+    schedule = await company.schedule()
+    await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": "+12125550123"})
+    listed = f"{address}/api/v1/leads?columns=caller_id,status&auth_token={company.public_key}.{company.private_key}"
+    assert json.loads(await _run("curl", "-sS", listed))["leads"] == [{"caller_id": "+12125550123", "status": "scheduled"}]
+    basic = ("-u", f"{company.public_key}:{company.private_key}", f"{address}/api/v1/leads.csv?columns=caller_id,status")
+    assert await _run("curl", "-sS", *basic) == b"caller_id,status\r\n+12125550123,scheduled\r\n"
+    script = "const a = await fetch(process.argv[1]); console.log(JSON.stringify((await a.json()).metadata));"
+    told = json.loads(await _run("node", "--input-type=module", "-e", script, "--", listed))
+    assert (told["total_count"], told["root"]) == (1, "leads")
+
+
+TRUE = ("1", "true", "yes", "on", "TRUE", "Yes", " on ")
+FALSE = ("0", "false", "no", "off", "FALSE", "No", " off ")
+NEITHER = ("2", "t", "f", "y", "n", "-1", "01", "1.0", "enabled", "null", "truefalse", "１")  # noqa: RUF001 - that is the point
+
+
+async def test_booleans_are_these_eight_words_and_no_others(company: Any) -> None:
+    schedule = await company.schedule()
+    await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": "+12125550123"})
+    for words, count in ((TRUE, 1), (FALSE, 0)):
+        for word in words:
+            answer = await company.send("GET", "/api/v1/leads", params={"has_next_action": word})
+            assert (answer.status_code, len(answer.json()["leads"])) == (200, count), word
+    for word in NEITHER:
+        answer = await company.send("GET", "/api/v1/leads", params={"has_next_action": word})
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["has_next_action"]), word
+    fields = {"lead_token": schedule["lead_token"], "caller_id": "+12125550124"}
+    for value, status in ((True, 201), (False, 200), (1, 200), (0, 200), (1.0, 422), ([True], 422), ({}, 422), (2, 422)):
+        answer = await company.send("POST", "/api/v1/leads", json={**fields, "assign_sms_number": value})
+        assert answer.status_code == status, (value, answer.text)
+
+
+MOMENTS: list[tuple[str, str | None]] = [
+    ("2026-03-07 21:30:00 -0500", "2026-03-08T02:30:00Z"),
+    ("2026-03-07 21:30:00 +0000", "2026-03-07T21:30:00Z"),
+    ("2026-03-07T21:30:00-05:00", "2026-03-08T02:30:00Z"),
+    ("2026-03-07T21:30:00Z", "2026-03-07T21:30:00Z"),
+    ("2026-03-07t21:30:00.250z", "2026-03-07T21:30:00.250Z"),
+    ("2026-03-07 21:30:00", None),
+    ("2026-02-29 00:00:00 +0000", None),
+    ("2026-03-07 24:00:00 +0000", None),
+    ("2026-03-07 21:30:00 -0560", None),
+    ("1772919000", None),
+    ("07/03/2026", None),
+]
+
+
+async def test_both_shapes_of_dates_are_read_and_no_other(company: Any) -> None:
+    steps = [{"id": "pause", "kind": "wait", "duration": "1h"}, {"id": "text", "kind": "sms", "template": "Hi"}]
+    fields = {"schedule": {"steps": steps}, "lead": {"caller_id": "+12125550123"}}
+    for text, expected in MOMENTS:
+        answer = await company.send("POST", "/api/v1/schedules/preview", json={**fields, "at": text})
+        if expected is None:
+            assert answer.status_code in {400, 422}, text
+            assert list(answer.json()["errors"]) == ["at"], answer.text
+        else:
+            assert answer.status_code == 200, (text, answer.text)
+            begun = await company.send("POST", "/api/v1/schedules/preview", json={**fields, "at": expected})
+            assert answer.json()["preview"]["actions"] == begun.json()["preview"]["actions"], text
+
+
+async def test_a_date_without_an_offset_is_of_the_zone_of_the_list(company: Any) -> None:
+    for text in ("2026-03-08 02:30:00", "2026-03-08", "2026-03-08T10:00"):
+        answer = await company.send(
+            "GET", "/api/v1/leads", params={"created_at_from": text, "time_zone": "America/New_York"}
+        )
+        assert answer.status_code == 200, (text, answer.text)
+
+
+async def test_every_zone_of_the_collection_is_taken_and_shown_under_its_iana_name(town: Any, company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar"})
+    listed: httpx.Response = await town.client.get("/api/v1/collections/time_zone")
+    names = {zone["name"]: zone["iana"] for zone in listed.json()["time_zones"]}
+    assert names.keys() >= RAILS_NAMES.keys()
+    made = await company.send("POST", "/api/v1/leads", json={"lead_token": offer["lead_token"], "caller_id": "+12125550123"})
+    path = f"/api/v1/leads/{made.json()['lead']['id']}"
+    for name in (*sorted(RAILS_NAMES)[::5], "America/New_York", "Asia/Kolkata"):
+        answer = await company.send("PUT", path, json={"time_zone": name})
+        assert answer.json()["lead"]["time_zone"] == names[name], answer.text
+    for name in sorted(names)[::9]:
+        answer = await company.send("GET", "/api/v1/leads", params={"time_zone": name, "created_at_label": "Today"})
+        assert answer.status_code == 200, name
+    for name in ("Mars/Olympus", "EST5", "+05:00", "../etc/passwd", "america/new york"):
+        answer = await company.send("PUT", path, json={"time_zone": name})
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["time_zone"]), name
