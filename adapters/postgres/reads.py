@@ -1,6 +1,6 @@
 """What does the read API see? Rows of the projection, one company at a time, newest first."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -21,12 +21,12 @@ from adapters.http.ports import (
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import LOCAL_HOUR, STRETCHES_MAX, WORK_MEM, in_buckets, pieces
+from adapters.postgres.reports import LOCAL_HOUR, STRETCHES_MAX, WORK_MEM, in_buckets, pieces, rolled_pieces
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
-from schemas.instant import Instant, from_datetime, to_datetime
+from schemas.instant import DAY, Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
@@ -35,6 +35,9 @@ COUNT_MAX = 10_000
 
 MATCHES_MAX = 10_000
 """So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
+
+ROLLED_SPAN_MIN = 2 * DAY
+"""The rows of less are added up as quickly as their hours."""
 
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
@@ -170,14 +173,36 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
-        table, statement = await self._filtered(company_id, wanted)
-        text = self._sql["calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"]
-        for name, piece in pieces(table, statement, category, pivot, await self._zones(category, pivot)).items():
-            text = text.replace(f"{{{name}}}", piece)
+        text, statement = await self._rolled(company_id, wanted, category) if pivot is None else (None, Statement())
+        if text is None:
+            text, statement = await self._grouped(company_id, wanted, category, pivot)
         async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
             await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
             rows = await connection.fetch(self._schemas.fill(text), *statement.values)
         return None if len(rows) > STRETCHES_MAX else in_buckets(rows, category, pivot)
+
+    async def _grouped(
+        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+    ) -> tuple[str, Statement]:
+        """Return the statement that adds up rows."""
+        table, statement = await self._filtered(company_id, wanted)
+        text = self._sql["calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"]
+        found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
+        return _filled(text, found), statement
+
+    async def _rolled(
+        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None
+    ) -> tuple[str | None, Statement]:
+        """Return the statement that adds up hours, or None where rows must be: for any filter but the span of creation."""
+        statement = Statement(company_id)
+        if wanted != type(wanted)(created_from=wanted.created_from, created_to=wanted.created_to):
+            return None, statement
+        span = await self.created_span(company_id, wanted)
+        if span is None or span[1] - span[0] < ROLLED_SPAN_MIN:
+            return None, statement
+        table = "leads" if isinstance(wanted, LeadFilter) else "calls"
+        found = rolled_pieces(table, statement, category, span[0], span[1] + 1)
+        return (None if found is None else _filled(self._sql[f"{table}_rolled"], found)), statement
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
@@ -327,6 +352,12 @@ class PostgresReads:
         async with reading():
             rows: Sequence[Row] = await self._pool.fetch(self._sql[name], *values)
             return rows
+
+
+def _filled(text: str, pieces_found: Mapping[str, str]) -> str:
+    for name, piece in pieces_found.items():
+        text = text.replace(f"{{{name}}}", piece)
+    return text
 
 
 class Found(NamedTuple):

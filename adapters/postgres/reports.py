@@ -136,6 +136,88 @@ def pieces(
     }
 
 
+NOT_ROLLED = frozenset(
+    {
+        "buyer_converted_schedule_action_id", "buyer_converted_days", "recent_call_disposition_id", "zip_postal_code",
+        "sub_id",
+    }
+)  # fmt: skip
+"""What follows from other rows, and what has almost as many values as there are rows."""
+
+ALL = "all"
+"""The category of the sums of all rows of an hour: of reports by time, and of those by what nothing fills."""
+
+
+def sums_of(table: str) -> Mapping[str, str]:
+    """Return each sum of a table and how it is worked out."""
+    measure, _, sums = _TABLES[table]
+    return {name: sums[name] for name in measure.sums}
+
+
+def rolled_categories(table: str) -> str:
+    """Return the categories that are rolled up, each with its value as text, as the rows of VALUES."""
+    pairs = [f"('{ALL}', NULL::text)"]
+    for name, expression in _TABLES[table][1].items():
+        if _is_rolled(table, name):
+            pairs.append(f"('{name}', ({expression})::text)")
+    return ", ".join(pairs)
+
+
+def rolled_pieces(
+    table: str, statement: Statement, category: Grouping | None, since: Instant, until: Instant
+) -> dict[str, str] | None:
+    """Return what belongs into the statement that adds up hours; None where it takes the rows themselves."""
+    measure, expressions, sums = _TABLES[table]
+    found = _rolled(table, category, expressions, statement)
+    if found is None:
+        return None
+    name, rolled, raw = found
+    moments = {"since": since, "until": until, "first": since - since % HOUR}
+    return {
+        **{place: f"{statement.bind(to_datetime(moment))}::timestamptz" for place, moment in moments.items()},
+        "category": f"'{name}'",
+        "rolled": rolled,
+        "raw": raw,
+        "names": ", ".join(measure.sums),
+        "sums": ", ".join(f"{sums[name]} AS {name}" for name in measure.sums),
+        "sums_again": ", ".join(f"sum({name})::{_KINDS.get(name, 'bigint')} AS {name}" for name in measure.sums),
+        "limit": str(STRETCHES_MAX + 1),
+    }
+
+
+def _rolled(
+    table: str, category: Grouping | None, expressions: Mapping[str, str], statement: Statement
+) -> tuple[str, str, str] | None:
+    """Return the category that is rolled up, and what a group is called in its sums and in the rows."""
+    if category is None or expressions.get(category.name) == NOT_KEPT:
+        return ALL, "NULL::text", "NULL::text"
+    if category.name in TIME_UNITS:
+        if not category.edges or stretch_of(category) != HOUR:
+            return None
+        return ALL, "hour", f"date_bin(interval '1 hour', created_at, {statement.bind(to_datetime(0))}::timestamptz)"
+    if not _is_rolled(table, category.name):
+        return None
+    return category.name, f"value::{_VALUES.get(category.name, 'text')}", expressions[category.name]
+
+
+def _is_rolled(table: str, name: str) -> bool:
+    expressions = _TABLES[table][1]
+    return name in expressions and name not in NOT_ROLLED and expressions[name] != NOT_KEPT
+
+
+_VALUES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
+            *("outbound_calls_count", "inbound_calls_count", "attempt_number"),
+        ),
+        "bigint",
+    ),
+    **dict.fromkeys(("buyer_converted", "offer_converted"), "boolean"),
+}
+"""Type of a value that is no text."""
+
+
 def _time(wanted: Grouping, statement: Statement) -> str:
     if not wanted.edges:
         return "NULL::timestamptz"

@@ -4,9 +4,11 @@ import asyncio
 
 from adapters.observability.metrics import Metrics
 from adapters.postgres.pool import open_pool
+from adapters.postgres.rollups import Rollups
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
 from adapters.roles.assigned import Membership
+from adapters.roles.chores import Chores
 from adapters.roles.context import Context
 from schemas.topics import CONTACTS_DECISIONS
 
@@ -32,10 +34,14 @@ class ProjectorRole:
         )
         projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
         self._projector = projector
+        chores = Chores()
+        chores.add("roll up", Rollups(pool).run, minutes=1)
+        chores.start()
         self._membership = Membership(context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found)))
         try:
             await asyncio.gather(self._membership.run(stop), projector.run(stop), self._count(projector, stop))
         finally:
+            chores.stop()
             await projector.close()
             await pool.close()
 

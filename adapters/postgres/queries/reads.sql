@@ -50,6 +50,56 @@ FROM (
 GROUP BY 1, 2
 LIMIT {limit}
 
+-- leads_rolled --
+-- Hours that are rolled up and not marked from their sums, all others from their rows.
+WITH hours AS MATERIALIZED (
+    SELECT r.hour FROM {read}.rolled_hours AS r
+    WHERE r.company_id = $1 AND r.source = 'leads' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
+        AND NOT EXISTS (
+            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = 'leads' AND s.hour = r.hour
+        )
+), others AS MATERIALIZED (
+    SELECT hour FROM generate_series({first}, {until}, interval '1 hour') AS hour
+    EXCEPT SELECT hour FROM hours
+)
+SELECT category, NULL::text AS pivot, {sums_again}
+FROM (
+    SELECT {rolled} AS category, {names} FROM {read}.leads_rollup
+    WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
+    UNION ALL
+    SELECT {raw} AS category, {sums}
+    FROM others JOIN {read}.leads ON created_at >= others.hour AND created_at < others.hour + interval '1 hour'
+    WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= {since} AND created_at < {until}
+    GROUP BY 1
+) AS parts
+GROUP BY 1, 2
+LIMIT {limit}
+
+-- calls_rolled --
+-- Hours that are rolled up and not marked from their sums, all others from their rows.
+WITH hours AS MATERIALIZED (
+    SELECT r.hour FROM {read}.rolled_hours AS r
+    WHERE r.company_id = $1 AND r.source = 'calls' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
+        AND NOT EXISTS (
+            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = 'calls' AND s.hour = r.hour
+        )
+), others AS MATERIALIZED (
+    SELECT hour FROM generate_series({first}, {until}, interval '1 hour') AS hour
+    EXCEPT SELECT hour FROM hours
+)
+SELECT category, NULL::text AS pivot, {sums_again}
+FROM (
+    SELECT {rolled} AS category, {names} FROM {read}.calls_rollup
+    WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
+    UNION ALL
+    SELECT {raw} AS category, {sums}
+    FROM others JOIN {read}.calls ON created_at >= others.hour AND created_at < others.hour + interval '1 hour'
+    WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= {since} AND created_at < {until}
+    GROUP BY 1
+) AS parts
+GROUP BY 1, 2
+LIMIT {limit}
+
 -- leads_created --
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where}

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 import pytest_asyncio
 
+from adapters.postgres.rollups import Rollups
 from engine.views.report import CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS
 from schemas.contact import Call, Lead
 from schemas.decisions import Cause
@@ -48,12 +50,18 @@ class World:
         return answer.json()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[SPRING, AUTUMN], ids=["spring", "autumn"])
+@pytest_asyncio.fixture(
+    scope="module",
+    loop_scope="module",
+    params=[(SPRING, "no"), (SPRING, "some"), (AUTUMN, "all")],
+    ids=["spring-from-rows", "spring-from-rows-and-hours", "autumn-from-hours"],
+)
 async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     company = await town.company()
     dice = random.Random(company.id)
     shown = Shown(town.pool, topic=f"reports.{company.id}")
-    begin: datetime = request.param
+    begin: datetime = request.param[0]
+    rolled: str = request.param[1]
     first = company.id * 100_000
     leads = [_lead(dice, first + place, company.id, begin) for place in range(COUNT)]
     calls = [_call(dice, first + place, company.id, begin, dice.choice(leads)) for place in range(COUNT)]
@@ -63,8 +71,22 @@ async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[Worl
     await shown.decide(
         removed=(f"lead/{gone.id}",), cause=Cause(kind="request", id=f"gone-{company.id}", key=gone.contact_key)
     )
+    if rolled != "no":
+        rollups = Rollups(town.pool)
+        assert await rollups.run() > 0
+        assert await rollups.run() == 0
+    if rolled == "some":
+        leads[::9] = [_changed(dice, one) for one in leads[::9]]
+        calls[::9] = [_changed(dice, one) for one in calls[::9]]
+        calls.append(_call(dice, first + COUNT, company.id, begin, leads[0]))
+        await shown.decide(*leads[::9], *calls[::9], calls[-1])
     yield World(company, leads, calls, begin)
     await shown.store.close()
+
+
+def _changed(dice: random.Random, one: Any) -> Any:
+    status = "expired" if isinstance(one, Lead) else "busy"
+    return msgspec.structs.replace(one, status=status, revenue=dice.choice([1.0, 2.0]), version=one.version + 1)
 
 
 def _moment(dice: random.Random, begin: datetime) -> int:
