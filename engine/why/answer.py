@@ -496,7 +496,8 @@ def _step_of(found: Standing, lead: Lead | None) -> str | None:
 def _of_step(fact: Told) -> str:
     step_id = fact.data.get("step_id")
     return (
-        "" if step_id is None or fact.data.get("source") == "callback" or step_id == "(callback)" else f" (step {step_id})"
+        # What stands in brackets is no step: a promised call, or one that somebody asked for.
+        "" if step_id is None or fact.data.get("source") == "callback" or step_id.startswith("(") else f" (step {step_id})"
     )
 
 
