@@ -197,3 +197,24 @@ async def test_a_list_is_csv_where_csv_is_asked_for(company: Any) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.text == "name,number,paused,tier\r\n'=cmd(),+13055550199,false,1\r\n"
     assert (await company.send("GET", "/api/v1/buyers.json")).json()["buyers"][0]["name"] == "=cmd()"
+
+
+async def test_a_schedule_is_shown_with_what_it_does_when_the_person_answers_or_calls(company: Any) -> None:
+    schedule = await company.schedule()
+    assert schedule["on_reply"] == {"action": "pause", "duration": "24h"}
+    assert schedule["on_inbound_connected"] == {"action": "continue", "delay": "4h", "schedule_id": None}
+    assert schedule["on_conversion"] == "exit"
+    path = f"/api/v1/schedules/{schedule['id']}"
+    changes = {"on_reply": "exit", "on_conversion": {"action": "move", "schedule_id": schedule["id"]}}
+    changed = (await company.send("PUT", path, json=changes)).json()["schedule"]
+    assert changed["on_reply"]["action"] == "exit"
+    assert changed["on_conversion"] == {"schedule_id": schedule["id"], "action": "move"}
+    refused = await company.send("PUT", path, json={"on_reply": {"action": "pause", "duration": "for ever"}})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["on_reply"])
+
+
+async def test_an_action_group_is_put_into_a_schedule_that_names_it(company: Any) -> None:
+    steps = [{"id": "text", "kind": "sms", "template": "Hi"}, {"id": "rest", "kind": "wait", "duration": "1d"}]
+    group = await company.record("action_groups", {"name": "Hello", "steps": steps})
+    schedule = await company.schedule(steps=[{"id": "hello", "kind": "action_group", "action_group_id": group["id"]}])
+    assert [step["id"] for step in schedule["steps"]] == ["hello/text", "hello/rest"]
