@@ -2,7 +2,7 @@
 
 It behaves like Kafka where callers can tell: offsets with gaps, last stable offset, owners that fence each other, and
 append time. It is for one process (`leadclock up` without Java) and for the simulator, which drives it on virtual time.
-Every record stays in memory and in the file: there is no retention and no compaction yet.
+Retention is applied when the log is opened (`expire`) and frees memory; the file only grows, and there is no compaction yet.
 """
 
 import asyncio
@@ -75,7 +75,15 @@ class EmbeddedLog:
         self.partition(topic, partition).delete_before(before)
         await self._keep(RecordsDeleted(topic, partition, before))
 
-    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
+    async def expire(self, topic: str, retention_ms: int) -> None:
+        """Delete what was appended longer ago than a topic keeps its records."""
+        for number in range(self._facts(topic).partitions):
+            partition = self.partition(topic, number)
+            kept_from = partition.first_since(self._now() - retention_ms)
+            if kept_from > partition.start:
+                await self.delete_records(topic, number, kept_from)
+
+    async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:  # noqa: ARG002 - the port's
         """Fence every earlier owner, wait for a commit that it has begun, abort what it left open."""
         self.partition(input_topic, partition)
         earlier = self._owners.get((input_topic, partition))

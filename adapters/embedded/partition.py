@@ -12,6 +12,8 @@ from engine.partition.ports import Outgoing, Record
 from schemas.instant import Instant
 
 _BY_OFFSET = attrgetter("offset")
+_BY_TIME = attrgetter("appended_at")
+"""In the order of the offsets too, near enough: the records of a long transaction lie where it began."""
 
 
 class Partition:
@@ -60,6 +62,11 @@ class Partition:
     def settle(self, write: "Write") -> None:
         """Forget an open write: it is finished, one way or the other."""
         self._open.pop(write, None)
+
+    def first_since(self, instant: Instant) -> int:
+        """Return the offset of the first record appended at an instant or later; the last stable one where there is none."""
+        place = bisect_left(self.records, instant, key=_BY_TIME)
+        return self.records[place].offset if place < len(self.records) else self.stable_end
 
     def delete_before(self, offset: int) -> None:
         """Drop everything before `offset`."""

@@ -195,6 +195,8 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
         for spec in specs(context.settings):
             limit = int(spec.configs.get("max.message.bytes", "0"))
             await context.log.create_topic(spec.name, spec.partitions, **({"record_bytes_max": limit} if limit else {}))
+            if "retention.ms" in spec.configs:
+                await context.log.expire(spec.name, int(spec.configs["retention.ms"]))
         return (), ()
     return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)
 

@@ -311,3 +311,26 @@ async def test_the_only_process_is_assigned_everything() -> None:
     assert not await assignment.confirm(3)
     assignment.report(0, 5)
     await assignment.close()
+
+
+async def test_what_is_older_than_its_topic_keeps_it_is_gone_for_good(tmp_path: Path) -> None:
+    now = 1_000
+    log = EmbeddedLog(tmp_path, now=lambda: now)
+    await log.create_topic("requests", 2)
+    appender = await log.appender()
+    await appender.append(0, outgoing("requests", "old"))
+    now = 5_000
+    await appender.append(0, outgoing("requests", "new"))
+    await log.expire("requests", 4_000)
+    assert await visible_now(log, "requests") == ["old", "new"]
+
+    now = 6_000
+    await log.expire("requests", 4_000)
+    await log.close()
+    again = EmbeddedLog(tmp_path, now=lambda: now)
+    assert await visible_now(again, "requests") == ["new"]
+    now = 20_000
+    await again.expire("requests", 4_000)
+    assert await visible_now(again, "requests") == []
+    assert await (await again.appender()).append(0, outgoing("requests", "next")) == [2]
+    await again.close()
