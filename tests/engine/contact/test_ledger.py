@@ -12,7 +12,7 @@ from engine.partition.draft import RefusedError
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import OUTCOMES
-from schemas.requests import CallProgressed, ReachRequested
+from schemas.requests import CallProgressed, CallStartRequested, ReachRequested
 from schemas.wire import to_json
 from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
 
@@ -75,6 +75,21 @@ def test_the_cap_is_released_a_day_after_the_first_call_was_placed_not_ordered()
     assert len(world.commands) == CAP
     assert world.lead().next_action_at == at("2026-07-16 09:02")
     assert world.lead().status_wait == "frequency_cap"
+
+
+def test_calls_that_somebody_starts_by_hand_count_like_all_others() -> None:
+    """VICIdial does not count them by default."""
+    world = World(now=at("2026-07-15 09:00"))
+    world.schedule({"id": "wait", "kind": "wait", "duration": "5h"}, *CALLS)
+    lead = world.submit(states=FLORIDA)
+    for _ in range(CAP):
+        world.ask(CallStartRequested(company_id=1, contact_key=KEY, lead_id=lead.id))
+        world.outcome("no_answer")
+        world.wait(HOUR / 1000)
+
+    assert [entry.kind for entry in world.head().ledger] == ["call"] * CAP
+    world.wait_until(at("2026-07-15 14:00"))
+    assert world.lead().next_action_at == at("2026-07-16 09:00")
 
 
 # -- by which way ------------------------------------------------------------------------------------------------------
