@@ -59,6 +59,9 @@ CALL_GROUPINGS: Mapping[str, str] = {
         )
     },
     "disposition_id": "call_disposition_id",
+    # A zone that the database has not heard of would end the statement; its calls have no hour.
+    "hour_of_day": "CASE WHEN time_zone IN (SELECT name FROM pg_timezone_names)"
+    " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",
 }  # fmt: skip
 
 LEAD_SUMS: Mapping[str, str] = {
@@ -78,7 +81,7 @@ LEAD_SUMS: Mapping[str, str] = {
     "first_attempts_seconds": "coalesce(sum(date_part('epoch', first_action_at - created_at)), 0)",
 }
 LOCAL_HOUR = "hour_of_day"
-"""Has a statement of its own: a clock is read once for each zone and quarter of an hour, not once for each call."""
+"""Over rows it has a statement of its own: a clock is read once for each zone and quarter of an hour, not for each call."""
 
 _KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), "float8")
 """Of sums of sums; the others are whole numbers."""
@@ -209,7 +212,7 @@ _VALUES: Mapping[str, str] = {
     **dict.fromkeys(
         (
             *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
-            *("outbound_calls_count", "inbound_calls_count", "attempt_number"),
+            *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR),
         ),
         "bigint",
     ),

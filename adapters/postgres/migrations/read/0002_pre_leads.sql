@@ -96,8 +96,7 @@ CREATE INDEX leads_buyer ON {read}.leads (company_id, buyer_id, created_at, id)
     WHERE deleted_at IS NULL AND buyer_id IS NOT NULL;
 CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id, created_at, id)
     WHERE deleted_at IS NULL AND traffic_source_id IS NOT NULL;
-CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at)
-    WHERE deleted_at IS NULL AND next_action_at IS NOT NULL;
+CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX leads_pending ON {read}.leads (company_id, created_at, id)
     WHERE deleted_at IS NULL AND is_live AND next_action_at IS NOT NULL;
 CREATE INDEX leads_converted ON {read}.leads (company_id, created_at, id)
