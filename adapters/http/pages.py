@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from adapters.http.problems import DOCUMENTATION_PATH
+from schemas.instant import DAY
 from schemas.problems import PROBLEMS
 
 _STYLE = """
@@ -31,7 +32,8 @@ main{max-width:62rem;padding:1.5rem 2rem 6rem;min-width:0}
 h1{margin:.2rem 0 1rem}h2{margin:3rem 0 .5rem;border-bottom:1px solid var(--line);padding-bottom:.3rem}
 h4{margin:1.2rem 0 .3rem;font-size:14px;color:var(--soft)}
 code,pre{font:13.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
-pre{background:var(--shade);border:1px solid var(--line);border-radius:6px;padding:.7rem .9rem;overflow-x:auto}
+pre{background:var(--shade);border:1px solid var(--line);border-radius:6px;padding:.7rem .9rem;overflow-x:auto;
+white-space:pre-wrap;overflow-wrap:anywhere}
 summary{cursor:pointer}
 .op{border:1px solid var(--line);border-radius:8px;margin:.5rem 0}
 .op>summary{padding:.5rem .8rem;display:flex;flex-wrap:wrap;gap:.2rem .7rem;align-items:baseline;list-style:none}
@@ -43,10 +45,13 @@ summary{cursor:pointer}
 .receive{background:#1a7f37}.send{background:#0a58ca}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14.5px}
 td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line)}
-td:first-child{white-space:nowrap}td:nth-child(2){min-width:7rem}td:last-child{min-width:12rem}
+td:first-child{white-space:nowrap;width:1%}td:nth-child(2){min-width:7rem}td:last-child{min-width:12rem}
 .req{color:#b3261e;font-size:12px}tr:target{background:var(--shade);outline:2px solid var(--link)}
 @media(max-width:50rem){body{display:block}nav{position:static;height:auto;max-height:40vh;border-right:0;
-border-bottom:1px solid var(--line)}main{padding:1rem 1rem 4rem}td:first-child{white-space:normal;overflow-wrap:anywhere}}
+border-bottom:1px solid var(--line)}main{padding:1rem 1rem 4rem}
+thead{display:none}table,tbody,tr{display:block}tr{border-bottom:1px solid var(--line);padding:.35rem 0}
+td,td:first-child{display:inline;border:0;width:auto;white-space:normal;overflow-wrap:break-word;padding:0 .7rem 0 0}
+td:last-child{display:block}}
 """
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head")
@@ -304,11 +309,17 @@ def _channel(reader: Reader, name: str, channel: Document, actions: Iterable[str
     messages = "".join(_message(reader, key) for key in channel["messages"])
     badges = "".join(f"<span class='m {action}'>{action}s</span> " for action in actions)
     settings = channel["bindings"]["kafka"]["topicConfiguration"]
-    told = ", ".join(f"{key} {_plain(value)}" for key, value in settings.items())
+    told = ", ".join(_setting(key, value) for key, value in settings.items())
     return (
         f"<h2 id='{escape(name)}'>{escape(name)}</h2><p>{badges}</p>{_prose(channel['description'])}"
         f"<p><code>{escape(told)}</code></p>{messages}"
     )
+
+
+def _setting(name: str, value: Any) -> str:
+    if name == "retention.ms":
+        return f"kept for {value // DAY} days"
+    return f"{name} {','.join(value) if isinstance(value, list) else _plain(value)}"
 
 
 def _message(reader: Reader, key: str) -> str:
