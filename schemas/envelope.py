@@ -16,8 +16,8 @@ Headers = tuple[tuple[str, bytes], ...]
 ID_LENGTH_MAX = 200
 """An id, type, source or stream longer than this is refused: ids are remembered per contact for a day, streams for ever."""
 
-RULES_SEEN_MAX = 1_024
-"""Values of `ce_rules` kept read: those who send have mostly seen the same."""
+HEADERS_KEPT_MAX = 1_024
+"""Values of headers kept read: those who send say mostly the same."""
 
 
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
@@ -67,27 +67,22 @@ def from_headers(headers: Headers) -> Envelope:
 
     `ce_time` is not read: it is the sender's word about its own clock, and no decision may rest on it.
     """
-    try:
-        found = {name: value.decode() for name, value in headers}
-    except UnicodeDecodeError as error:
-        raise EnvelopeError("a header is not UTF-8 text") from error
+    found = dict(headers)
     missing = [name for name in ("ce_id", "ce_type", "ce_source") if not found.get(name)]
     if missing:
         raise EnvelopeError(f"the record has no {' and no '.join(missing)} header")
-    for name in ("ce_id", "ce_type", "ce_source", "ce_stream"):
-        _check(name, found.get(name, ""))
     rules_partition, rules_sequence = _rules(found.get("ce_rules"))
     stream = found.get("ce_stream")
     return Envelope(
-        id=found["ce_id"],
-        type=found["ce_type"],
-        source=found["ce_source"],
-        subject=found.get("ce_subject"),
-        stream=stream,
-        number=None if stream is None else _number("ce_number", found.get("ce_number", "")),
+        id=_checked("ce_id", found["ce_id"]),
+        type=_often_checked("ce_type", found["ce_type"]),
+        source=_often_checked("ce_source", found["ce_source"]),
+        subject=_decoded(found.get("ce_subject")),
+        stream=None if stream is None else _often_checked("ce_stream", stream),
+        number=None if stream is None else _number("ce_number", found.get("ce_number", b"")),
         rules_partition=rules_partition,
         rules_sequence=rules_sequence,
-        traceparent=found.get("traceparent"),
+        traceparent=_decoded(found.get("traceparent")),
     )
 
 
@@ -99,31 +94,43 @@ def rules_seen(headers: Headers) -> tuple[int | None, int]:
     return None, 0
 
 
-@lru_cache(maxsize=RULES_SEEN_MAX)
 def _rules_in(value: bytes) -> tuple[int | None, int]:
     try:
-        return _rules(value.decode())
-    except (EnvelopeError, UnicodeDecodeError):
+        return _rules(value)
+    except EnvelopeError:
         return None, 0
 
 
-def _check(name: str, text: str) -> None:
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError as error:
+        raise EnvelopeError("a header is not UTF-8 text") from error
+
+
+def _checked(name: str, value: bytes) -> str:
+    text = _decoded(value) or ""
     if len(text) > ID_LENGTH_MAX:
         raise EnvelopeError(f"{name} is longer than {ID_LENGTH_MAX} characters")
     # CloudEvents 1.0 allows no control characters, and no database stores a NUL.
     if not text.isprintable():
         raise EnvelopeError(f"{name} has characters that cannot be printed")
+    return text
 
 
-@lru_cache(maxsize=RULES_SEEN_MAX)
-def _rules(text: str | None) -> tuple[int | None, int]:
-    if text is None:
+_often_checked = lru_cache(maxsize=HEADERS_KEPT_MAX)(_checked)
+"""For attributes that most records share."""
+
+
+@lru_cache(maxsize=HEADERS_KEPT_MAX)
+def _rules(value: bytes | None) -> tuple[int | None, int]:
+    if value is None:
         return None, 0
-    partition, _, sequence = text.partition(":")
+    partition, _, sequence = value.partition(b":")
     return _number("ce_rules", partition), _number("ce_rules", sequence)
 
 
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004 - below 2**63
+def _number(name: str, value: bytes) -> int:
+    if not (value.isdigit() and len(value) < 19):  # noqa: PLR2004 - below 2**63
         raise EnvelopeError(f"{name} is not a whole number")
-    return int(text)
+    return int(value)

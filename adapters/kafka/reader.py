@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
 from adapters.kafka.connection import FAILURES, Connection, refusal, stop
 from adapters.kafka.ends import Ends
-from engine.partition.ports import LogError, Reader, Record
+from engine.partition.ports import Headers, LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
 """How long the broker holds an empty fetch. One fetch per broker is under way at a time, so this is also how long a
@@ -165,6 +165,13 @@ def _record(found: ConsumerRecord[bytes, bytes]) -> Record:
         offset=found.offset,
         key=found.key,
         value=found.value,
-        headers=found.headers,
+        headers=_headers(found.headers),
         appended_at=found.timestamp,
     )
+
+
+def _headers(found: Headers) -> Headers:
+    """Return headers that all have a value: Kafka allows null, which says no more than nothing at all."""
+    if any(value is None for _, value in found):
+        return tuple((name, value or b"") for name, value in found)
+    return found

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiokafka.admin import NewPartitions
@@ -204,5 +205,17 @@ async def test_appends_that_wait_go_together_and_one_that_is_cancelled_harms_no_
     offsets = {number: offset for number, offset in enumerate(told) if not isinstance(offset, BaseException)}
     assert [[found.index(f"{number}")] for number in offsets] == list(offsets.values())
     assert await appender.append(0, outgoing(requests, "last")) == [len(found)]
+    for each in (reader, appender, world.log):
+        await each.close()
+
+
+async def test_a_header_without_a_value_reads_as_an_empty_one(kafka_bootstrap: str, topic_prefix: str) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    (requests,) = await world.create("requests")
+    appender = await world.log.appender()
+    headers: Any = (("ce_id", None), ("mine", b"1"))
+    await appender.append(0, [Outgoing(requests, b"k", b"v", headers)])
+    reader = await world.log.reader(requests, [0])
+    assert [record.headers for record in await everything(reader, 0)] == [(("ce_id", b""), ("mine", b"1"))]
     for each in (reader, appender, world.log):
         await each.close()
