@@ -193,9 +193,13 @@ def _source(lead: Lead) -> str:
 
 
 def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
-    review_until = person.head.review_until
-    if review_until is not None and review_until > base and kind in CHANNELS:
-        return review_until, (Constraint(OPTOUT_REVIEW, review_until),)
+    head = person.head
+    if head.review_until is not None and head.review_until > base and kind in CHANNELS:
+        return head.review_until, (Constraint(OPTOUT_REVIEW, head.review_until),)
+    # Once the person has hung up, what is left of the call is the rest after it; before, nobody knows its end.
+    rest_until = head.inbound_until if head.inbound_call_id is None else None
+    if rest_until is not None and rest_until > base and kind in CHANNELS:
+        return rest_until, (Constraint(CALLED_IN_VAIN, rest_until),)
     until = ledger.guarded_until(person.head, kind)
     return (until, (Constraint(MIN_SPACING, until),)) if until is not None and until > base else (base, ())
 
@@ -330,7 +334,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     The fact of a plan holds what was weighed (research/domain.md 3.9); what the lead itself says (zones, states, attempts,
     schedule version) stands beside it in the same decision.
     """
-    before = lead.status, lead.next_action_at
+    before = lead.status, lead.next_action_at, lead.reasons
     at, reasons, reason = earliest.at, earliest.codes, earliest.decider
     if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
         at, reasons, reason = None, reasons or (EXPIRES_FIRST,), reason or EXPIRES_FIRST
@@ -345,7 +349,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
         return True
     lead.status, lead.status_wait = ("scheduled", None) if reason is None else ("waiting", reason)
     lead.held_at = None
-    if before != (lead.status, at):
+    if before != (lead.status, at, reasons):
         found = _weighed(person, lead, earliest, source, base)
         person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
     return False

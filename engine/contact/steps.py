@@ -13,3 +13,4 @@ def enter(lead: Lead, step: Step | None, base: Instant) -> None:
     lead.retries = {}
     lead.base_at = base
     lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = None
+    lead.reasons = ()

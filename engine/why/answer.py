@@ -272,8 +272,10 @@ class _Teller:
             return self._answer("due", sentence, zone=zone, **about)
         if base is not None and self.at < base:
             moved = f", because {_inner(_joined(reasons))}" if reasons else ""
-            when = "never" if next_at is None else f"at {self._clock(next_at, zone)}"
-            sentence = f"Nothing is due: {action} comes {when}{moved}; {self._it_is(zone)}."
+            sentence = f"Nothing is due: {action} comes at {self._clock(next_at or base, zone)}{moved}; {self._it_is(zone)}."
+            if next_at is None:
+                meant = f"Nothing is due: {action} is meant for {self._clock(base, zone)}, but {_inner(_joined(reasons))}"
+                sentence = f"{meant}; {self._it_is(zone)}. {self._next_try(None, zone, data, lead)}"
             return self._answer("not_due", self._tense(sentence), reasons, zone=zone, **about)
         holding = tuple(reason for reason in reasons if reason.until is None or reason.until > self.at) or reasons
         sentence = f"{_joined(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.law.pack import default_pack
 from engine.preview import preview, read_trial
 from engine.why.answer import Answer, shown
+from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule
 from tests.engine.contact.world import NEW_YORK, NOON, at
@@ -172,6 +173,19 @@ def test_a_lead_that_expires_first_is_told_so_in_advance() -> None:
     assert (answer.verdict, answer.next_action_at) == ("held", None)
     assert answer.sentence.endswith("It expires at Thu 3:00, before the next allowed time, Thu 8:00.")
     assert world.why(at("2026-07-16 03:00")).verdict == "ended"
+
+
+def test_a_step_behind_a_wait_that_comes_too_late_is_told_with_what_it_misses() -> None:
+    world = asked(wait("3h"), CALL, now="2026-07-15 18:00", hours_to_expire=8, windows=OFFICE)
+    world.submit()
+    assert told(world.why()) == (
+        "not_due",
+        (
+            "Nothing is due: a call (step call-1) is meant for Wed 21:00, but US federal law allows calls from 8:00 to 21:00, "
+            "and the schedule allows calls Mon-Fri from 9:00 to 20:00; it is 18:00 for this lead (America/New_York). "
+            "It expires at Thu 2:00, before the next allowed time, Thu 9:00."
+        ),
+    )
 
 
 def test_a_cap_is_said_with_what_it_allows_and_to_the_second() -> None:
@@ -413,3 +427,58 @@ def test_a_past_answer_is_the_one_that_was_foreseen(story: Asked) -> None:
     before: Instant = at("2026-07-16 08:00")
     assert (foreseen.why(before).verdict, story.why(before).verdict) == ("would_act", "acted")
     assert foreseen.why(before).acts_at == story.why(before).acts_at
+
+
+OUTCOMES = {
+    "call": ["connected_human", "no_answer", "busy", "voicemail", "not_placed", "abandoned_by_us"],
+    "sms": ["delivered", "undelivered"],
+    "email": ["delivered", "bounced_soft"],
+}
+TRYING: dict[str, Any] = {**CALL, "retry": {"no_answer": {"delay": "30m", "max": 2}, "busy": {}}, "await_disposition": "20m"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_was_said_at_a_time_is_what_is_said_of_it_later(data: st.DataObject) -> None:
+    """The facts alone tell of a past instant what the state told of it when it was now."""
+    steps = data.draw(
+        st.permutations(
+            [TRYING, TEXT, wait("3h"), {"id": "hope", "kind": "wait_for", "event": "converted", "timeout": "2h"}]
+        )
+    )
+    begins = data.draw(st.sampled_from(["2026-03-07 19:00", "2026-07-15 12:00", "2026-10-31 20:30"]))
+    world = asked(*steps, now=begins, hours_to_expire=data.draw(st.sampled_from([None, 20])), windows=OFFICE)
+    world.submit(states=data.draw(st.sampled_from([(), ("FL",)])))
+    said: list[tuple[Instant, Answer]] = []
+    for _ in range(data.draw(st.integers(2, 8))):
+        said.append((world.now, world.why()))
+        world.wait(61)
+        is_live = world.lead().status in LIVE_STATUSES
+        match data.draw(st.sampled_from(["wait", "wait", "outcome", "callback", "pause", "opt_out", "priority"])):
+            case "wait":
+                world.wait(data.draw(st.integers(61, 10 * 3_600)))
+            case "outcome" if world.lead().flight is not None:
+                flight = world.lead().flight
+                assert flight is not None
+                command = next(one for one in reversed(world.commands) if one.command_id == flight.command_id)
+                world.outcome(data.draw(st.sampled_from(OUTCOMES[flight.kind])), command)
+            case "callback" if is_live:
+                world.update(schedule_callback_at=world.now + data.draw(st.integers(0, 5)) * HOUR)
+            case "pause":
+                is_paused = data.draw(st.booleans())
+                version = 2 + len(said)
+                world.schedule(*steps, version=version, windows=OFFICE, paused=is_paused)
+            case "opt_out" if data.draw(st.integers(0, 3)) == 0:
+                world.act("opt_out")
+            case "priority" if is_live:
+                world.update(lead_priority=5.0)
+            case _:
+                world.wait(61)
+    for moment, then in said:
+        later = world.why(moment)
+        ordered = [fact for lead_id, fact in world.told if lead_id == world.lead().id and fact.type == "command.emitted"]
+        acted = [fact for fact in ordered if moment <= fact.at < moment + MINUTE]
+        assert (later.verdict == "acted") == bool(acted)
+        if not acted and then.verdict != "would_act":
+            assert later.verdict == then.verdict, (then.sentence, later.sentence)
+            assert [reason.code for reason in later.reasons] == [reason.code for reason in then.reasons]
