@@ -27,7 +27,7 @@ INBOUND_MAX = 4 * HOUR
 """How long outbound is held for a call of whose end nobody tells: as long as for an outcome (research/domain.md 2.1)."""
 
 MISSED_REST = MINUTE
-"""Whoever rang and reached nobody is called no sooner (research/domain.md E32): they may be ringing again."""
+"""Whoever rang and reached nobody is contacted no sooner (research/domain.md E32): they may be ringing again."""
 
 
 def dispositioned(
@@ -85,7 +85,8 @@ def inbound_started(person: Person, call: Call) -> None:
 def inbound_ended(person: Person, call: Call, *, connected: bool) -> None:
     """The person's call is over; `connected` says whether they spoke to somebody (research/domain.md 3.6, E32)."""
     if person.head.inbound_call_id in {call.id, None}:
-        person.head.inbound_call_id = person.head.inbound_until = None
+        person.head.inbound_call_id = None
+        person.head.inbound_until = None if connected else person.now + MISSED_REST
         person.keep_head()
     person.draft.fact("call.inbound_ended", lead_id=call.lead_id, call_id=call.id, connected=connected)
     react = _spoke if connected else _rang_in_vain

@@ -128,7 +128,10 @@ def test_a_promise_is_held_while_the_person_is_on_the_line_and_kept_when_they_re
     world.wait(400)
     assert world.steps() == []
     hang_up(world, connected=False)
-    world.wait(60)
+    assert world.lead().next_action_at == world.now + MINUTE
+    world.wait(59)
+    assert world.steps() == []
+    world.wait(1)
     assert world.steps() == ["(callback)"]
 
 
