@@ -10,8 +10,8 @@ from adapters.postgres.reads import reading
 from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_of
 from adapters.postgres.sql import Schemas, queries
 
-HOURS_AT_ONCE = 500
-"""Marked hours of one transaction: some 250,000 calls of a large company, a second or two."""
+HOURS_AT_ONCE = 200
+"""Marked hours of one transaction: some 100,000 calls of a large company, two or three seconds."""
 
 TRANSACTIONS_MAX = 100
 """Of one turn; what is left is rolled up in the next one."""

@@ -68,8 +68,14 @@ FROM (
     WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
     UNION ALL
     SELECT {raw} AS category, {sums}
-    FROM others JOIN {read}.leads ON created_at >= others.hour AND created_at < others.hour + interval '1 hour'
-    WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= {since} AND created_at < {until}
+    FROM others
+    CROSS JOIN LATERAL (
+        SELECT * FROM {read}.leads AS r
+        WHERE r.company_id = $1 AND r.deleted_at IS NULL
+            AND r.created_at >= greatest(others.hour, {since})
+            AND r.created_at < least(others.hour + interval '1 hour', {until})
+        OFFSET 0  -- hour by hour from the index
+    ) AS leads
     GROUP BY 1
 ) AS parts
 GROUP BY 1, 2
@@ -93,8 +99,14 @@ FROM (
     WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
     UNION ALL
     SELECT {raw} AS category, {sums}
-    FROM others JOIN {read}.calls ON created_at >= others.hour AND created_at < others.hour + interval '1 hour'
-    WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= {since} AND created_at < {until}
+    FROM others
+    CROSS JOIN LATERAL (
+        SELECT * FROM {read}.calls AS r
+        WHERE r.company_id = $1 AND r.deleted_at IS NULL
+            AND r.created_at >= greatest(others.hour, {since})
+            AND r.created_at < least(others.hour + interval '1 hour', {until})
+        OFFSET 0  -- hour by hour from the index
+    ) AS calls
     GROUP BY 1
 ) AS parts
 GROUP BY 1, 2

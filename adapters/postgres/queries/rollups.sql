@@ -19,10 +19,13 @@ WHERE r.company_id = u.company_id AND r.hour = u.hour
 INSERT INTO {read}.{source}_rollup (company_id, category, hour, value, {names})
 SELECT {source}.company_id, by_category.category, u.hour, by_category.value, {sums}
 FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, hour)
-JOIN {read}.{source} ON {source}.company_id = u.company_id
-    AND {source}.created_at >= u.hour AND {source}.created_at < u.hour + interval '1 hour'
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.{source} AS r
+    WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
+        AND r.created_at >= u.hour AND r.created_at < u.hour + interval '1 hour'
+    OFFSET 0  -- hour by hour from the index: the planner thinks that each hour holds a large part of the table
+) AS {source}
 CROSS JOIN LATERAL (VALUES {categories}) AS by_category (category, value)
-WHERE {source}.deleted_at IS NULL
 GROUP BY 1, 2, 3, 4
 
 -- remember --
