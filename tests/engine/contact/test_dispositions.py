@@ -12,6 +12,7 @@ from schemas.commands import PostWebhook
 from schemas.contact import Call, Lead
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import ActionGroup, CallDisposition, OutgoingWebhook
+from schemas.requests import CallUpdateRequested
 from tests.engine.contact.world import KEY, NOON, World
 
 CALL = {"id": "call", "kind": "call", "await_disposition": "30m"}
@@ -256,6 +257,22 @@ def test_an_action_group_may_move_the_lead_and_what_has_ended_is_not_begun_again
     ended.act("remove")
     lead = judge(ended, grouped(ended, go, GROUP[0]))
     assert (lead.status, lead.schedule_id, lead.data) == ("removed", 1, {"tags": ["hot"]})
+
+
+def test_what_is_written_to_a_call_over_the_interface_moves_its_lead() -> None:
+    world = spoken(CALL, TEXT, EXIT)
+    call_id = world.lead().attempted_call_id
+    for record_id, found in ((8, disposition(code="TALKED")), (9, disposition(code="LATER", category="callback",
+            requires_callback_time=True))):  # fmt: skip
+        world.add("call_disposition", record_id, found)
+    asked = {"company_id": 1, "contact_key": KEY, "call_id": call_id}
+    with pytest.raises(RefusedError):
+        world.ask(CallUpdateRequested(**asked, call_disposition_id=9))  # type: ignore[arg-type]
+    assert (world.lead().status_wait, world.call(call_id).call_disposition_id) == ("awaiting_disposition", None)
+    world.ask(CallUpdateRequested(**asked, call_disposition_id=9, callback_at=world.now + HOUR))  # type: ignore[arg-type]
+    assert (world.lead().disposition, world.lead().status_wait) == ("LATER", "callback_pending")
+    world.ask(CallUpdateRequested(**asked, call_disposition_id=8))  # type: ignore[arg-type]
+    assert (world.lead().disposition, world.lead().callback_at) == ("TALKED", world.now + HOUR)
 
 
 def test_a_disposition_that_is_taken_back_moves_nothing() -> None:
