@@ -1,4 +1,7 @@
-"""What is written anew when a message gains a field? Every document under `deploy/schemas`: run this and commit them."""
+"""What is written anew when a message gains a field, or a problem is new? `deploy/schemas` and `deploy/docs/problems.md`.
+
+Run this and commit them.
+"""
 
 # ruff: noqa: INP001 - a command, not a package
 
@@ -9,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 FOLDER = Path(__file__).parent / "schemas"
+CATALOGUE = Path(__file__).parent / "docs" / "problems.md"
 sys.path.insert(0, str(Path(__file__).parent.parent))  # a checkout that is not installed has them too
 
-from schemas.documents import asyncapi, json_schemas  # noqa: E402 - the path is set above
+from schemas.documents import asyncapi, json_schemas, problem_catalogue  # noqa: E402 - the path is set above
 
 
 def documents() -> Iterator[tuple[str, bytes]]:
@@ -34,6 +38,7 @@ def write() -> None:
             path.unlink()
     for name, data in written.items():
         (FOLDER / name).write_bytes(data)
+    CATALOGUE.write_text(problem_catalogue())
 
 
 if __name__ == "__main__":

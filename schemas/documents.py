@@ -12,6 +12,7 @@ import msgspec
 from schemas.commands import COMMAND_KINDS, Fence
 from schemas.decisions import Decision, OutboxEntry, Position
 from schemas.inbox import Submission
+from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 from schemas.requests import ACCOUNT_REQUESTS, CONTACT_REQUESTS
 from schemas.short import SHORT_NAMES
@@ -86,6 +87,19 @@ def asyncapi() -> Schema:
     }
     tidy: Schema = _tidy(document)
     return tidy
+
+
+def problem_catalogue() -> str:
+    """Return the table of problem codes, as Markdown."""
+    rows = "\n".join(
+        f"| `{code}` | {row.status} | {row.title} | {'yes' if row.retryable else ''} |" for code, row in PROBLEMS.items()
+    )
+    return (
+        "# What can go wrong, and what it is called\n\n"
+        "Written by `deploy/write_schemas.py` from `schemas/problems.py`. `code` is stable: of `application/problem+json`\n"
+        "over HTTP, of `dl_code` on `deadletter`, and of a recorded answer. With `retry` the same may succeed later.\n\n"
+        f"| code | HTTP status | meaning | retry |\n| --- | --- | --- | --- |\n{rows}\n"
+    )
 
 
 def _all() -> list[tuple[str, str, type]]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from adapters.http.examples import EXAMPLES, Example
-from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.exchange import JSON, Exchange, Operation, Reply
 from adapters.http.pages import events_page, interface_page
 from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE
 from adapters.http.shapes import PARAMETERS, Schema, components
@@ -56,12 +56,12 @@ async def show(exchange: Exchange) -> Reply:
     """Answer with the page, or with the document where JSON is wanted."""
     if "text/html" in exchange.request.headers.get("accept", ""):
         return Reply(content=_interface_page(), media_type=HTML)
-    return Reply(content=openapi())
+    return Reply(content=_openapi_json())
 
 
 async def show_document(_exchange: Exchange) -> Reply:
     """Answer with the document."""
-    return Reply(content=openapi())
+    return Reply(content=_openapi_json())
 
 
 async def show_events(exchange: Exchange) -> Reply:
@@ -271,6 +271,12 @@ def _problem_schema(codes: list[str]) -> dict[str, Any]:
             "retryable": {"type": "boolean", "description": "the same request may succeed later without change"},
         },
     }
+
+
+@cache
+def _openapi_json() -> bytes:
+    # Over a megabyte: encoded once, for every integrator's tool that looks often.
+    return JSON.encode(openapi())
 
 
 @cache

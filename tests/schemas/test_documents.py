@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engine.submission import normalise
-from schemas.documents import asyncapi, families, json_schemas, messages_of
+from schemas.documents import asyncapi, families, json_schemas, messages_of, problem_catalogue
 from schemas.inbox import Submission
 from schemas.records import RECORD_BODIES
 from schemas.topics import TOPICS
@@ -25,6 +25,11 @@ def test_the_committed_documents_are_in_step() -> None:
     wanted = dict(runpy.run_path(str(WRITER))["documents"]())
     stored = {path.name: path.read_bytes() for path in FOLDER.glob("*.json")}
     assert stored == wanted, "run python deploy/write_schemas.py and commit deploy/schemas"
+
+
+def test_the_committed_catalogue_of_problems_is_in_step() -> None:
+    stored = (WRITER.parent / "docs" / "problems.md").read_text()
+    assert stored == problem_catalogue(), "run python deploy/write_schemas.py and commit deploy/docs/problems.md"
 
 
 @pytest.mark.parametrize("name", kinds())
