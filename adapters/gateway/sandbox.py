@@ -78,7 +78,7 @@ CALLS: dict[str, CallScript] = {
         outcome="connected_human", answered_by="human", holds_for=10, talks_for=20, connects=True, ended_by="caller",
         detail="answered, and was on hold",
     ),
-    "13": CallScript(
+    "15": CallScript(
         outcome="no_answer", rings_for=8.0, cause="no answer", ended_by="us", detail="nobody answered, and they call back",
         calls_back=CallBack(after_seconds=10, rings_seconds=4, talks_seconds=20),
     ),

@@ -79,7 +79,7 @@ class TestSandboxSms(SmsContract):
         ("09", "abandoned_by_us", 12),
         ("10", "caller_hung_up", 7),
         ("12", "connected_human", 34),
-        ("13", "no_answer", 8),
+        ("15", "no_answer", 8),
         ("55", "connected_human", 34),
     ],
 )
@@ -136,7 +136,7 @@ async def test_a_person_who_calls_back_is_told_behind_the_outcome_of_our_call() 
     clock = fast_clock(speed=600)
     channel = call_channel(SandboxVoice(clock))
     async with town("call") as place_, running(place_, channel, MemoryDeliveries(), clock=clock):
-        await place_.order(order_of("call", to="+13055550113", contact_key="1|+13055550113", from_number="+12125550150"))
+        await place_.order(order_of("call", to="+13055550115", contact_key="1|+13055550115", from_number="+12125550150"))
         told = await until(place_.said, lambda found: sum(isinstance(one, CallReceived) for one in found) == 3)
 
     reports = [one for one in told if isinstance(one, CallReceived)]
@@ -144,7 +144,7 @@ async def test_a_person_who_calls_back_is_told_behind_the_outcome_of_our_call() 
     assert isinstance(told[-4], OutcomeRecorded)
     assert len({report.gateway_ref for report in reports}) == 1
     assert (reports[-1].from_number, reports[-1].number_called, reports[-1].talk_seconds) == (
-        *("+13055550113", "+12125550150"),
+        *("+13055550115", "+12125550150"),
         20,
     )
 
