@@ -72,11 +72,7 @@ def inbound_started(person: Person, call: Call) -> None:
     person.head.inbound_call_id, person.head.inbound_until = call.id, person.now + INBOUND_MAX
     person.keep_head()
     person.draft.fact("call.inbound_received", lead_id=call.lead_id, call_id=call.id)
-    silenced = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
-    if silenced:
-        fence(person, "inbound_call", *(lead.id for lead in silenced))
-    for lead in silenced:
-        recall(person, lead, "inbound_call")
+    call_off(person, "inbound_call")
     for lead in at_once([lead for lead in person.live_leads() if _may_wait_for_call(person, lead)]):
         hear(lead, CALLED_US)
         go_on(person, lead)
@@ -106,6 +102,15 @@ def converted(person: Person, lead: Lead, types: tuple[str, ...]) -> None:
         _move(person, lead, reaction.schedule_id)
     elif reaction == "exit":
         begin_end(person, lead, COMPLETED)
+
+
+def call_off(person: Person, reason: str) -> None:
+    """Tell the gates not to carry out what was ordered and has reached nobody yet; it is planned again when it may be."""
+    silenced = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
+    if silenced:
+        fence(person, reason, *(lead.id for lead in silenced))
+    for lead in silenced:
+        recall(person, lead, reason)
 
 
 def hear(lead: Lead, event: str) -> None:

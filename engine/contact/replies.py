@@ -7,8 +7,8 @@ from engine.contact.hours import after
 from engine.contact.ledger import reserve
 from engine.contact.numbers import texting_number
 from engine.contact.person import Person, at_once
-from engine.contact.plan import REPLIED
-from engine.contact.reactions import hear, waits_for
+from engine.contact.plan import OPTOUT_REVIEW, REPLIED
+from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
 from engine.contact.stop import opt_out, stop_reason
@@ -45,7 +45,8 @@ def receive(person: Person, request: SmsReceived) -> None:
     person.draft.fact(
         "sms.received",
         lead_id=None if lead is None else lead.id,
-        body=request.body[:BODY_KEPT_MAX],
+        # No database keeps a NUL, and no telephone shows one.
+        body=request.body.replace("\0", "")[:BODY_KEPT_MAX],
         meaning=meaning,
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
@@ -106,6 +107,7 @@ def _review(person: Person, lead: Lead | None) -> None:
     person.head.review_until = person.now + REVIEW_FOR
     person.keep_head()
     person.draft.fact("contact.optout_review", lead_id=None if lead is None else lead.id, until=person.head.review_until)
+    call_off(person, OPTOUT_REVIEW)
     for other in at_once([other for other in person.live_leads() if other.flight is None]):
         go_on(person, other)
 

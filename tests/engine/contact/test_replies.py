@@ -104,6 +104,16 @@ def test_a_text_that_may_be_an_opt_out_holds_everything_for_a_day_and_somebody_c
     assert world.steps() == ["(callback)"]
 
 
+def test_what_was_ordered_is_called_off_when_it_may_have_been_an_opt_out_and_comes_a_day_later() -> None:
+    world = World()
+    world.schedule(TEXT)
+    world.submit()
+    text(world, "Stop by tomorrow?")
+    assert [(fence.reason, fence.lead_ids) for fence in world.fences] == [("optout_review", (world.lead().id,))] * 4
+    world.outcome("rejected_at_gate")
+    assert (world.lead().attempts, world.lead().next_action_at, world.head().ledger) == (0, NOON + DAY, ())
+
+
 def test_nobody_calls_by_hand_who_may_have_opted_out() -> None:
     world = World()
     world.schedule(REST, CALL)
@@ -223,6 +233,12 @@ def test_an_answer_to_a_text_on_its_way_moves_nothing_that_is_in_flight() -> Non
     text(world, "who?")
     world.outcome("delivered", world.commands[0])
     assert world.steps() == ["text", "text"]
+
+
+def test_a_text_is_kept_as_databases_can_keep_it() -> None:
+    world = World()
+    text(world, "hel\0lo" + "x" * 9_000)
+    assert world.facts[0].data["body"] == ("hello" + "x" * 9_000)[:1_600]
 
 
 def test_a_text_of_nobody_known_is_kept_as_a_fact() -> None:
