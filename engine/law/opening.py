@@ -6,10 +6,15 @@ from datetime import datetime, timedelta
 from engine.calendar import Constraint, Move, Opening, first_open, local_datetime, resolve_local
 from engine.calendar.openings import SEARCH_HORIZON
 from engine.calendar.timelines import FOREVER
-from schemas.instant import Instant
+from schemas.instant import DAY, Instant
 
 RulesAt = Callable[[Instant], tuple[Sequence[Constraint], Instant | None]]
 """What holds at an instant, and the later instant at which that changes (None: never)."""
+
+
+SAME_TIME_WITHIN = 14 * DAY
+"""A week shows every weekday, a second one those that holidays took. What no day allows by then is allowed, if ever, once a
+clock has changed: nobody means that by "the same time another day"."""
 
 
 def first_allowed(base: Instant, rules_at: RulesAt) -> Opening | None:
@@ -37,15 +42,15 @@ def same_time_allowed(base: Instant, zone_name: str, rules_at: RulesAt) -> Openi
     """Return base where it is allowed, else the same wall time on the first later day on which it is.
 
     From opening to opening, not from day to day: a window that opens once a year is found as soon as a daily one. Where no
-    day within the calendar's horizon allows that time, the first opening stands, and None where there is none. The moves
-    are those of the hours that were missed.
+    day within a fortnight of the first opening allows that time, that opening stands, and None where there is none. The
+    moves are those of the hours that were missed.
     """
     missed = first_allowed(base, rules_at)
     if missed is None or missed.at == base:
         return missed
     reading = local_datetime(base, zone_name).replace(tzinfo=None)
     found: Opening | None = missed
-    while found is not None and found.at <= base + SEARCH_HORIZON:
+    while found is not None and found.at <= missed.at + SAME_TIME_WITHIN:
         at = _at_that_time(found.at, reading, zone_name)
         again = first_allowed(at, rules_at)
         if again is not None and again.at == at:

@@ -190,6 +190,14 @@ def test_a_time_of_day_that_no_day_allows_gives_way_to_the_opening() -> None:
     assert world.submit().next_action_at == at("2026-07-16 09:00")
 
 
+def test_a_time_of_day_that_only_winter_allows_is_not_waited_for() -> None:
+    """Of all zones of the country at once, two in the afternoon in New York is inside their hours in winter only."""
+    world = World(now=at("2026-05-30 13:30"))
+    world.schedule({"id": "call-1", "kind": "call"}, window_miss="same_time_next_allowed_day")
+
+    assert world.submit(zones=()).next_action_at == at("2026-05-30 14:00")
+
+
 def test_the_same_time_is_found_across_a_law_that_never_allows_it_without_walking_through_the_days() -> None:
     asked: list[Instant] = []
 
