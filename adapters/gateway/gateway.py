@@ -37,7 +37,7 @@ HELD_MAX = 10_000
 
 POLL_SECONDS_IDLE = 0.25
 POLL_SECONDS_AWAITED = 0.01
-"""While an order has not passed its gate: the end of its partition may be a control record that no poll returns."""
+"""While an order approaches its gate: the end of its partition may be a control record that no poll returns."""
 
 SAVE_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
@@ -93,7 +93,7 @@ class Gateway:
         self._pressing: set[asyncio.Task[None]] = set()
         self._held = 0
         self._heard_at = float("-inf")
-        self._past_gate = 0
+        self._approaching = 0
 
     def assign(self, partitions: Iterable[int]) -> None:
         """Work on these partitions from now on; orders under way of others are finished, the rest is left."""
@@ -178,10 +178,13 @@ class Gateway:
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
         await self._hear(reader)
-        is_awaited = self._held > self._past_gate or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
+        is_awaited = self._approaching > 0 or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
-        for record in await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds):
+        records = await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds)
+        for record in records:
             await self._take(record, courier, appender)
+        if records:
+            await asyncio.sleep(0)  # those that need not wait approach their gate now: the next poll is to be a short one
         for lane in self._lanes.values():
             lane.reached(reader.position(lane.partition))
             await self._go_back(lane, reader)
@@ -313,14 +316,12 @@ class Gateway:
     async def _carry_out(self, taken: Taken, courier: Courier) -> CarriedOut | None:
         """Claim an order and act on it when its turn comes; None where another gateway holds it."""
         async with self._slots.taken_for(taken.order):
-            approach = await courier.approach(taken)
-            if approach is None:
-                return None
-            self._past_gate += 1
+            self._approaching += 1
             try:
-                return await courier.carry_out(taken, approach)
+                approach = await courier.approach(taken)
             finally:
-                self._past_gate -= 1
+                self._approaching -= 1
+            return None if approach is None else await courier.carry_out(taken, approach)
 
     async def _keep_house(self, courier: Courier) -> None:
         """Save progress, and keep the leases of what is under way."""
