@@ -18,6 +18,8 @@ ORDERED = ("command.emitted", "reach.requested")
 
 _RETURNED = frozenset({"outcome.recorded", "reach.refused"})
 _BEGUN = frozenset({"lead.created", "lead.enrolled", "lead.taken_in"})
+_AFTER_THE_END = _BEGUN | {"lead.deleted", "lead.ended"}
+"""A lead that has ended can begin again, go, or end as something else: who opts out later has opted out."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -66,7 +68,7 @@ def next_ordered(facts: Iterable[Told], at: Instant) -> Told | None:
 def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kind of fact
     """Let one fact change where the lead stands; facts that change nothing about that are passed over."""
     kind, data = fact.type, fact.data
-    if found.kind in {"ended", "gone"} and kind not in _BEGUN and kind != "lead.deleted":
+    if found.kind in {"ended", "gone"} and kind not in _AFTER_THE_END:
         return  # late outcomes, and the webhooks that are told of the end
     if kind in _BEGUN:
         found.kind, found.plan, found.flight, found.status, found.reason = "queued", None, None, None, None

@@ -181,8 +181,8 @@ def test_a_step_behind_a_wait_that_comes_too_late_is_told_with_what_it_misses() 
     assert told(world.why()) == (
         "not_due",
         (
-            "Nothing is due: a call (step call-1) is meant for Wed 21:00, but US federal law allows calls from 8:00 to 21:00, "
-            "and the schedule allows calls Mon-Fri from 9:00 to 20:00; it is 18:00 for this lead (America/New_York). "
+            "Nothing is due: a call (step call-1) is meant for Wed 21:00, but US federal law allows calls from 8:00 to "
+            "21:00, and the schedule allows calls Mon-Fri from 9:00 to 20:00; it is 18:00 for this lead (America/New_York). "
             "It expires at Thu 2:00, before the next allowed time, Thu 9:00."
         ),
     )
@@ -449,36 +449,41 @@ def test_what_was_said_at_a_time_is_what_is_said_of_it_later(data: st.DataObject
     begins = data.draw(st.sampled_from(["2026-03-07 19:00", "2026-07-15 12:00", "2026-10-31 20:30"]))
     world = asked(*steps, now=begins, hours_to_expire=data.draw(st.sampled_from([None, 20])), windows=OFFICE)
     world.submit(states=data.draw(st.sampled_from([(), ("FL",)])))
-    said: list[tuple[Instant, Answer]] = []
+    said: list[tuple[Instant, int, Answer]] = []
     for _ in range(data.draw(st.integers(2, 8))):
-        said.append((world.now, world.why()))
+        said.append((world.now, world.sequence, world.why()))
         world.wait(61)
-        is_live = world.lead().status in LIVE_STATUSES
-        match data.draw(st.sampled_from(["wait", "wait", "outcome", "callback", "pause", "opt_out", "priority"])):
-            case "wait":
-                world.wait(data.draw(st.integers(61, 10 * 3_600)))
-            case "outcome" if world.lead().flight is not None:
-                flight = world.lead().flight
-                assert flight is not None
-                command = next(one for one in reversed(world.commands) if one.command_id == flight.command_id)
-                world.outcome(data.draw(st.sampled_from(OUTCOMES[flight.kind])), command)
-            case "callback" if is_live:
-                world.update(schedule_callback_at=world.now + data.draw(st.integers(0, 5)) * HOUR)
-            case "pause":
-                is_paused = data.draw(st.booleans())
-                version = 2 + len(said)
-                world.schedule(*steps, version=version, windows=OFFICE, paused=is_paused)
-            case "opt_out" if data.draw(st.integers(0, 3)) == 0:
-                world.act("opt_out")
-            case "priority" if is_live:
-                world.update(lead_priority=5.0)
-            case _:
-                world.wait(61)
-    for moment, then in said:
+        _let_happen(data, world, steps, version=2 + len(said))
+    for moment, sequence, then in said:
         later = world.why(moment)
+        if any(fact.at == moment and fact.sequence > sequence for _, fact in world.told):
+            continue  # more was decided at that very instant
         ordered = [fact for lead_id, fact in world.told if lead_id == world.lead().id and fact.type == "command.emitted"]
         acted = [fact for fact in ordered if moment <= fact.at < moment + MINUTE]
         assert (later.verdict == "acted") == bool(acted)
         if not acted and then.verdict != "would_act":
             assert later.verdict == then.verdict, (then.sentence, later.sentence)
             assert [reason.code for reason in later.reasons] == [reason.code for reason in then.reasons]
+
+
+def _let_happen(data: st.DataObject, world: Asked, steps: list[dict[str, Any]], *, version: int) -> None:
+    """Something that may happen to a lead, or some time that goes by."""
+    is_live = world.lead().status in LIVE_STATUSES
+    match data.draw(st.sampled_from(["wait", "wait", "outcome", "callback", "pause", "opt_out", "priority"])):
+        case "wait":
+            world.wait(data.draw(st.integers(61, 10 * 3_600)))
+        case "outcome" if world.lead().flight is not None:
+            flight = world.lead().flight
+            assert flight is not None
+            command = next(one for one in reversed(world.commands) if one.command_id == flight.command_id)
+            world.outcome(data.draw(st.sampled_from(OUTCOMES[flight.kind])), command)
+        case "callback" if is_live:
+            world.update(schedule_callback_at=world.now + data.draw(st.integers(0, 5)) * HOUR)
+        case "pause":
+            world.schedule(*steps, version=version, windows=OFFICE, paused=data.draw(st.booleans()))
+        case "opt_out" if data.draw(st.integers(0, 3)) == 0:
+            world.act("opt_out")
+        case "priority" if is_live:
+            world.update(lead_priority=5.0)
+        case _:
+            world.wait(61)
