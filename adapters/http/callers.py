@@ -22,6 +22,8 @@ CALLER_PARAMETERS = {
 
 async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
+    # A refusal is not kept either: the next look at the link may be the person's own.
+    exchange.headers["Cache-Control"] = "no-store"
     target = await exchange.target(exchange.fields.get("lead_token"))
     parameters = Parameters(exchange.fields)
     matching = parameters.flag("update_all_matching_leads")
@@ -34,7 +36,6 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
         schedule_id=target.schedule_id,
         update_all_matching_leads=bool(matching),
     )
-    exchange.headers["Cache-Control"] = "no-store"
     return await change(exchange, message, render)
 
 

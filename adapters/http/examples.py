@@ -140,7 +140,6 @@ EXAMPLES: Mapping[str, Example] = {
     "caller_remove": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "caller_move_to_end_of_schedule": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
-    "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),
     "list_schedule_versions": Example(path={"id": RECORDS["schedule"]}, query={"columns": "version,published_at,steps"}),

@@ -56,7 +56,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
     "next_action_at": "when the next step may start at the earliest; blank takes it back",
-    "schedule_start": "true: begin the schedule",
+    "schedule_start": "true: a lead that has ended begins its schedule again, an offer's lead the offer's only active one",
     "schedule_stop": "true: leave the schedule",
     "move_to_another_schedule_id": "schedule to move to; the present one begins again",
     "apply_to": "calls: apply the data to the calls of the lead too; or self",

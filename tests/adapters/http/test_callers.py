@@ -86,6 +86,7 @@ async def test_what_cannot_be_found_is_not_found(town: Any, company: Any) -> Non
     ]:
         answer = await town.client.put(f"/api/v1/leads/{path}", params=query)
         assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+        assert answer.headers["cache-control"] == "no-store"
 
 
 async def test_by_caller_number_needs_a_key_of_the_company_of_the_token(town: Any, company: Any, other: Any) -> None:
