@@ -22,6 +22,9 @@ from schemas.state import record_key, referrers_key, taken_key
 REFERRERS_MAX = 10_000
 """Records that refer to one: their list is rewritten with each of them, and must fit into a decision."""
 
+RULE_PACKS_MAX = 10
+"""Of one company: all their rows are laid over the law together, and kept ready by every process that decides."""
+
 SHOWN_MAX = 5
 """Referring records named in one answer."""
 
@@ -131,6 +134,24 @@ def take(draft: Draft, record: Record, before: Body | None, after: Body | None) 
     for kind, value in new.values():
         taken = Taken(company_id=record.company_id, record_type=record.type, record_id=record.id)
         draft.put(taken_key(record.company_id, kind, value), taken)
+    if record.type == "rule_pack" and (before is None or after is None):
+        _take_place(draft, record, is_new=before is None)
+
+
+def _take_place(draft: Draft, record: Record, *, is_new: bool) -> None:
+    """Take one of the places for the packs of a company, or give it back. Raises `RefusedError` where there is none."""
+    for number in range(RULE_PACKS_MAX):
+        key = taken_key(record.company_id, "rule_pack", str(number))
+        taken = draft.get(key, Taken)
+        if is_new and taken is None:
+            draft.put(key, Taken(company_id=record.company_id, record_type=record.type, record_id=record.id))
+            return
+        if not is_new and taken is not None and taken.record_id == record.id:
+            draft.remove(key)
+            return
+    if is_new:
+        sentence = f"are in {RULE_PACKS_MAX} packs already, the most of one company; add the rows to one of those"
+        raise RefusedError("validation_failed", f"The rules {sentence}.", {"rules": [sentence]})
 
 
 def _refuse_taken(draft: Draft, record: Record, values: Mapping[str, tuple[str, str]]) -> None:

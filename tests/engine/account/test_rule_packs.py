@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine.account.references import RULE_PACKS_MAX
 from engine.law.company import merged
 from engine.law.pack import RulePack as Pack
 from engine.law.pack import default_pack
@@ -21,7 +22,7 @@ ROW = {
     "source_url": "https://example.com/memo",
     "reviewed_at": "2026-11-01",
 }
-CAP = {"count": 3, "period": "24h", "unit": "number", "counts": ["call"]}
+CAP: dict[str, Any] = {"count": 3, "period": "24h", "unit": "number", "counts": ["call"]}
 WHY = "Counsel: the statute exempts our existing customers."
 FLORIDA = next(row for row in default_pack().rules.values() if row.id == "us-fl")
 
@@ -105,3 +106,11 @@ def test_nobody_is_without_hours_when_the_federal_ones_are_taken_away() -> None:
 def test_the_stamp_of_the_law_names_the_packs_of_the_company() -> None:
     assert pack(ROW).stamp.split("+")[:2] == [default_pack().version, "Counsel"]
     assert pack(ROW).digest != default_pack().digest
+
+
+def test_a_company_has_so_many_packs_and_no_more(account: Account) -> None:
+    made = [account.create("rule_pack", name=f"Pack {number}", rules=[ROW]) for number in range(RULE_PACKS_MAX)]
+
+    assert account.change("create", "rule_pack", name="One more", rules=[ROW]).errors["rules"]
+    account.delete("rule_pack", made[3])
+    assert account.create("rule_pack", name="In its place", rules=[ROW])
