@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.calendar import constraint, is_open, local_datetime, window_set
 from engine.contact.cadence import Cadence, cadence_of
 from engine.contact.hours import home_zone
-from engine.contact.plan import channel_of
+from engine.contact.plan import CALLBACK, channel_of
 from engine.law.company import law_of
 from engine.law.pack import RulePack
 from engine.why import words
@@ -181,7 +181,7 @@ class _Teller:
 
     def ordered(self, fact: Told, verdict: Verdict) -> Answer:
         """Return the answer where an action is ordered in the minute that is asked about."""
-        kind = words.ACTIONS.get(str(fact.data.get("kind")), "an action")
+        kind = words.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
         verb = "was ordered" if verdict == "acted" else "would be ordered"
         sentence = (
             f"{kind.capitalize()} {verb} at {self._clock(fact.at)}{_of_step(fact)}: it is due, and every rule allows it."
@@ -253,7 +253,7 @@ class _Teller:
         next_at = data.get("at")
         base = data.get("base", next_at)
         step = self._step(data.get("step_id"))
-        channel = "call" if data.get("source") == "callback" else None if step is None else channel_of(step)
+        channel = "call" if data.get("source") == CALLBACK else None if step is None else channel_of(step)
         about: dict[str, Any] = {
             "fact": plan if plan.topic != FORESEEN else None,
             "next_action_at": next_at,
@@ -265,7 +265,8 @@ class _Teller:
         }
         reasons = self._reasons(data, channel)
         zone = next((reason.zone for reason in reversed(reasons) if reason.zone), self.home)
-        action = f"{words.ACTIONS.get(channel or '', 'the next step')}{_of_step(plan)}"
+        name = "callback" if _is_callback(plan) else channel or ""
+        action = f"{words.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
         if next_at is not None and self.at >= next_at:
             since = self._clock(next_at)
             sentence = f"{action.capitalize()} was due since {since}; nobody had come to it yet; {self._it_is(zone)}."
@@ -495,12 +496,14 @@ def _step_of(found: Standing, lead: Lead | None) -> str | None:
     return None if found.plan is None else found.plan.data.get("step_id")
 
 
+def _is_callback(fact: Told) -> bool:
+    return fact.data.get("source") == CALLBACK
+
+
 def _of_step(fact: Told) -> str:
     step_id = fact.data.get("step_id")
-    return (
-        # What stands in brackets is no step: a promised call, or one that somebody asked for.
-        "" if step_id is None or fact.data.get("source") == "callback" or step_id.startswith("(") else f" (step {step_id})"
-    )
+    # What stands in brackets is no step: a promised call, or one that somebody asked for.
+    return "" if step_id is None or _is_callback(fact) or step_id.startswith("(") else f" (step {step_id})"
 
 
 def _joined(reasons: Sequence[Reason]) -> str:

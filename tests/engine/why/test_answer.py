@@ -215,7 +215,10 @@ def test_a_callback_goes_before_the_step_and_is_told_as_such() -> None:
     answer = world.why(at("2026-03-08 07:59"))
     assert (answer.verdict, answer.source, answer.kind) == ("held", "callback", "call")
     assert answer.next_action_at == at("2026-03-08 08:00")
-    assert world.why(at("2026-03-08 08:00")).verdict == "would_act"
+    assert told(world.why(at("2026-03-08 08:00"))) == (
+        "would_act",
+        "A promised call would be ordered at Sun 8:00: it is due, and every rule allows it.",
+    )
 
 
 # -- the night in which the clock changes ------------------------------------------------------------------------------
