@@ -12,7 +12,7 @@ from schemas.records import RulePack
 from schemas.wire import from_builtins
 from tests.engine.account.conftest import Account
 
-ROW = {
+ROW: dict[str, Any] = {
     "id": "counsel-fl",
     "country": "US",
     "state": "FL",

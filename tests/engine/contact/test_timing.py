@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.calendar import local_datetime
 from engine.law.opening import same_time_allowed
 from engine.preview import preview, read_trial
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
@@ -375,3 +376,34 @@ def test_the_preview_is_what_the_engine_does(schedule: dict[str, Any]) -> None:
 
     assert [action.at for action in preview(trial).actions] == done
     assert world.head(KEY).lead_ids
+
+
+ZONES = ("America/New_York", "America/Chicago", "America/Phoenix", "America/Los_Angeles", "Pacific/Honolulu", "Asia/Tokyo")
+
+
+@given(
+    PLANS,
+    st.lists(st.sampled_from(ZONES), min_size=1, max_size=3, unique=True),
+    st.sampled_from([(), ("FL",), ("KY", "FL")]),
+    st.sampled_from(["next_open", "same_time_next_allowed_day", "skip_step"]),
+    st.integers(0, 400 * 24 * 60),
+    st.lists(st.sampled_from([0, 3, 40, 400, 2000]), max_size=6),
+)
+def test_no_call_is_placed_outside_the_legal_hours_of_any_place_where_the_lead_may_be(  # noqa: PLR0917 - what is drawn
+    schedule: dict[str, Any], zones: list[str], states: tuple[str, ...], missed: str, start: int, waits: list[int]
+) -> None:
+    world = World(now=NOON + start * MINUTE)
+    steps = [{"id": f"call-{number}", "kind": "call", "retry": {"busy": {"delay": "7m"}}} for number in range(4)]
+    world.schedule(*steps, **{**schedule, "window_miss": missed})
+    world.submit(zones=tuple(zones), states=states)
+    for wait in waits:
+        if world.lead().flight is not None:
+            world.outcome("busy")
+        world.wait(wait * 60)
+
+    opens, closes = (10 if "KY" in states else 8), (20 if states else 21)
+    for command in world.commands:
+        for zone in zones:
+            local = local_datetime(command.decided_at, zone)
+            assert opens <= local.hour < closes, (local, command.step_id)
+            assert not any(pause["from"] <= str(local.date()) <= pause["to"] for pause in schedule["pauses"])
