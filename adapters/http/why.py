@@ -102,7 +102,7 @@ _ANSWER: dict[str, Any] = {
         "acts_at": MOMENT_SHOWN,
         "step_id": nullable("string"),
         "kind": nullable("string"),
-        "source": nullable("string", description="schedule_step, retry, callback or explicit"),
+        "source": nullable("string", description="schedule_step, retry, callback, explicit or call_now"),
         "base_at": MOMENT_SHOWN,
         "status": nullable("string"),
         "decision": _DECISION,

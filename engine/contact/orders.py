@@ -32,6 +32,9 @@ CALLBACK = "(callback)"
 MANUAL = "(manual)"
 """Stands for the step of a call that somebody asked for just now."""
 
+CALL_NOW = "call_now"
+"""The source of an order that was not planned: somebody asked for it."""
+
 MINDS_NOT = "empty"
 FAILS = "fail"
 """What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
@@ -259,12 +262,12 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
 
 
 def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
-    """Return what is told of an order; `source` where it was planned, as nothing moves what is ordered now."""
+    """Return what is told of an order whose outcome the lead awaits; its `source` is that of its plan."""
     about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
     if isinstance(command, SendSms):
         about["segments"] = command.segments
-    if person.source is not None:
-        about["source"], person.source = person.source, None
+    source = None if command.step_id == MANUAL else person.source
+    about["source"], person.source = source or CALL_NOW, None
     return about
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.calendar import constraint, is_open, local_datetime, window_set
 from engine.contact.cadence import Cadence, cadence_of
 from engine.contact.hours import home_zone
+from engine.contact.orders import CALL_NOW
 from engine.contact.plan import CALLBACK, channel_of
 from engine.law.company import law_of
 from engine.law.pack import RulePack
@@ -188,6 +189,8 @@ class _Teller:
         )
         if verdict == "acted":
             sentence = sentence.replace("it is due, and every rule allows it", "it was due, and every rule allowed it")
+        if fact.data.get("source") == CALL_NOW:
+            sentence = sentence.replace("it was due", "somebody asked for it")
         return self._answer(verdict, sentence, fact=fact, acts_at=fact.at, kind=fact.data.get("kind"))
 
     # -- what was not --------------------------------------------------------------------------------------------------

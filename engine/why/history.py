@@ -57,12 +57,17 @@ def standing_at(facts: Iterable[Told], at: Instant) -> Standing:
 
 def ordered_within(facts: Iterable[Told], at: Instant) -> Told | None:
     """Return the first action that was ordered in the span that is asked about, or None."""
-    return next((fact for fact in facts if at <= fact.at < at + ASKED_SPAN and fact.type in ORDERED), None)
+    return next((fact for fact in facts if at <= fact.at < at + ASKED_SPAN and is_awaited(fact)), None)
 
 
 def next_ordered(facts: Iterable[Told], at: Instant) -> Told | None:
     """Return the first action that was ordered after an instant, or None."""
-    return next((fact for fact in facts if fact.at > at and fact.type in ORDERED), None)
+    return next((fact for fact in facts if fact.at > at and is_awaited(fact)), None)
+
+
+def is_awaited(fact: Told) -> bool:
+    """Tell whether a fact says that an action of the lead is on its way; what is only told somebody has no source."""
+    return fact.type in ORDERED and "source" in fact.data
 
 
 def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kind of fact
@@ -78,7 +83,7 @@ def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kin
         found.kind, found.reason = "held", data.get("reason")
     elif kind == "slot.requested":
         found.kind, found.reason = "held", "concurrency_cap"
-    elif kind in ORDERED:
+    elif is_awaited(fact):
         found.kind, found.plan, found.flight, found.reason = "running", None, fact, None
     elif kind in _RETURNED and not data.get("late"):
         found.kind, found.flight = "queued", None

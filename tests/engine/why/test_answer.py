@@ -12,7 +12,8 @@ from engine.why.answer import Answer, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule
-from tests.engine.contact.world import NEW_YORK, NOON, at
+from schemas.requests import CallStartRequested
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
 from tests.engine.why.asked import TOPIC, Asked
 
 CALL: dict[str, Any] = {"id": "call-1", "kind": "call"}
@@ -299,6 +300,27 @@ def test_a_past_instant_is_answered_from_what_was_decided_then(
     if answer.decision is not None:
         assert answer.decision.at < at(moment) + MINUTE
     assert not answer.assumed
+
+
+def test_a_call_that_somebody_asked_for_is_told_as_that() -> None:
+    world = asked(wait("3h"), TEXT)
+    lead = world.submit()
+    world.wait(600)
+    world.ask(CallStartRequested(company_id=1, contact_key=KEY, lead_id=lead.id))
+    asked_at = world.now
+    world.wait(300)
+    assert world.why().verdict == "running"
+    world.outcome("connected_human")
+    assert world.why().verdict == "not_due"
+    assert told(world.why(asked_at)) == (
+        "acted",
+        "A call was ordered at Wed 12:10: somebody asked for it, and every rule allowed it.",
+    )
+
+
+def test_what_is_told_others_of_a_lead_is_no_action_of_it(story: Asked) -> None:
+    """A confirmation of an opt-out, a webhook that hears of the end: no plan led to them."""
+    assert story.why(at("2026-07-16 10:31")).verdict == "stopped"
 
 
 def test_the_past_stays_as_it_was_told_when_the_rules_change(story: Asked) -> None:
