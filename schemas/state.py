@@ -6,6 +6,7 @@ from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import Entity
 
+OWN_PREFIX = "__"
 POSITION_KEY = "__position__"
 OUTBOX_PREFIX = "__outbox__/"
 

@@ -68,6 +68,11 @@ def from_pack(packed: bytes, kind: type[E]) -> E:
     return value  # type: ignore[no-any-return]
 
 
+def packed_name(field: str) -> bytes:
+    """Return the bytes that stand in a packed entity wherever a field differs from its default (and perhaps by chance)."""
+    return PACK.encode(SHORT_NAMES.get(field, field))
+
+
 def _twin(kind: type[Entity]) -> _Twin:
     short = msgspec.defstruct(
         kind.__name__,

@@ -11,7 +11,7 @@ from schemas.account import Seen
 from schemas.envelope import Envelope
 from schemas.instant import DAY, Instant
 from schemas.requests import ACCOUNT_REQUESTS, AccountRequest, RecordChangeRequested, SlotReleased, SlotRequested
-from schemas.state import seen_key
+from schemas.state import ENTITIES, seen_key
 from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, Topic
 from schemas.wire import Entity, Message
 
@@ -41,6 +41,11 @@ class AccountAggregate:
     def request_types(self) -> Mapping[str, type[Message]]:
         """The struct of each `ce_type` that it understands."""
         return ACCOUNT_REQUESTS
+
+    @property
+    def timer_fields(self) -> Mapping[str, str | None]:
+        """Return that nothing here has a timer."""
+        return dict.fromkeys(ENTITIES)
 
     def key_of(self, request: Message) -> str:
         """Return the record key that a request must have come under: its company."""

@@ -92,6 +92,7 @@ class ContactAggregate:
     decisions_topic: Topic = CONTACTS_DECISIONS
     state_topic: Topic = CONTACTS_STATE
     request_types: Mapping[str, type[Message]] = CONTACT_REQUESTS
+    timer_fields: Mapping[str, str | None] = {"lead": "wake_at", "head": "sweep_at", "call": None, "stream": None}
 
     def key_of(self, request: Message) -> str:
         """Return the contact key."""

@@ -61,6 +61,11 @@ class Aggregate(Protocol):
         """The struct of each `ce_type` that it understands."""
         ...
 
+    @property
+    def timer_fields(self) -> Mapping[str, str | None]:
+        """The field without which a kind of entity has no timer; None: it never has one. Kinds that may are left out."""
+        ...
+
     def key_of(self, request: Message) -> str:
         """Return the record key that a request must have come under."""
         ...

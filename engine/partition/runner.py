@@ -34,9 +34,9 @@ from schemas.decisions import OutboxEntry, Position
 from schemas.envelope import rules_seen
 from schemas.instant import HOUR, Instant
 from schemas.records import Record as RuleRecord
-from schemas.state import OUTBOX_PREFIX, POSITION_KEY
+from schemas.state import OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
 from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
-from schemas.wire import to_pack
+from schemas.wire import packed_name, to_pack
 
 RESTORE_BATCH = 5_000
 RESTORE_POLL_SECONDS = 0.1
@@ -472,9 +472,7 @@ class Runner:
         stalls = 0
         while True:
             records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=RESTORE_POLL_SECONDS)
-            for record in records:
-                self._take_over((record.key or b"").decode(), record.value)
-            if any(record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers for record in records):
+            if self._take_over_all(records, mark):
                 return
             stalls = 0 if records else stalls + 1
             if stalls > RESTORE_STALLS_MAX:
@@ -482,6 +480,18 @@ class Runner:
             if not records:
                 await self._clock.sleep(RESTORE_POLL_SECONDS)
                 await reader.end(self.partition)
+
+    def _take_over_all(self, records: Sequence[Record], mark: bytes) -> bool:
+        """Take over records of the changelog; tell whether this owner's mark is among them."""
+        is_marked = False
+        for record in records:
+            key = (record.key or b"").decode()
+            if key.startswith(OWN_PREFIX):
+                self._take_over(key, record.value)
+                is_marked |= record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers
+            else:
+                self.state.restore(key, record.value)
+        return is_marked
 
     async def _changelog(self, *, start: int) -> Reader:
         topic = self._names.of(self.aggregate.state_topic.name)
@@ -514,9 +524,14 @@ class Runner:
         packed = self.state.packed(key)
         return None if packed is None else self.aggregate.timer(key, unpack_any(key, packed))
 
-    def _all_timers(self) -> list[Timer]:
-        timers = (self.aggregate.timer(key, unpack_any(key, packed)) for key, packed in self.state.items())
-        return [timer for timer in timers if timer is not None]
+    def _all_timers(self) -> Iterator[Timer]:
+        """Yield the timer of every value that has one; most have none, which their bytes tell without being decoded."""
+        marks = {kind: packed_name(field) if field else None for kind, field in self.aggregate.timer_fields.items()}
+        for key, packed in self.state.items():
+            mark = marks.get(key.partition("/")[0], b"")
+            timer = None if mark is None or mark not in packed else self.aggregate.timer(key, unpack_any(key, packed))
+            if timer is not None:
+                yield timer
 
     def _stream(self) -> str:
         """Return the name of the numbered stream of messages from this partition, for as long as its topic lives."""

@@ -31,6 +31,7 @@ class Counting:
     decisions_topic: Topic = CONTACTS_DECISIONS
     state_topic: Topic = CONTACTS_STATE
     request_types: Mapping[str, type[Message]] = {"caller.acted": CallerActed, "lead.delete_requested": LeadDeleteRequested}
+    timer_fields: Mapping[str, str | None] = {"head": "last_call_at", "stream": None}
 
     def key_of(self, request: Message) -> str:
         assert isinstance(request, CallerActed | LeadDeleteRequested)

@@ -1,0 +1,37 @@
+"""Is it true what an aggregate says about which values have no timer?"""
+
+import msgspec
+import pytest
+from msgspec.structs import fields
+
+from engine.account.aggregate import AccountAggregate
+from engine.contact.aggregate import ContactAggregate
+from engine.partition.aggregate import Aggregate
+from schemas.state import ENTITIES
+from schemas.wire import Entity, packed_name, to_pack
+from tests.schemas.corpus import sample
+
+CASES = [
+    pytest.param(aggregate, kind, field, id=f"{type(aggregate).__name__} {kind}")
+    for aggregate in (ContactAggregate(), AccountAggregate())
+    for kind, field in aggregate.timer_fields.items()
+]
+
+
+@pytest.mark.parametrize(("aggregate", "kind", "field"), CASES)
+def test_a_value_without_the_field_has_no_timer(aggregate: Aggregate, kind: str, field: str | None) -> None:
+    whole = sample(ENTITIES[kind])
+    assert isinstance(whole, Entity)
+    if field is not None:
+        assert packed_name(field) in to_pack(whole)
+        default = next(one.default for one in fields(ENTITIES[kind]) if one.name == field)
+        whole = msgspec.structs.replace(whole, **{field: default})
+    assert aggregate.timer(f"{kind}/1", whole) is None
+
+
+@pytest.mark.parametrize(("aggregate", "kind", "field"), CASES)
+def test_a_value_that_has_a_timer_shows_the_field_in_its_bytes(aggregate: Aggregate, kind: str, field: str | None) -> None:
+    whole = sample(ENTITIES[kind])
+    assert isinstance(whole, Entity)
+    timer = aggregate.timer(f"{kind}/1", whole)
+    assert (timer is not None) == (field is not None)
