@@ -13,6 +13,7 @@ from adapters.http.exchange import JSON, Exchange, Operation, Reply
 from adapters.http.pages import events_page, interface_page
 from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE
 from adapters.http.shapes import PARAMETERS, Schema, components
+from adapters.http.writes import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
 
@@ -29,6 +30,7 @@ _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart, and every field of a body may also stand in
 the query. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans are 1,
 true, yes, on, 0, false, no, off. Answers without an envelope: `root=false`. A field that is left blank is left out.
+Lists and reports are CSV under their path with `.csv`, or with `Accept: text/csv`.
 Every answer has an `X-Request-Id`; limited ones have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.
 """.strip()
 
@@ -49,6 +51,32 @@ _RATE_HEADERS: Mapping[str, Any] = {
         "RateLimit-Remaining": "left in this moment",
         "RateLimit-Reset": "seconds until all of them are there again",
     }.items()
+}
+
+
+_REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "names this request for 24 h: sent again it is answered as the first time, and done once",
+        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[!-~]+$"},
+    },
+    {
+        "name": "Prefer",
+        "in": "header",
+        "required": False,
+        "description": "respond-async: 202 at once; wait=n: 202 after n seconds, at most 2",
+        "schema": {"type": "string", "pattern": "^(respond-async|wait=[0-9])$"},
+    },
+)
+
+_IF_MATCH: dict[str, Any] = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "the ETag that the lead was shown with: 409 version_conflict where it has changed since",
+    "schema": {"type": "string", "pattern": '^"[0-9]{1,9}"$'},
 }
 
 
@@ -163,6 +191,8 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
         "parameters": [
             *(_in_path(found, example) for found in PLACEHOLDER.findall(operation.path)),
             *(_in_query(operation, found, example) for found in in_query),
+            *(_REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
+            *([_IF_MATCH] if operation.name == "update_lead" else ()),
         ],
         "responses": {"204": {"description": "Nothing was changed"}} if method == "HEAD" else _responses(operation, suffix),
         "security": _security(operation),

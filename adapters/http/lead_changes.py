@@ -188,7 +188,7 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=UPDATE_PARAMETERS,
         types={"apply_to": choice(["calls", "self"])},
         answer=LEAD_ANSWER,
-        problems=("lead_not_live", "suppressed_contact"),
+        problems=("lead_not_live", "suppressed_contact", "version_conflict"),
     ),
     Operation(
         name="delete_lead",
