@@ -21,7 +21,7 @@ CREATE INDEX calls_ring_pool ON {read}.calls (company_id, ring_pool_id, created_
     WHERE deleted_at IS NULL AND ring_pool_id IS NOT NULL;
 CREATE INDEX calls_provider ON {read}.calls (company_id, provider_configuration_id, created_at, id)
     WHERE deleted_at IS NULL AND provider_configuration_id IS NOT NULL;
-CREATE INDEX calls_converted ON {read}.calls (company_id, created_at, id)
+CREATE INDEX calls_converted ON {read}.calls (company_id, created_at, id) INCLUDE (buyer_converted, offer_converted)
     WHERE deleted_at IS NULL AND (buyer_converted OR offer_converted);
 CREATE INDEX calls_duplicated ON {read}.calls (company_id, created_at, id)
     WHERE deleted_at IS NULL AND (buyer_conversion_duplicated_call OR offer_conversion_duplicated_call);
