@@ -26,10 +26,10 @@ from adapters.why.case import case_of
 from adapters.why.proof import NoProofError, prove
 from engine.submission.fields import FieldError
 from engine.submission.numbers import read_number
-from engine.why.answer import AHEAD_MAX, shown
 from engine.why.answer import explain as answer_of
+from engine.why.answer import out_of_range, shown
 from schemas.contact import LIVE_STATUSES
-from schemas.instant import DAY, Instant
+from schemas.instant import Instant
 from schemas.topics import CONTACTS_DECISIONS
 
 NATIONAL_DIGITS = 10
@@ -110,8 +110,9 @@ async def explained(
     row = await _find(context, reads, company_id, lead)
     now = context.clock.now()
     asked = now if at is None else at
-    if asked > now + AHEAD_MAX:
-        raise click.BadParameter(f"must be within {AHEAD_MAX // DAY} days from now", param_hint="--at")
+    fault = out_of_range(asked, now)
+    if fault is not None:
+        raise click.BadParameter(fault, param_hint="--at")
     if from_log:
         return await _proved(context, row, asked, now)
     case = await case_of(reads, context.rules.rules, row, at=asked, now=now)

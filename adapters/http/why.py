@@ -10,9 +10,8 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, WHOLE, nullable, one_of
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
-from engine.why.answer import AHEAD_MAX, VERDICTS, explain, shown
+from engine.why.answer import VERDICTS, explain, out_of_range, shown
 from engine.why.outlook import HOURS_MAX
-from schemas.instant import DAY
 
 HOURS_DEFAULT = 24
 
@@ -31,8 +30,9 @@ async def why(exchange: Exchange) -> Reply:
         raise not_found("lead")
     parameters = Parameters(exchange.query)
     at = parameters.instant("at", parameters.zone("time_zone"))
-    if at is not None and at > now + AHEAD_MAX:
-        parameters.refuse("at", f"must be within {AHEAD_MAX // DAY} days from now")
+    fault = None if at is None else out_of_range(at, now)
+    if fault is not None:
+        parameters.refuse("at", fault)
     parameters.finish()
     asked = now if at is None else at
     case = await case_of(services.reads, services.source.rules, row, at=asked, now=now)

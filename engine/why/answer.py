@@ -32,6 +32,17 @@ VERDICTS: tuple[str, ...] = Verdict.__args__  # type: ignore[attr-defined]
 AHEAD_MAX = 400 * DAY
 """How far ahead somebody may ask: as far as an opening is looked for."""
 
+ASKED_FROM: Instant = 0
+"""No lead is older than 1970, and where calendars begin there is no local time."""
+
+
+def out_of_range(at: Instant, now: Instant) -> str | None:
+    """Return what is wrong with an instant that is asked about, or None."""
+    if ASKED_FROM <= at <= now + AHEAD_MAX:
+        return None
+    return f"must be between 1970 and {AHEAD_MAX // DAY} days from now"
+
+
 LATE_AFTER = 10 * SECOND
 """A scheduler that is well comes to a due lead within a second; what is not done after this long is worth a word."""
 

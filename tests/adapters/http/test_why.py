@@ -124,6 +124,7 @@ async def test_a_lead_is_found_by_id_and_uuid_by_its_company_alone(company: Any,
     [
         ({"at": "soon"}, "at", 400),
         ({"at": "2300-01-01T00:00:00Z"}, "at", 422),
+        ({"at": "0001-01-01T00:00:00Z"}, "at", 422),
         ({"at": "2026-01-05 09:00:00", "time_zone": "Mars"}, "time_zone", 422),
     ],
 )
