@@ -422,7 +422,7 @@ class _Ahead(_Teller):
         course = Course(self.case.known, self.now)
         course.run(self.at + 1)
         if course.was_cut:
-            return self._answer("cut", "Too much would happen before that instant to be tried out.")
+            return self._answer("cut", "What would happen before that instant cannot be tried out to its end.")
         then, facts, contact = course.lead, [*self.case.facts, *course.facts], self._contact(course)
         acting = ordered_within(course.facts, self.at) or self._acts_within(course)
         if acting is not None:

@@ -13,6 +13,7 @@ from engine.contact.person import wake_at
 from engine.contact.plan import Earliest, allowed_from
 from engine.contact.walk import cadence_for
 from engine.partition.decider import Sealed
+from engine.partition.draft import RefusedError
 from engine.preview.forecast import good_outcome
 from engine.preview.partition import VirtualPartition, commands_of
 from engine.preview.trial import GOOD
@@ -86,10 +87,18 @@ class Course:
         return self._partition.now
 
     def run(self, until: Instant) -> None:
-        """Go on to an instant, what is due then left out; less far where nothing more comes by itself, or too much."""
+        """Go on to an instant, what is due then left out; less far where nothing more comes by itself.
+
+        `was_cut` says that it did not come so far: too much would happen, or what is known does not fit together (a row and
+        the rules may be a moment apart).
+        """
         partition = self._partition
         while not self.was_cut:
-            sealed = partition.decide() or (None if self._rests() else partition.fire(until))
+            try:
+                sealed = partition.decide() or (None if self._rests() else partition.fire(until))
+            except RefusedError:
+                self.was_cut = True
+                return
             if sealed is None:
                 return
             self._take(sealed)
@@ -105,7 +114,7 @@ class Course:
             return None
         person = self._partition.person(lead.contact_key)
         cadence = cadence_for(person, lead)
-        step = next(iter(cadence.contacts_from(lead.step)), None)
+        step = next(iter(cadence.contacts_from(lead.step)), None) if cadence.has(lead.step) else None
         return None if step is None else (step, allowed_from(person, lead, cadence, step, at))
 
     def _rests(self) -> bool:

@@ -362,6 +362,16 @@ def test_the_future_goes_on_from_what_is_on_its_way() -> None:
     assert "succeed" in world.why(NOON + DAY).assumed[0] or world.why(NOON + DAY).assumed
 
 
+def test_what_does_not_fit_together_is_no_failure_but_an_answer() -> None:
+    world = asked(wait("3h"), CALL)
+    lead = world.submit()
+    world.schedule(TEXT, record_id=1, version=9)
+    torn = world.case(lead).known.lead
+    torn.schedule_version = 9
+    assert world.why(NOON + 4 * HOUR, lead=torn).verdict == "cut"
+    assert world.why(NOON + HOUR, lead=torn).verdict == "not_due"
+
+
 def test_a_way_round_without_end_is_cut() -> None:
     world = asked({**TEXT}, wait("2m"), {"id": "again", "kind": "restart", "max_restarts": 1_000_000})
     world.submit()
