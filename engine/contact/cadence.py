@@ -23,7 +23,7 @@ CONTACTS = (CallStep, SmsStep, EmailStep)
 class Cadence:
     """The steps and end steps of a schedule by id, each with what follows it."""
 
-    __slots__ = ("_places", "end_steps", "paused_dates", "schedule", "spacing", "steps", "windows")
+    __slots__ = ("_places", "end_steps", "is_plain", "paused_dates", "schedule", "spacing", "steps", "windows")
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -32,6 +32,7 @@ class Cadence:
         self.windows: dict[str, WindowSet] = {channel: window_set(rows) for channel, rows in schedule.windows.items()}
         self.paused_dates = paused_dates(schedule.pauses)
         self.spacing = {name: duration(text).elapsed for name, text in schedule.min_spacing.items()}
+        self.is_plain = _is_plain(schedule)
         # Where an id is used twice the step wins over the end step, and the earlier over the later.
         places = [(step.id, (True, index)) for index, step in enumerate(self.end_steps)]
         places += [(step.id, (False, index)) for index, step in enumerate(self.steps)]
@@ -68,6 +69,13 @@ class Cadence:
         """Tell whether this step or one that may come after it counts as a contact attempt."""
         _, index = self._places[step_id]
         return any(isinstance(step, COUNTED) for step in reachable(self.steps, index))
+
+
+def _is_plain(schedule: Schedule) -> bool:
+    """Tell whether every step goes at its next opening: nothing is spread, passed over or kept to its time of day."""
+    steps = [step for step in (*schedule.steps, *schedule.end_steps) if isinstance(step, CONTACTS)]
+    missed = {step.window_miss or schedule.window_miss for step in steps}
+    return missed <= {"next_open"} and not schedule.jitter_seconds and not any(step.jitter_seconds for step in steps)
 
 
 def paused_dates(pauses: Iterable[Pause]) -> frozenset[date]:

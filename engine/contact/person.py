@@ -46,6 +46,7 @@ class Person:
         self.key = contact_key
         self.grant: SlotAnswered | None = None
         self.source: str | None = None
+        self._law: RulePack | None = None
         known = draft.get(head_key(contact_key), Head)
         self.head = known or Head(company_id=company_id, contact_key=contact_key, version=0)
         self._head_key = head_key(contact_key)
@@ -54,7 +55,10 @@ class Person:
     @property
     def law(self) -> RulePack:
         """The rules of the law that hold for this company now."""
-        return law_of(self.rules, self.company_id)
+        law = self._law
+        if law is None:
+            law = self._law = law_of(self.rules, self.company_id)
+        return law
 
     def lead(self, lead_id: int) -> Lead | None:
         """Return a lead of this contact, or None."""

@@ -113,8 +113,10 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
 
 def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Tell whether a step that is passed over where its hours are missed would miss them."""
+    if cadence.is_plain or not isinstance(step, CONTACTS):
+        return False
     channel = channel_of(step)
-    if not isinstance(step, CONTACTS) or (step.window_miss or cadence.schedule.window_miss) != "skip_step":
+    if (step.window_miss or cadence.schedule.window_miss) != "skip_step":
         return False
     if is_lost(lead, cadence, channel):
         return False
@@ -220,6 +222,8 @@ def _planned(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Ins
     channel = channel_of(step)
     if is_lost(lead, cadence, channel):
         return LOST
+    if cadence.is_plain:
+        return _first(person, lead, cadence, step, base)
     spread = _jitter(lead, cadence, step)
     keeps_time = isinstance(step, CONTACTS) and (step.window_miss or cadence.schedule.window_miss) == KEEPS_TIME
     if not spread and not keeps_time:
@@ -294,6 +298,8 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     person: Person, lead: Lead, kind: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...]
 ) -> tuple[Instant, tuple[Constraint, ...]]:
     """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
+    if not person.head.ledger:
+        return start, held
     caps = limits(person.law, lead, kind, start, purpose).caps
     last = last_release(person.head.ledger, caps, start)
     if last is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.calendar import local_datetime
@@ -135,6 +135,7 @@ def test_a_step_that_says_so_spreads_its_first_contact_too_and_every_lead_differ
     assert NOON + 45 * MINUTE < max(found) < NOON + HOUR
 
 
+@settings(deadline=None)
 @given(st.integers(0, 11 * 60), st.integers(1, 3600))
 def test_jitter_stays_within_the_hours(minute: int, seconds: int) -> None:
     world = World(now=at("2026-07-15 09:00") + minute * MINUTE - 1)
@@ -340,6 +341,7 @@ def second_call(schedule: dict[str, Any], base: Instant) -> Instant | None:
     return lead.next_action_at if lead.flight is None else world.now
 
 
+@settings(deadline=None)
 @given(PLANS, st.integers(1, 6 * 24 * 60), st.integers(0, 3 * 24 * 60))
 def test_asking_for_a_later_base_never_gives_an_earlier_action(schedule: dict[str, Any], ahead: int, later: int) -> None:
     first = second_call(schedule, NOON + ahead * MINUTE)
@@ -349,6 +351,7 @@ def test_asking_for_a_later_base_never_gives_an_earlier_action(schedule: dict[st
     assert first is None or first >= NOON + ahead * MINUTE
 
 
+@settings(deadline=None)
 @given(PLANS)
 def test_the_preview_is_what_the_engine_does(schedule: dict[str, Any]) -> None:
     given_schedule = {"name": "S", "offer_id": 1, "time_zone": NEW_YORK, "steps": list(TWO_CALLS), **schedule}
@@ -381,6 +384,7 @@ def test_the_preview_is_what_the_engine_does(schedule: dict[str, Any]) -> None:
 ZONES = ("America/New_York", "America/Chicago", "America/Phoenix", "America/Los_Angeles", "Pacific/Honolulu", "Asia/Tokyo")
 
 
+@settings(deadline=None)
 @given(
     PLANS,
     st.lists(st.sampled_from(ZONES), min_size=1, max_size=3, unique=True),
