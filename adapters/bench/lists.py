@@ -74,7 +74,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
         row("list_page", Runs(ours=[quantile(pages.ours, P95)]), goal="<= 50", unit=f"ms p95 {size}"),
         row("list_page_select", page_rows, goal="<= 5", unit=f"ms at the median {size}"),
         row("reports", Runs(ours=[quantile(reports.ours, P95)]), goal="<= 2000", unit=f"ms p95 {size}"),
-        row("reports_select", report_rows, goal="<= 2", unit=f"ms at the median {size}"),
+        row("reports_select", report_rows, goal="<= 3", unit=f"ms at the median {size}"),
     ]
 
 

@@ -26,7 +26,7 @@ from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
-from schemas.instant import DAY, Instant, from_datetime, to_datetime
+from schemas.instant import DAY, HOUR, Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
@@ -38,6 +38,9 @@ MATCHES_MAX = 10_000
 
 ROLLED_SPAN_MIN = 2 * DAY
 """The rows of less are added up as quickly as their hours."""
+
+ROLLED_ROWS_AN_HOUR = 50
+"""In a table with fewer rows than this for each hour of a span, the rows are added up as quickly as their hours."""
 
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
@@ -201,6 +204,10 @@ class PostgresReads:
         if span is None or span[1] - span[0] < ROLLED_SPAN_MIN:
             return None, statement
         table = "leads" if isinstance(wanted, LeadFilter) else "calls"
+        async with reading():
+            rows = await self._pool.fetchval(self._sql[f"{table}_estimated"])
+        if max(rows, 0) < ROLLED_ROWS_AN_HOUR * (span[1] - span[0]) / HOUR:
+            return None, statement
         found = rolled_pieces(table, statement, category, span[0], span[1] + 1)
         return (None if found is None else _filled(self._sql[f"{table}_rolled"], found)), statement
 

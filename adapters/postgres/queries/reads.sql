@@ -50,6 +50,12 @@ FROM (
 GROUP BY 1, 2
 LIMIT {limit}
 
+-- leads_estimated --
+SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.leads'::regclass
+
+-- calls_estimated --
+SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.calls'::regclass
+
 -- leads_rolled --
 -- Hours that are rolled up and not marked from their sums, all others from their rows.
 WITH hours AS MATERIALIZED (

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.http.ports import CallFilter, LeadFilter
+from adapters.postgres import reads
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.rollups import Rollups
 from engine.views.report import Grouping
@@ -12,6 +13,12 @@ from schemas.instant import DAY, HOUR
 from tests.adapters.postgres.rows_shown import START, Shown, call, lead
 
 STATUS = Grouping("status")
+
+
+@pytest.fixture(autouse=True)
+def hours_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tables are small; in a large one hours are added up rather than rows."""
+    monkeypatch.setattr(reads, "ROLLED_ROWS_AN_HOUR", 0)
 
 
 @pytest.fixture
@@ -94,3 +101,11 @@ async def test_one_process_rolls_up_at_a_time(shown: Shown) -> None:
         await first.execute("SELECT pg_advisory_xact_lock($1)", 7_108_301)
         assert await Rollups(shown.pool).run() == 0
     assert await Rollups(shown.pool).run() == 40
+
+
+async def test_a_small_table_is_answered_from_rows(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "ROLLED_ROWS_AN_HOUR", 50)
+    await Rollups(shown.pool).run()
+    await shown.pool.execute("ANALYZE")
+    await tamper(shown)
+    assert await counts(shown) == {"scheduled": 20}
