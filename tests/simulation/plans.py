@@ -13,19 +13,51 @@ ACTING = ("call", "call", "sms", "email", "webhook", "wait", "wait")
 QUICK = ("branch", "split", "wait_for", "update_lead", "tag", "schedule_callback", "action_group")
 LAST = ("exit", "restart", "move_to_schedule", "opt_out", "suppress")
 
+EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
 QUICK_SHARE = 0.3
 LAST_SHARE = 0.3
 
 
 def plan(chance: Random, ids: Ids) -> dict[str, Any]:
-    """Return steps, end steps, triggers and reactions of a schedule."""
+    """Return steps, end steps, triggers, reactions and timing of a schedule."""
     names = [f"s{n}" for n in range(chance.randint(1, 6))]
     steps = [_step(chance, ids, name, names[place + 1 :]) for place, name in enumerate(names)]
     if chance.random() < LAST_SHARE:
         # The wait keeps what goes round from going round at once, which is refused.
         steps += [{"id": "rest", "kind": "wait", "duration": "2m"}, _last(chance, ids, "last")]
     ends = [_acting(chance, ids, f"e{n}") for n in range(chance.choice([0, 0, 1, 2]))]
-    return {"steps": steps, "end_steps": ends, "triggers": _triggers(chance), **_reactions(chance)}
+    return {"steps": steps, "end_steps": ends, "triggers": _triggers(chance), **_reactions(chance), **_timing(chance)}
+
+
+def rule_pack(chance: Random) -> dict[str, Any]:
+    """Return a company's own rules: hours that meet in all zones of the country, or a cap that lets go within hours."""
+    row: dict[str, Any] = {
+        "id": "own",
+        "country": "US",
+        "purposes": ["telemarketing", "informational"],
+        "channels": ["call", "sms"],
+        "source_url": "https://example.com/memorandum",
+        "reviewed_at": "2026-01-01",
+    }
+    if chance.random() < 0.5:
+        row["windows"] = [{"days": EVERY_DAY, "open": chance.choice(["09:00", "11:00"]), "close": "20:00"}]
+    else:
+        row["cap"] = {"count": 1, "period": chance.choice(["10m", "3h"]), "unit": "number", "counts": ["call", "sms"]}
+    return {"name": "own", "rules": chance.choice([[row], [row], []])}
+
+
+def _timing(chance: Random) -> dict[str, Any]:
+    if chance.random() < 0.5:
+        return {}
+    return {
+        "min_spacing": chance.choice([{}, {"call": "5m", "any": "1m"}]),
+        "jitter_seconds": chance.choice([0, 120]),
+        "window_miss": chance.choice(["next_open", "skip_step", "same_time_next_allowed_day"]),
+        "unknown_zone": chance.choice(["intersect", "default_zone"]),
+        "purpose": chance.choice(["telemarketing", "informational"]),
+        "migrate": chance.choice(["none", "by_step_id"]),
+    }
 
 
 def group(chance: Random, ids: Ids) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from schemas.requests import (
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import to_json
 from tests.simulation.plans import group as action_group
-from tests.simulation.plans import plan
+from tests.simulation.plans import plan, rule_pack
 from tests.simulation.virtual import Era
 
 ZONES = ("America/New_York", "America/Los_Angeles", "Europe/Berlin", "Asia/Kolkata")
@@ -96,6 +96,7 @@ class Traffic:
             await self._records(company_id, "buyer_group", [group])
             await self._records(company_id, "call_disposition", DISPOSITIONS)
             await self._records(company_id, "action_group", [action_group(self._chance, partial(self._ids, company_id))])
+            await self._records(company_id, "rule_pack", [rule_pack(self._chance)])
             await self._records(company_id, "schedule", [self._schedule(company_id, n) for n in range(2)])
 
     async def mend(self) -> None:
@@ -300,10 +301,14 @@ class Traffic:
     async def _change_record(self, company_id: int) -> None:
         chance = self._chance
         await self.rules.refresh()
-        record_type = chance.choice(["schedule", "schedule", "buyer", "buyer_group", "buyer_group", "offer", "company"])
+        record_type = chance.choice(
+            ["schedule", "schedule", "buyer", "buyer_group", "buyer_group", "offer", "company", "rule_pack"]
+        )
         choices: list[dict[str, Any]] = [{"paused": chance.random() < 0.5}]
+        if record_type == "rule_pack":
+            choices = [rule_pack(chance)]
         if record_type == "schedule":
-            choices.append(self._plan(company_id))
+            choices += [self._plan(company_id), {**self._plan(company_id), "draft": True}]
         if record_type.startswith("buyer"):
             choices += [{"concurrency_cap_limit": chance.choice([0, 1, 2, 3])}] * 2
         record_id = chance.choice(self._ids(company_id, record_type))
