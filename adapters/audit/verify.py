@@ -5,25 +5,22 @@ with the rules that it had adopted, and the bytes are compared. The first differ
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from adapters.audit.recorded import BATCH, POLL_SECONDS, STALLS_MAX, batches
 from engine.partition.aggregate import Aggregate
 from engine.partition.decider import Decider
-from engine.partition.ports import Log, LogError, Reader, Record
+from engine.partition.ports import Log, Reader, Record
 from engine.partition.runner import Names
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import Cause, Position
 from schemas.instant import Instant
 from schemas.records import Record as RuleRecord
-
-BATCH = 1_000
-POLL_SECONDS = 1.0
-STALLS_MAX = 30
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -66,7 +63,7 @@ async def verify(
     difference = None
     try:
         requests = _Inputs(inputs, partition)
-        async for batch in _batches(recorded, partition):
+        async for batch in batches(recorded, partition):
             for record in batch:
                 what = await replay.check(record, requests)
                 if what is not None:
@@ -185,17 +182,6 @@ class _Inputs:
             self._ahead.extend(found)
             stalls = 0 if found else stalls + 1
         return self._ahead[0] if self._ahead[0].offset == offset else None
-
-
-async def _batches(reader: Reader, partition: int) -> AsyncIterator[list[Record]]:
-    end = await reader.end(partition)
-    stalls = 0
-    while reader.position(partition) < end:
-        batch = await reader.poll(limit=BATCH, timeout_seconds=POLL_SECONDS)
-        stalls = 0 if batch else stalls + 1
-        if stalls > STALLS_MAX:
-            raise LogError(f"the decisions cannot be read to their end {end}")
-        yield [record for record in batch if record.offset < end]
 
 
 def _first_difference(recorded: bytes, decided: bytes) -> Mismatch:

@@ -4,13 +4,14 @@ Nothing of the read schema is believed but where the lead is: its state at an in
 the offset of every decision come from `contacts.decisions` and `accounts.rules`.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from engine.partition.ports import Log, LogError, Reader, Record
+from adapters.audit.recorded import batches
+from engine.partition.ports import Log, Record
 from engine.rules import Rules
 from engine.why.answer import Answer, Case
 from engine.why.course import Known
@@ -22,10 +23,6 @@ from schemas.instant import Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import head_key, lead_key
 from schemas.wire import digest, from_json, to_json
-
-BATCH = 1_000
-POLL_SECONDS = 1.0
-STALLS_MAX = 30
 
 
 class NoProofError(Exception):
@@ -119,7 +116,7 @@ async def prove(
     fold = _Fold(topic, partition, lead_id, contact_key, at)
     reader = await log.reader(topic, [partition])
     try:
-        async for batch in _batches(reader, partition):
+        async for batch in batches(reader, partition):
             for record in batch:
                 fold.take(record)
             progress(len(batch))
@@ -197,14 +194,3 @@ class _Fold:
             self._now.siblings.pop(number, None)
         elif self._of_contact in bytes(change.value):
             self._now.siblings[number] = from_json(bytes(change.value), Lead)
-
-
-async def _batches(reader: Reader, partition: int) -> AsyncIterator[list[Record]]:
-    end = await reader.end(partition)
-    stalls = 0
-    while reader.position(partition) < end:
-        batch = await reader.poll(limit=BATCH, timeout_seconds=POLL_SECONDS)
-        stalls = 0 if batch else stalls + 1
-        if stalls > STALLS_MAX:
-            raise LogError(f"the decisions cannot be read to their end {end}")
-        yield [record for record in batch if record.offset < end]

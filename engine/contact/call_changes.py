@@ -7,6 +7,7 @@ from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, me
 from engine.contact.moving import forward
 from engine.contact.orders import webhook_about
 from engine.contact.person import Person, at_once
+from engine.contact.references import Named, check_references
 from engine.contact.update import update as update_lead
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
@@ -102,23 +103,13 @@ def _meant(person: Person, request: CallUpdateRequested) -> list[Call]:
 
 
 def _check_references(person: Person, request: CallUpdateRequested) -> None:
-    named = [
+    named: list[Named] = [
         ("svc_buyer_id", "buyer", request.buyer_id),
         ("svc_traffic_source_id", "traffic_source", request.traffic_source_id),
         ("call_disposition_id", "call_disposition", request.call_disposition_id),
         *(("fire_outgoing_webhook_ids", "outgoing_webhook", found) for found in request.outgoing_webhook_ids),
     ]
-    errors: dict[str, list[str]] = {}
-    for field, record_type, record_id in named:
-        if record_id is not UNSET and record_id is not None and not _is_own(person, record_type, record_id):
-            errors.setdefault(field, []).append(f"names no {record_type.replace('_', ' ')}: {record_id}")
-    if errors:
-        raise RefusedError("validation_failed", f"Mend {', '.join(errors)} and send it again.", errors)
-
-
-def _is_own(person: Person, record_type: str, record_id: int) -> bool:
-    record = person.rules.record(record_type, record_id)
-    return record is not None and record.company_id == person.company_id and record.deleted_at is None
+    check_references(person, named)
 
 
 def _change(person: Person, call: Call, request: CallUpdateRequested) -> None:

@@ -12,6 +12,7 @@ from engine.contact.hours import is_lost, limits, opening
 from engine.contact.orders import MANUAL, Connection, place_call
 from engine.contact.person import Person
 from engine.contact.plan import OPTOUT_REVIEW, paused
+from engine.contact.references import check_references
 from engine.contact.stop import stop_reason
 from engine.contact.submission import matches
 from engine.contact.walk import cadence_for
@@ -87,7 +88,7 @@ def _offer_id(person: Person, request: CallStartRequested) -> int | None:
 def _schedule(person: Person, request: CallStartRequested, lead: Lead | None) -> Record | None:
     schedule_id = request.schedule_id if lead is None else lead.schedule_id
     if schedule_id is None:
-        _check_offer(person, request)
+        check_references(person, [("offer_id", "offer", request.offer_id)])
         return None
     found = schedule_of(person, schedule_id)
     if found is None:
@@ -96,15 +97,6 @@ def _schedule(person: Person, request: CallStartRequested, lead: Lead | None) ->
         problem = f"names no schedule: {schedule_id}"
         raise RefusedError("validation_failed", f"schedule_id {problem}", {"schedule_id": [problem]})
     return found[0]
-
-
-def _check_offer(person: Person, request: CallStartRequested) -> None:
-    if request.offer_id is None:
-        return
-    record = person.rules.record("offer", request.offer_id)
-    if record is None or record.company_id != person.company_id or record.deleted_at is not None:
-        problem = f"names no offer: {request.offer_id}"
-        raise RefusedError("validation_failed", f"offer_id {problem}", {"offer_id": [problem]})
 
 
 def _check_active(person: Person, lead: Lead | None, schedule: Record | None, request: CallStartRequested) -> None:

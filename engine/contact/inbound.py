@@ -7,6 +7,7 @@ from engine.contact.call_record import calls_of, compare, enter, of_caller, put_
 from engine.contact.ending import begin_end
 from engine.contact.enrolment import expiry
 from engine.contact.person import Person
+from engine.contact.references import check_references
 from engine.contact.result import COMPLETED
 from engine.contact.walk import go_on
 from engine.identity import uuid_of
@@ -27,21 +28,12 @@ def receive(person: Person, request: CallReceived) -> None:
     if f"{person.company_id}|{request.from_number}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
-    _check_buyer(person, request)
+    check_references(person, [("buyer_id", "buyer", request.buyer_id)])
     call = _known(person, request.gateway_ref) or _begin(person, request)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
     if call.ended_at is None:
         _move_on(person, call, request)
         person.keep_call(call)
-
-
-def _check_buyer(person: Person, request: CallReceived) -> None:
-    if request.buyer_id is None:
-        return
-    record = person.rules.record("buyer", request.buyer_id)
-    if record is None or record.company_id != person.company_id or record.deleted_at is not None:
-        problem = f"names no buyer: {request.buyer_id}"
-        raise RefusedError("validation_failed", f"buyer_id {problem}", {"buyer_id": [problem]})
 
 
 def _known(person: Person, gateway_ref: str) -> Call | None:

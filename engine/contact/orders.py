@@ -172,9 +172,7 @@ def webhook_command(person: Person, lead: Lead, step: WebhookStep) -> PostWebhoo
     )
 
 
-def webhook_about(
-    person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str
-) -> PostWebhook:
+def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
     """Return the order of a webhook about a call, outside any step."""
     record = person.rules.record("outgoing_webhook", webhook_id)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
