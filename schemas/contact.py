@@ -291,7 +291,7 @@ class Replan(Entity, kw_only=True):
     """Leads whose plans rest on rules that have changed: they are gone through by id, `after` is the last that was.
 
     `cause` names what changed (`rule_pack/5@3`, `schedule/1@2`, `versions tzdata 2026a -> 2026b`). Without `company_id` all
-    leads are meant, with `offer_id` or `schedule_id` those of it, with `waits` only leads that wait for one of these reasons.
+    leads are meant, with `offer_id` or `schedule_id` those of it; with `waits` only those that wait for such a reason.
     Leads of the schedule on an earlier version than `version` go over to it.
     """
 

@@ -254,8 +254,8 @@ class SmsReceived(ContactRequest, frozen=True, kw_only=True):
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     """A lead that is keyed otherwise asks the contact of an address whether it may be reached, and to send the command.
 
-    `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`, `countries`
-    and `purpose` choose the caps of the law, which are kept by the contact that is reached.
+    `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`,
+    `countries` and `purpose` choose the caps of the law, which are kept by the contact that is reached.
     """
 
     lead_id: int
