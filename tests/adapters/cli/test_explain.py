@@ -138,9 +138,9 @@ async def test_an_up_whose_log_nobody_else_can_read_is_asked_over_http(
         )
         (tmp_path / "up.json").write_bytes(msgspec.json.encode(up))
 
-        async def ask(reference: str, *more: str) -> tuple[int | None, str]:
-            command = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())", "explain")
-            arguments = (*command, reference, "--data-dir", str(tmp_path), *more)
+        async def ask(*words: str, command: str = "explain") -> tuple[int | None, str]:
+            program = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())")
+            arguments = (*program, *command.split(), *words, "--data-dir", str(tmp_path))
             process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
             output, _ = await process.communicate()
             return process.returncode, output.decode()
@@ -150,6 +150,8 @@ async def test_an_up_whose_log_nobody_else_can_read_is_asked_over_http(
             assert code == 0, output
             assert msgspec.json.decode(output)["why"]["lead_id"] == lead["id"]
         assert (await ask(NUMBER, "--at", lead["next_action_at"]))[1].startswith("An e-mail would be ordered at ")
+        code, output = await ask("--hours", "3", command="leads forecast")
+        assert (code, "1 will expire" in output, "leads were run on, 0 left out" in output) == (0, False, True), output
         code, output = await ask("+12125550999")
         assert (code, "there is no lead" in output) == (1, True)
 
