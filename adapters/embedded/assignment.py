@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from adapters.partitions.bookmark import Bookmark
+
 KEEP_EVERY = 100
 """Reports between two writes of the offsets; what is read again after a crash is refused as a repeat."""
 
@@ -16,13 +18,13 @@ class StaticAssignment:
     def __init__(self, partition_count: int, file: Path | None = None) -> None:
         self._partitions = frozenset(range(partition_count))
         self._file = file
-        self._offsets: dict[int, int] = {}
+        self._marks: dict[int, Bookmark] = {}
         self._reports = 0
 
     async def start(self) -> None:
         """Join nothing; read the offsets of the last run."""
         if self._file is not None and self._file.exists():
-            self._offsets = msgspec.json.decode(self._file.read_bytes(), type=dict[int, int])
+            self._marks = msgspec.json.decode(self._file.read_bytes(), type=dict[int, Bookmark])
 
     async def changes(self) -> AsyncIterator[frozenset[int]]:
         """Yield all partitions, then wait for good."""
@@ -35,16 +37,22 @@ class StaticAssignment:
 
     def report(self, partition: int, offset: int) -> None:
         """Note how far a partition is done; kept in the file now and then, and at the end."""
-        if self._offsets.get(partition) == offset:
+        mark = self._marks.get(partition, Bookmark(0))
+        if mark.offset == offset:
             return
-        self._offsets[partition] = offset
+        self._marks[partition] = Bookmark(offset, mark.note)
         self._reports += 1
         if self._reports % KEEP_EVERY == 0:
             self._keep()
 
-    async def committed(self, partition: int) -> int | None:
-        """Return the last offset that was reported, or None."""
-        return self._offsets.get(partition)
+    async def keep(self, partition: int, mark: Bookmark) -> None:
+        """Write an offset with a note, now; later offsets carry the same note."""
+        self._marks[partition] = mark
+        self._keep()
+
+    async def kept(self, partition: int) -> Bookmark | None:
+        """Return what was reported or kept last, or None."""
+        return self._marks.get(partition)
 
     async def close(self) -> None:
         """Keep the offsets for the next run."""
@@ -53,5 +61,5 @@ class StaticAssignment:
     def _keep(self) -> None:
         if self._file is not None:
             draft = self._file.with_suffix(".draft")
-            draft.write_bytes(msgspec.json.encode(self._offsets))
+            draft.write_bytes(msgspec.json.encode(self._marks))
             draft.replace(self._file)

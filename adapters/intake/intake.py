@@ -5,13 +5,14 @@ changes nothing; the group offset is reported only after every earlier record wa
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import structlog
 
 from adapters.clock import SystemClock
+from adapters.intake.adopted import AdoptedRules, Bookmarks
 from adapters.intake.room import Room
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -59,7 +60,7 @@ class IntakePartition:
         rules: RulesTopic,
         appender: Appender,
         clock: SystemClock,
-        committed: Callable[[int], Awaitable[int | None]],
+        bookmarks: Bookmarks,
         room: Room,
         observe: Observe,
     ) -> None:
@@ -69,7 +70,7 @@ class IntakePartition:
         self._rules = rules
         self._appender = appender
         self._clock = clock
-        self._committed = committed
+        self._adopted = AdoptedRules(rules, bookmarks, partition)
         self._room = room
         self._observe = observe
         self._reader: Reader | None = None
@@ -87,7 +88,8 @@ class IntakePartition:
         self._contact_partitions = await self._log.partition_count(self._names.of(CONTACTS_REQUESTS.name))
         self._dead_partitions = await self._log.partition_count(self._names.of(DEADLETTER.name))
         self._reader = await self._log.reader(inbox, [self._partition])
-        await self._reader.seek(self._partition, await self._committed(self._partition) or 0)
+        await self._reader.seek(self._partition, await self._adopted.resume())
+        self._adopted.read_again_until(await self._reader.end(self._partition))
 
     async def cycle(self) -> int:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
@@ -97,20 +99,21 @@ class IntakePartition:
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
         await self._listen(self._reader)
-        requests: dict[int, list[Outgoing]] = {}
-        dead: list[Outgoing] = []
+        batch = Batch()
         for record in records:
+            if self._adopted.is_outdated(record.offset):
+                await self._renew(batch, record.offset)
             try:
-                request = await self._normalised(record)
+                request = await self._normalised(record, batch)
             except RefusedError as refusal:
-                dead.append(dead_letter(record, refusal.code, _sentence(refusal)))
+                batch.dead.append(dead_letter(record, refusal.code, _sentence(refusal)))
                 continue
             outgoing = self._outgoing(record, request)
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
-            requests.setdefault(partition, []).append(outgoing)
-        await self._append(requests, dead)
+            batch.requests.setdefault(partition, []).append(outgoing)
+        await self._append(batch)
         unread = max(0, self._end - self._reader.position(self._partition))
-        self._observe(len(records) - len(dead), len(dead), unread)
+        self._observe(len(records) - batch.buried, batch.buried, unread)
         return self._reader.position(self._partition)
 
     async def close(self) -> None:
@@ -125,20 +128,27 @@ class IntakePartition:
             self._end = await reader.end(self._partition)
             self._heard_at = self._clock.monotonic()
 
-    async def _append(self, requests: dict[int, list[Outgoing]], dead: list[Outgoing]) -> None:
+    async def _renew(self, batch: "Batch", offset: int) -> None:
+        """Adopt the newest rules for the record at an offset, everything before it being acknowledged."""
+        await self._append(batch)
+        await self._adopted.renew(offset)
+
+    async def _append(self, batch: "Batch") -> None:
+        """Append what was gathered, and begin to gather anew."""
+        requests, dead = batch.take()
         if dead:
             topic = self._names.of(DEADLETTER.name)
             letters = [msgspec.structs.replace(one, topic=topic) for one in dead]
             await self._appender.append(self._partition % self._dead_partitions, letters)
         answers = await asyncio.gather(
-            *(self._appender.append(partition, batch) for partition, batch in requests.items()), return_exceptions=True
+            *(self._appender.append(partition, some) for partition, some in requests.items()), return_exceptions=True
         )
         for partition, answer in zip(requests, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
             self._room.appended(partition, answer[-1])
 
-    async def _normalised(self, record: Record) -> LeadSubmitted:
+    async def _normalised(self, record: Record, batch: "Batch") -> LeadSubmitted:
         raw = submission_of(record)
         try:
             return self._normalise(raw)
@@ -146,10 +156,11 @@ class IntakePartition:
             if refusal.code not in MAY_BE_STALE and "traffic_source_id" not in refusal.errors:
                 raise
         await self._rules.refresh()
+        await self._renew(batch, record.offset)
         return self._normalise(raw)
 
     def _normalise(self, raw: Mapping[str, Any]) -> LeadSubmitted:
-        return normalise(raw, self._rules.rules, received_at=self._clock.now()).request
+        return normalise(raw, self._adopted.rules, received_at=self._clock.now()).request
 
     def _outgoing(self, record: Record, request: LeadSubmitted) -> Outgoing:
         position = f"{self._stream}/{record.offset}"
@@ -166,6 +177,22 @@ class IntakePartition:
         )
         topic = self._names.of(CONTACTS_REQUESTS.name)
         return Outgoing(topic, request.contact_key.encode(), msgspec.json.encode(request), to_headers(envelope))
+
+
+class Batch:
+    """What is to be appended: requests by partition, and dead letters; `buried` counts those of the whole batch."""
+
+    def __init__(self) -> None:
+        self.requests: dict[int, list[Outgoing]] = {}
+        self.dead: list[Outgoing] = []
+        self.buried = 0
+
+    def take(self) -> tuple[dict[int, list[Outgoing]], list[Outgoing]]:
+        """Return what was gathered since the last time."""
+        taken = self.requests, self.dead
+        self.buried += len(self.dead)
+        self.requests, self.dead = {}, []
+        return taken
 
 
 def submission_of(record: Record) -> dict[str, Any]:

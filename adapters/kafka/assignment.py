@@ -11,8 +11,11 @@ from collections.abc import AsyncIterator
 from aiokafka import AIOKafkaConsumer, TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.structs import OffsetAndMetadata
 
 from adapters.kafka.connection import FAILURES, Connection, refusal, stop
+from adapters.kafka.progress import GroupProgress
+from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import LogError
 
 SESSION_SECONDS = 10.0
@@ -67,6 +70,7 @@ class GroupAssignment:
         self._changed = asyncio.Event()
         self._reported: dict[int, int] = {}
         self._committed: dict[int, int] = {}
+        self._notes: dict[int, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -101,7 +105,7 @@ class GroupAssignment:
                 offset = self._reported.get(partition)
                 if offset is None:
                     offset = await self._consumer.committed(place) or 0
-                await self._consumer.commit({place: offset})
+                await self._consumer.commit({place: self._marked(partition, offset)})
         except FAILURES:
             return False
         return self._is_ours(partition)
@@ -110,16 +114,29 @@ class GroupAssignment:
         """Say how far the input of a partition is decided (the next offset); committed every few seconds."""
         self._reported[partition] = offset
 
-    async def committed(self, partition: int) -> int | None:
-        """Return the last offset that the group committed, or None. Raises `LogError`."""
-        if self._consumer is None:
-            raise LogError(f"{self._group} has not been joined")
+    async def keep(self, partition: int, mark: Bookmark) -> None:
+        """Commit an offset with a note, now; later commits carry the same note. Raises `LogError`."""
+        if self._consumer is None or not self._is_ours(partition):
+            raise LogError(f"{self._group} has not given partition {partition} of {self._topic} to this process")
+        place = TopicPartition(self._topic, partition)
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
-                found = await self._consumer.committed(TopicPartition(self._topic, partition))
+                await self._consumer.commit({place: OffsetAndMetadata(mark.offset, mark.note)})
         except FAILURES as error:
-            raise refusal(error, f"asking {self._group} for its offsets") from error
-        return None if found is None else int(found)
+            raise refusal(error, f"committing to {self._group}") from error
+        self._notes[partition] = mark.note
+        self._reported[partition] = self._committed[partition] = mark.offset
+
+    async def kept(self, partition: int) -> Bookmark | None:
+        """Return what the group committed last, or None. Raises `LogError`."""
+        progress = GroupProgress(self._connection, self._group, self._topic)
+        try:
+            mark = (await progress.bookmarks()).get(partition)
+        finally:
+            await progress.close()
+        if mark is not None:
+            self._notes[partition] = mark.note
+        return mark
 
     async def close(self) -> None:
         """Commit what was reported and leave the group, so that others take over at once. Never raises."""
@@ -221,12 +238,15 @@ class GroupAssignment:
             return
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await consumer.commit({TopicPartition(self._topic, p): offset for p, offset in news.items()})
+                await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in news.items()})
         except FAILURES as error:
             # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
             _log.info("positions of %s were not committed: %r", self._group, error)
         else:
             self._committed.update(news)
+
+    def _marked(self, partition: int, offset: int) -> OffsetAndMetadata:
+        return OffsetAndMetadata(offset, self._notes.get(partition, ""))
 
     def _fail(self, refused: LogError) -> None:
         self._failed = refused

@@ -5,6 +5,7 @@ import asyncio
 from aiokafka.admin import AIOKafkaAdminClient
 
 from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.partitions.bookmark import Bookmark
 
 
 class GroupProgress:
@@ -18,6 +19,10 @@ class GroupProgress:
 
     async def offsets(self) -> dict[int, int]:
         """Return the committed offset of each partition that has one. Raises `LogError`."""
+        return {partition: mark.offset for partition, mark in (await self.bookmarks()).items()}
+
+    async def bookmarks(self) -> dict[int, Bookmark]:
+        """Return what was committed for each partition that has an offset. Raises `LogError`."""
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 if self._admin is None:
@@ -27,7 +32,11 @@ class GroupProgress:
         except FAILURES as error:
             await self.close()
             raise refusal(error, f"asking for the offsets of {self._group}") from error
-        return {place.partition: kept.offset for place, kept in found.items() if place.topic == self._topic}
+        return {
+            place.partition: Bookmark(kept.offset, kept.metadata or "")
+            for place, kept in found.items()
+            if place.topic == self._topic
+        }
 
     async def close(self) -> None:
         """Disconnect."""

@@ -18,6 +18,7 @@ from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
+from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
 from adapters.settings import Settings, SettingsError
 from engine.calendar.zones import TZDATA_VERSION
@@ -54,8 +55,12 @@ class RoleAssignment(Protocol):
         """Note how far a partition is done."""
         ...
 
-    async def committed(self, partition: int) -> int | None:
-        """Return how far a partition was done when it was last noted, or None."""
+    async def keep(self, partition: int, mark: Bookmark) -> None:
+        """Keep how far a partition is done, with a note, now. Raises `LogError`."""
+        ...
+
+    async def kept(self, partition: int) -> Bookmark | None:
+        """Return how far a partition was done when it was last kept, or None. Raises `LogError`."""
         ...
 
     async def close(self) -> None:

@@ -27,7 +27,7 @@ def intake(context: Context, metrics: Metrics) -> GroupRole:
             rules=context.rules,
             appender=appender,
             clock=context.clock,
-            committed=assignment.committed,
+            bookmarks=assignment,
             room=room,
             observe=observe,
         )

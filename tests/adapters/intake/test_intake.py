@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from adapters.clock import SystemClock
+from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
 from adapters.intake.room import UNREAD_MAX, Room
+from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing, Record
@@ -51,7 +53,7 @@ class House:
         self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
         self.clock = SystemClock()
         self.sequence = 0
-        self.done: dict[int, int] = {}
+        self.group = StaticAssignment(1)
         self.decided: dict[int, int] = {}
         self.observed: list[tuple[int, int]] = []
 
@@ -69,7 +71,7 @@ class House:
         await self.rules.refresh()
         return self
 
-    async def rule(self, record_type: str, record_id: int, body: Body) -> None:
+    async def rule(self, record_type: str, record_id: int, body: Body, *, version: int = 1) -> None:
         """Let the account decide a record."""
         self.sequence += 1
         record = RuleRecord(
@@ -77,7 +79,7 @@ class House:
             id=record_id,
             uuid=f"{record_type}-{record_id}",
             company_id=1,
-            version=1,
+            version=version,
             sequence=self.sequence,
             created_at=0,
             updated_at=0,
@@ -87,9 +89,6 @@ class House:
 
     async def intake(self) -> IntakePartition:
         """Start an intake where the group says that the last one was."""
-
-        async def committed(partition: int) -> int | None:
-            return self.done.get(partition)
 
         async def decided() -> dict[int, int]:
             return self.decided
@@ -101,7 +100,7 @@ class House:
             rules=self.rules,
             appender=self.appender,
             clock=self.clock,
-            committed=committed,
+            bookmarks=self.group,
             room=Room(decided, self.clock),
             observe=lambda passed_on, dead, _unread: self.observed.append((passed_on, dead)),
         )
@@ -246,11 +245,43 @@ async def test_reading_again_after_a_crash_gives_the_same_numbers_so_that_a_repe
 
 async def test_a_new_intake_begins_where_the_group_says_that_the_last_one_was(house: House) -> None:
     await house.put(LEAD)
-    house.done[0] = await (await house.intake()).cycle()
+    house.group.report(0, await (await house.intake()).cycle())
     await house.put({**LEAD, "caller_id": "+13055550124"})
     await (await house.intake()).cycle()
 
     assert [envelope.number for envelope, _ in house.requests()] == [0, 1]
+
+
+IN_TWO_COUNTRIES = "2079460958"
+"""A number of Maine to somebody in the United States, and one of London to somebody in Britain."""
+
+
+async def test_a_record_that_is_read_again_goes_to_the_contact_that_it_went_to_before(house: House) -> None:
+    lead = {"lead_token": "offer-token-00001", "caller_id": IN_TWO_COUNTRIES}
+    await house.put(lead)
+    await (await house.intake()).cycle()  # nobody notes how far it was: the crash
+    await house.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001", country="GB"), version=2)
+    await house.rules.refresh()
+    again = await house.intake()
+    await again.cycle()
+    await house.put(lead)
+    await again.cycle()
+
+    keys = [(envelope.number, request.contact_key) for envelope, request in house.requests()]
+
+    assert keys == [(0, "1|+12079460958"), (0, "1|+12079460958"), (1, "1|+442079460958")]
+
+
+async def test_newer_rules_are_noted_before_a_record_is_read_by_them(house: House) -> None:
+    intake = await house.intake()
+    await house.put(LEAD)
+    await intake.cycle()
+    await house.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
+    await house.put(LEAD, {**LEAD, "lead_token": "offer-token-00002"}, LEAD)
+    await intake.cycle()
+
+    assert await house.group.kept(0) == Bookmark(2, '{"0":4}')
+    assert [envelope.number for envelope, _ in house.requests()] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("topic", ["contacts.requests", "deadletter"])
