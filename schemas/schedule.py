@@ -351,3 +351,4 @@ STEP_KINDS: dict[str, type[Struct]] = {
     "action_group": ActionGroupStep,
     "exit": ExitStep,
 }
+KIND_OF_STEP: dict[type[Struct], str] = {kind: name for name, kind in STEP_KINDS.items()}

@@ -10,6 +10,7 @@ from engine.contact.stop import block, opt_out, stop, suppress
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY
 from schemas.schedule import (
+    KIND_OF_STEP,
     BlockStep,
     CallbackStep,
     MoveStep,
@@ -39,7 +40,7 @@ def apply(
     step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep | SuppressStep,
 ) -> None:
     """Carry out a step that leaves the lead where it is, or ends it."""
-    person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=str(step.__struct_config__.tag))
+    person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=KIND_OF_STEP[type(step)])
     match step:
         case UpdateLeadStep():
             _update(person, lead, step)
@@ -79,7 +80,7 @@ def begin_again(person: Person, lead: Lead, step: MoveStep | RestartStep) -> Non
     """Begin this schedule again, or another one. Whoever has expired gets the time of the new schedule in any case."""
     found = schedule_of(person, _target(lead, step))
     assert found is not None  # noqa: S101 - the caller has asked for reasons to stay
-    person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=str(step.__struct_config__.tag))
+    person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=KIND_OF_STEP[type(step)])
     attempts, connected, restarts, pause = lead.attempts, lead.connected, lead.restarts + 1, lead.pause
     begin(person, lead, found[0])
     lead.pause = pause

@@ -26,7 +26,7 @@ from schemas.contact import ContactPause, Lead
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.records import Company, Offer, Schedule
-from schemas.schedule import Step
+from schemas.schedule import KIND_OF_STEP, Step
 
 SCHEDULE_PAUSED = "schedule_paused"
 REPLIED = "reply_pause"
@@ -55,7 +55,7 @@ CLASS_OTHER = 5
 
 def channel_of(step: Step) -> str:
     """Return the kind of a step: its channel, where it reaches a person."""
-    return str(step.__struct_config__.tag)
+    return KIND_OF_STEP[type(step)]  # asked several times a decision: its struct would make the answer anew each time
 
 
 SCHEDULE_STEP = "schedule_step"

@@ -6,6 +6,7 @@ among the dead letters.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -295,7 +296,7 @@ def _entries(letters: Iterable[Letter], sent: int) -> tuple[OutboxEntry, ...]:
 
 def _order(order: Order) -> tuple[Emitted, Outgoing]:
     value = to_json(order.value)
-    headers = to_headers(Envelope(id=order.id, type=str(order.value.__struct_config__.tag), source="/scheduler"))
+    headers = to_headers(Envelope(id=order.id, type=_tag(type(order.value)), source="/scheduler"))
     outgoing = Outgoing(order.topic, order.key.encode(), value, headers)
     return Emitted(topic=order.topic, id=order.id, digest=digest(value)), outgoing
 
@@ -305,3 +306,9 @@ def _decision_key(cause: Cause, decision: Decision) -> bytes | None:
     if cause.key is not None:
         return cause.key.encode()
     return decision.changes[0].key.encode() if decision.changes else None
+
+
+@cache
+def _tag(kind: type[msgspec.Struct]) -> str:
+    # Asked for once a type: the struct would make the answer anew for each order.
+    return str(kind.__struct_config__.tag)
