@@ -23,7 +23,6 @@ from adapters.partitions.feed import RulesTopic
 from adapters.settings import Settings, SettingsError
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
-from engine.law.public_holidays import HOLIDAYS_VERSION
 from engine.partition.ports import Log
 from engine.partition.runner import Names
 from schemas.instant import DAY
@@ -123,7 +122,7 @@ def versions() -> dict[str, str]:
         "tzdata": TZDATA_VERSION,
         "phonenumbers": phonenumbers.__version__,
         "law": default_pack().stamp,
-        "holidays": HOLIDAYS_VERSION,
+        "holidays": version("holidays"),
     }
 
 

@@ -3,12 +3,8 @@
 from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
-from importlib.metadata import version
 
 from schemas.law import HolidaySet
-
-HOLIDAYS_VERSION: str = version("holidays")
-"""The release that closed dates rest on: part of the versions that decisions record."""
 
 HOLIDAY_YEARS_MAX = 1_024
 """Years of a state that are kept: all states for the years that live schedules see; some 20 dates each."""
