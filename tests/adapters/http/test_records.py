@@ -191,6 +191,19 @@ async def test_every_bad_field_is_named_and_nothing_is_made(company: Any) -> Non
         assert len(listed) == (1 if collection == "keys" else 0)
 
 
+async def test_every_order_that_a_list_offers_is_one(company: Any) -> None:
+    for collection, (fields, _) in COLLECTIONS.items():
+        await company.record(collection, fields)
+        path = f"/api/v1/{collection}"
+        refused = (await company.send("GET", f"{path}?order=nonsense")).json()
+        offered = refused["errors"]["order"][0].removeprefix("must be one of ").split(", ")
+        assert {"id", "created_at"} < set(offered)
+        for order in offered:
+            answer = await company.send("GET", f"{path}?order={order}&order_dir=asc")
+            assert answer.status_code == 200, f"{collection} by {order}: {answer.text}"
+        assert (await company.send("GET", f"{path}?order=caps")).status_code == 422
+
+
 async def test_a_list_is_csv_where_csv_is_asked_for(company: Any) -> None:
     await company.record("buyers", {"name": "=cmd()", "number": "+13055550199"})
     answer = await company.send("GET", "/api/v1/buyers.csv", params={"columns": "name,number,paused,tier"})
