@@ -209,7 +209,7 @@ class PostgresReads:
         if max(rows, 0) < ROLLED_ROWS_AN_HOUR * (span[1] - span[0]) / HOUR:
             return None, statement
         found = rolled_pieces(table, statement, category, span[0], span[1] + 1)
-        return (None if found is None else _filled(self._sql[f"{table}_rolled"], found)), statement
+        return (None if found is None else _filled(self._sql["rolled"], {"source": table, **found})), statement
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""

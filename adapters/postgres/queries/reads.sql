@@ -56,13 +56,13 @@ SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.leads'::regclass
 -- calls_estimated --
 SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.calls'::regclass
 
--- leads_rolled --
+-- rolled --
 -- Hours that are rolled up and not marked from their sums, all others from their rows.
 WITH hours AS MATERIALIZED (
     SELECT r.hour FROM {read}.rolled_hours AS r
-    WHERE r.company_id = $1 AND r.source = 'leads' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
+    WHERE r.company_id = $1 AND r.source = '{source}' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
         AND NOT EXISTS (
-            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = 'leads' AND s.hour = r.hour
+            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = '{source}' AND s.hour = r.hour
         )
 ), others AS MATERIALIZED (
     SELECT hour FROM generate_series({first}, {until}, interval '1 hour') AS hour
@@ -70,49 +70,18 @@ WITH hours AS MATERIALIZED (
 )
 SELECT category, NULL::text AS pivot, {sums_again}
 FROM (
-    SELECT {rolled} AS category, {names} FROM {read}.leads_rollup
+    SELECT {rolled} AS category, {names} FROM {read}.{source}_rollup
     WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
     UNION ALL
     SELECT {raw} AS category, {sums}
     FROM others
     CROSS JOIN LATERAL (
-        SELECT * FROM {read}.leads AS r
+        SELECT * FROM {read}.{source} AS r
         WHERE r.company_id = $1 AND r.deleted_at IS NULL
             AND r.created_at >= greatest(others.hour, {since})
             AND r.created_at < least(others.hour + interval '1 hour', {until})
         OFFSET 0  -- hour by hour from the index
-    ) AS leads
-    GROUP BY 1
-) AS parts
-GROUP BY 1, 2
-LIMIT {limit}
-
--- calls_rolled --
--- Hours that are rolled up and not marked from their sums, all others from their rows.
-WITH hours AS MATERIALIZED (
-    SELECT r.hour FROM {read}.rolled_hours AS r
-    WHERE r.company_id = $1 AND r.source = 'calls' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
-        AND NOT EXISTS (
-            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = 'calls' AND s.hour = r.hour
-        )
-), others AS MATERIALIZED (
-    SELECT hour FROM generate_series({first}, {until}, interval '1 hour') AS hour
-    EXCEPT SELECT hour FROM hours
-)
-SELECT category, NULL::text AS pivot, {sums_again}
-FROM (
-    SELECT {rolled} AS category, {names} FROM {read}.calls_rollup
-    WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
-    UNION ALL
-    SELECT {raw} AS category, {sums}
-    FROM others
-    CROSS JOIN LATERAL (
-        SELECT * FROM {read}.calls AS r
-        WHERE r.company_id = $1 AND r.deleted_at IS NULL
-            AND r.created_at >= greatest(others.hour, {since})
-            AND r.created_at < least(others.hour + interval '1 hour', {until})
-        OFFSET 0  -- hour by hour from the index
-    ) AS calls
+    ) AS {source}
     GROUP BY 1
 ) AS parts
 GROUP BY 1, 2
