@@ -14,12 +14,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from adapters.projector.batch import Batch, Mark, batch_of, fault
+from adapters.projector.batch import Batch
+from adapters.projector.lane import Lane
 from adapters.projector.store import (
+    Owned,
     OwnershipLostError,
     PositionMovedError,
     ProjectionStore,
-    RowsRefusedError,
     StoreError,
     TopicChangedError,
 )
@@ -54,15 +55,12 @@ class Health(Struct, frozen=True):
     reason: str | None = None
 
 
-class _Lane:
-    """A partition as its owner knows it: `offset` is the next one to write, `pending` what is read and not written."""
+class _Lane(Lane):
+    """A partition that is projected: `pending` is what is read and not written, `end` the end that was last looked at."""
 
-    def __init__(self, number: int, epoch: int, offset: int, sequence: int) -> None:
-        self.number = number
-        self.epoch = epoch
-        self.offset = offset
-        self.sequence = sequence
-        self.end = offset
+    def __init__(self, topic: str, number: int, owned: Owned, written: Callable[[Batch, int], None]) -> None:
+        super().__init__(topic, number, owned, written)
+        self.end = self.offset
         self.pending: deque[Record] = deque()
         self.writing: asyncio.Task[None] | None = None
 
@@ -197,7 +195,7 @@ class Projector:
         for number in partitions:
             owned = await self._store.take(feed.name, topic_id, number)
             await feed.reader.seek(number, owned.next_offset)
-            feed.lanes[number] = _Lane(number, owned.epoch, owned.next_offset, owned.sequence)
+            feed.lanes[number] = _Lane(feed.name, number, owned, self._written)
 
     async def _release(self, feed: _Feed) -> None:
         writing = [lane.writing for lane in feed.lanes.values() if lane.writing is not None]
@@ -332,7 +330,7 @@ class Projector:
         async with self._writers:
             records = list(islice(lane.pending, self._limits.records_max))
             try:
-                await self._write_run(feed, lane, [record for record in records if record.offset >= lane.offset])
+                await lane.write(self._store, records)
             except OwnershipLostError:
                 self._lose(feed, lane)
                 return
@@ -344,35 +342,7 @@ class Projector:
                 lane.pending.popleft()
         await self._store.announce()
 
-    async def _write_run(self, feed: _Feed, lane: _Lane, records: Sequence[Record]) -> None:
-        if not records:
-            return
-        batch = batch_of(records, self._mark(feed, lane, records), lane.sequence, topic=feed.name)
-        try:
-            await self._store.write(batch)
-        except RowsRefusedError as error:
-            await self._write_halves(feed, lane, records, error)
-        else:
-            self._written(lane, batch, len(records))
-
-    async def _write_halves(self, feed: _Feed, lane: _Lane, records: Sequence[Record], error: RowsRefusedError) -> None:
-        """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
-        if len(records) > 1:
-            middle = len(records) // 2
-            await self._write_run(feed, lane, records[:middle])
-            await self._write_run(feed, lane, records[middle:])
-            return
-        batch = Batch(mark=self._mark(feed, lane, records), sequence=lane.sequence)
-        batch.faults.append(fault(records[0], None, error, feed.name))
-        await self._store.write(batch)
-        self._written(lane, batch, 1)
-
-    def _mark(self, feed: _Feed, lane: _Lane, records: Sequence[Record]) -> Mark:
-        return Mark(feed.name, lane.number, lane.epoch, lane.offset, records[-1].offset + 1)
-
-    def _written(self, lane: _Lane, batch: Batch, decisions: int) -> None:
-        lane.offset = batch.mark.offset_after
-        lane.sequence = batch.sequence
+    def _written(self, batch: Batch, decisions: int) -> None:
         self.gaps += batch.gaps
         self.faults += len(batch.faults)
         self.rows_written += batch.rows_count
