@@ -1,5 +1,7 @@
 """When is the next action of a lead? The first instant from its base on that every rule allows, and what moved it."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,7 +23,7 @@ from engine.contact.hours import (
 )
 from engine.contact.person import PAUSES, Person
 from engine.identity import command_id, share_of
-from engine.law.caps import FREQUENCY_CAP_CODE, last_release
+from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
 from schemas.contact import ContactPause, Lead
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.law import CHANNELS, Purpose
@@ -44,6 +46,9 @@ RECHECK_SOONEST = 5 * SECOND
 RECHECK_LATEST = 15 * MINUTE
 """A held lead is looked at again after a quarter of the time that it has been held, within these bounds: what was
 paused for a moment goes on at once, and a million leads that are held for hours cost some thousand looks a second."""
+
+CAPS_LOOKED_AT_MAX = 50
+"""Hours open into the caps of another law, and those end outside hours: so often at most is the one asked after both."""
 
 CLASS_CALLBACK = CLASS_REAL_TIME = 1
 CLASS_FIRST_ATTEMPT = 2
@@ -120,7 +125,8 @@ def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> b
         return False
     if is_lost(lead, cadence, channel):
         return False
-    start, _ = _past_limits(person, lead, cadence, step, _base(person, lead))
+    start, held = _past_limits(person, lead, cadence, step, _base(person, lead))
+    start, _ = _past_caps(person, lead, channel, cadence.schedule.purpose, start, held)
     found = opening(person.law, lead, cadence, channel, start)
     return found is None or bool(found.moves)
 
@@ -132,9 +138,9 @@ def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     if is_lost(lead, cadence, "call"):
         earliest = LOST
     else:
-        start, held = _past_caps(person, lead, "call", PROMISED, *_past_guard(person, "call", base))
-        found = legal_opening(person.law, lead, cadence, "call", start)
-        earliest = _earliest(person, lead, "call", PROMISED, start, held, found)
+        start, held = _past_guard(person, "call", base)
+        find = partial(legal_opening, person.law, lead, cadence, "call")
+        earliest = _open(person, lead, "call", PROMISED, start, held, find)
     is_due = _schedule(person, lead, earliest, CALLBACK, base)
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
@@ -195,15 +201,22 @@ def _source(lead: Lead) -> str:
 
 
 def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
+    """Return the first instant >= base at which the person may be disturbed, whatever the schedule says."""
     head = person.head
-    if head.review_until is not None and head.review_until > base and kind in CHANNELS:
-        return head.review_until, (Constraint(OPTOUT_REVIEW, head.review_until),)
+    start: Instant = base
+    held: tuple[Constraint, ...] = ()
+    if kind not in CHANNELS:
+        return start, held
+    if head.review_until is not None and head.review_until > start:
+        start, held = head.review_until, (Constraint(OPTOUT_REVIEW, head.review_until),)
     # Once the person has hung up, what is left of the call is the rest after it; before, nobody knows its end.
     rest_until = head.inbound_until if head.inbound_call_id is None else None
-    if rest_until is not None and rest_until > base and kind in CHANNELS:
-        return rest_until, (Constraint(CALLED_IN_VAIN, rest_until),)
-    until = ledger.guarded_until(person.head, kind)
-    return (until, (Constraint(MIN_SPACING, until),)) if until is not None and until > base else (base, ())
+    if rest_until is not None and rest_until > start:
+        start, held = rest_until, (*held, Constraint(CALLED_IN_VAIN, rest_until))
+    until = ledger.guarded_until(head, kind)
+    if until is not None and until > start:
+        start, held = until, (*held, Constraint(MIN_SPACING, until))
+    return start, held
 
 
 def _heed_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
@@ -238,9 +251,44 @@ def _planned(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Ins
 def _first(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant, *, keeps_time: bool = False) -> Earliest:
     channel = channel_of(step)
     start, held = _past_limits(person, lead, cadence, step, base)
-    find = same_time_opening if keeps_time else opening
-    found = find(person.law, lead, cadence, channel, start)
-    return _earliest(person, lead, channel, cadence.schedule.purpose, start, held, found)
+    find = partial(same_time_opening if keeps_time else opening, person.law, lead, cadence, channel)
+    return _open(person, lead, channel, cadence.schedule.purpose, start, held, find)
+
+
+def _open(  # noqa: PLR0917 - what is asked, and what was found so far
+    person: Person,
+    lead: Lead,
+    channel: str,
+    purpose: Purpose,
+    start: Instant,
+    held: tuple[Constraint, ...],
+    find: Callable[[Instant], Opening | None],
+) -> Earliest:
+    """Return the first instant >= start that is under every cap and in all hours.
+
+    A cap is free for good once it is free, as nothing else is contacted before; only where the law is another one by the
+    time that the hours open, its caps have to be asked as well.
+    """
+    if not person.head.ledger:
+        return _earliest(person, lead, channel, purpose, start, held, find(start))
+    found: Opening | None = None
+    for _ in range(CAPS_LOOKED_AT_MAX):
+        start, held = _past_caps(person, lead, channel, purpose, start, held)
+        found = find(start)
+        if found is None or _past_caps(person, lead, channel, purpose, found.at, ())[0] == found.at:
+            break
+        law = limits(person.law, lead, channel, start, purpose)
+        for move in found.moves:
+            held = _also(held, Constraint(move.code, move.until, move.zone, law.rule_of(move.code)))
+        start, found = found.at, None
+    again = () if found is None else found.codes
+    held = tuple([rule for rule in held if rule.code not in again]) if again else held
+    return _earliest(person, lead, channel, purpose, start, held, found)
+
+
+def _also(held: tuple[Constraint, ...], constraint: Constraint) -> tuple[Constraint, ...]:
+    """Return what holds with one more that moves it further; of one code the last counts."""
+    return (*(rule for rule in held if rule.code != constraint.code), constraint)
 
 
 def allowed_from(person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant) -> Earliest:
@@ -274,7 +322,7 @@ def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
 def _past_limits(
     person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant
 ) -> tuple[Instant, tuple[Constraint, ...]]:
-    """Return the first instant >= base at which nothing about earlier contacts with this number forbids one."""
+    """Return the first instant >= base at which the person may be disturbed, by what the schedule says of it too."""
     kind = channel_of(step)
     start, held = _past_guard(person, kind, base)
     if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
@@ -282,8 +330,8 @@ def _past_limits(
     if cadence.spacing and not _is_explicit_retry(lead, step):
         until = ledger.spaced_until(person.head, kind, cadence.spacing)
         if until is not None and until > start:
-            start, held = until, (Constraint(MIN_SPACING, until),)
-    return _past_caps(person, lead, kind, cadence.schedule.purpose, start, held)
+            start, held = until, _also(held, Constraint(MIN_SPACING, until))
+    return start, held
 
 
 def _is_explicit_retry(lead: Lead, step: Step) -> bool:
@@ -300,11 +348,14 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
     if not person.head.ledger:
         return start, held
-    caps = limits(person.law, lead, kind, start, purpose).caps
-    last = last_release(person.head.ledger, caps, start)
+    last = last_release(person.head.ledger, _caps(person, lead, kind, purpose, start), start)
     if last is None:
         return start, held
-    return last.at, (*held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
+    return last.at, _also(held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
+
+
+def _caps(person: Person, lead: Lead, kind: str, purpose: Purpose, at: Instant) -> tuple[Cap, ...]:
+    return limits(person.law, lead, kind, at, purpose).caps
 
 
 def _earliest(  # noqa: PLR0917 - what was asked, and what was found
