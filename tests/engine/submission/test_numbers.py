@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import timezone
-from phonenumbers.geodata import GEOCODE_DATA
+from phonenumbers.geocoder import description_for_number
 
 from engine.submission.area_codes import AREA_CODE_STATES
 from engine.submission.numbers import read_number
@@ -81,7 +81,13 @@ def test_the_memory_of_exchanges_changes_no_answer(area: str, exchange: int, lin
 
 
 def test_area_codes_are_those_of_the_number_plan() -> None:
-    described = {code: GEOCODE_DATA[f"1{code}"]["en"] for code in map(str, range(200, 1000)) if f"1{code}" in GEOCODE_DATA}
+    """The oracle is asked for a number of each code: its own tables know some codes by their exchanges alone."""
+    described = {}
+    for code in range(200, 1000):
+        some = phonenumbers.PhoneNumber(country_code=1, national_number=int(f"{code}2345678"))
+        place = description_for_number(some, "en")
+        if phonenumbers.region_code_for_number(some) in {"US", "CA"} and place not in {"", "Canada"}:
+            described[str(code)] = place
     assert AREA_CODE_STATES.keys() == described.keys()
     for code, states in AREA_CODE_STATES.items():
         words = described[code].replace("D.C.", "DC").replace("Colombia", "Columbia")
