@@ -43,8 +43,10 @@ def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, 
 def _uuid(name: str) -> str:
     digits = blake2b(name.encode(), digest_size=16).hexdigest()
     # The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562).
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+
+
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def share_of(name: str, room: int) -> int:

@@ -33,6 +33,7 @@ class Rules:
         self._records: dict[tuple[str, int], Record] = {}
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
+        self._live: dict[tuple[str, int | None], Body] = {}
         self._schedules: dict[tuple[int, int], Schedule] = {}
         self._versions: dict[int, list[tuple[int, Instant]]] = {}
         self._tokens: dict[str, Target] = {}
@@ -57,9 +58,11 @@ class Rules:
         listed = self._listed.setdefault((record.type, record.company_id), {})
         if record.deleted_at is None:
             listed[record.id] = record
+            self._live[record.type, record.id] = body
             self._index(record, body)
         else:
             listed.pop(record.id, None)
+            self._live.pop((record.type, record.id), None)
         if isinstance(body, Number):
             self._fleets.clear()
         if isinstance(body, RulePack):
@@ -71,12 +74,7 @@ class Rules:
 
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
         """Return the newest body of a live record of a type, or None where there is none or it was deleted."""
-        if record_id is None:
-            return None
-        record = self._records.get((record_type, record_id))
-        if record is None or record.deleted_at is not None:
-            return None
-        body = self._bodies[record_type, record_id]
+        body = self._live.get((record_type, record_id))
         return body if isinstance(body, kind) else None
 
     def schedule(self, schedule_id: int, version: int) -> Schedule | None:

@@ -23,12 +23,13 @@ CONTACTS = (CallStep, SmsStep, EmailStep)
 class Cadence:
     """The steps and end steps of a schedule by id, each with what follows it."""
 
-    __slots__ = ("_places", "end_steps", "is_plain", "paused_dates", "schedule", "spacing", "steps", "windows")
+    __slots__ = ("_places", "end_steps", "is_plain", "paused_dates", "schedule", "spacing", "steps", "triggers", "windows")
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.steps = schedule.steps
         self.end_steps = schedule.end_steps
+        self.triggers = schedule.triggers
         self.windows: dict[str, WindowSet] = {channel: window_set(rows) for channel, rows in schedule.windows.items()}
         self.paused_dates = paused_dates(schedule.pauses)
         self.spacing = {name: duration(text).elapsed for name, text in schedule.min_spacing.items()}

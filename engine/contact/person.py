@@ -47,9 +47,8 @@ class Person:
         self.grant: SlotAnswered | None = None
         self.source: str | None = None
         self._law: RulePack | None = None
-        known = draft.get(head_key(contact_key), Head)
-        self.head = known or Head(company_id=company_id, contact_key=contact_key, version=0)
         self._head_key = head_key(contact_key)
+        self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key, version=0)
         self._kept: dict[str, Head | Lead | Call] = {}
 
     @property
@@ -89,10 +88,13 @@ class Person:
 
     def add(self, lead: Lead) -> None:
         """Take a lead in: one that was made or one that moved here."""
-        oldest = self.lead(self.head.lead_ids[0]) if len(self.head.lead_ids) >= LEADS_LISTED_MAX else None
-        is_history = oldest is not None and oldest.status not in LIVE_STATUSES
-        self.head.lead_ids = (*self.head.lead_ids[is_history:], lead.id)
-        self.head.sweep_from = max(0, self.head.sweep_from - is_history)
+        head = self.head
+        if len(head.lead_ids) >= LEADS_LISTED_MAX:
+            oldest = self.lead(head.lead_ids[0])
+            if oldest is not None and oldest.status not in LIVE_STATUSES:
+                head.lead_ids = head.lead_ids[1:]
+                head.sweep_from = max(0, head.sweep_from - 1)
+        head.lead_ids = (*head.lead_ids, lead.id)
         self.keep_head()
         self.keep(lead)
 

@@ -1,6 +1,6 @@
 """What does a submission do? It makes a lead or finds the one that is there already, and sets it on its way."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,8 +27,6 @@ AHEAD_MAX = 366 * DAY
 WEAK_SOURCES = frozenset({"number", "default"})
 """Zones that were found by these give way to whatever is found later."""
 
-Policy = str
-
 
 class Duplicates(Struct, frozen=True):
     """The leads that a token and number stand for already, newest first."""
@@ -41,24 +39,30 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
     check_ahead("next_action_at", request.next_action_at, person.now)
     check_callback(request.schedule_callback_at, request.caller_id, person.now)
-    record, policy = _target(person, request)
+    target = _target(person, request)
     if request.unblock_contact:
         unblock(person)
-    matching = [lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id)]
-    if request.update_only and not any(lead.status in LIVE_STATUSES for lead in matching):
+    matching = list(_matching(person, request)) if person.head.lead_ids else []
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES] if matching else matching
+    if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
-    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
     if request.blocked:
         block(person, "submission")
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
-        _create(person, request, record, action)
-    elif (again := _run_again(person, request, record, live or matching)) is not None:
+        _create(person, request, target, action)
+    elif not matching:
+        _create(person, request, target, "created")
+    elif (again := _run_again(person, request, target.record, live or matching)) is not None:
         _restart(person, request, again, _chosen(request, live or matching))
     elif not live:
-        _create(person, request, record, "created", others=matching if request.update_all_matching_leads else ())
+        _create(person, request, target, "created", others=matching if request.update_all_matching_leads else ())
     else:
-        _decide_duplicate(person, request, record, policy, Duplicates(matching, live))
+        _decide_duplicate(person, request, target, Duplicates(matching, live))
+
+
+def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
+    return (lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id))
 
 
 def matches(lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
@@ -81,17 +85,27 @@ def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) 
         raise RefusedError("validation_failed", f"schedule_callback_at {problem}", {"schedule_callback_at": [problem]})
 
 
-def _target(person: Person, request: LeadSubmitted) -> tuple[Record | None, Policy]:
-    """Return the schedule that the token stands for, and what its duplicates are treated as."""
+class Target(Struct, frozen=True):
+    """The schedule that a lead token stands for; neither part where it is an offer's."""
+
+    record: Record | None = None
+    schedule: Schedule | None = None
+
+
+OFFER = Target()
+
+
+def _target(person: Person, request: LeadSubmitted) -> Target:
+    """Return what the token stands for. Raises `RefusedError` where it is no longer there."""
     if request.schedule_id is not None:
         found = schedule_of(person, request.schedule_id)
         if found is None:
             raise RefusedError("unknown_lead_token", "The schedule of this lead token is no longer there.")
-        return found[0], found[1].duplicate_policy
+        return Target(*found)
     record = person.rules.record("offer", request.offer_id or 0)
     if record is None or record.deleted_at is not None or record.company_id != person.company_id:
         raise RefusedError("unknown_lead_token", "The offer of this lead token is no longer there.")
-    return None, "update"
+    return OFFER
 
 
 def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
@@ -118,20 +132,17 @@ def _run_again(person: Person, request: LeadSubmitted, record: Record | None, le
     return record
 
 
-def _decide_duplicate(
-    person: Person, request: LeadSubmitted, record: Record | None, policy: Policy, leads: Duplicates
-) -> None:
+def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: Duplicates) -> None:
     """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
-    if _asks_for_update(request):
-        policy = "update"
+    policy = "update" if target.schedule is None or _asks_for_update(request) else target.schedule.duplicate_policy
     match policy:
         case "reject":
             detail = "A live lead of this token and number exists; its schedule refuses duplicates."
             raise RefusedError("duplicate_lead", detail)
         case "create":
-            _create(person, request, record, "created")
-        case "restart" if record is not None:
-            _restart(person, request, record, _chosen(request, leads.live))
+            _create(person, request, target, "created")
+        case "restart" if target.record is not None:
+            _restart(person, request, target.record, _chosen(request, leads.live))
         case _:
             chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
             updated = list(at_once(chosen))
@@ -151,10 +162,8 @@ def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
     return next(named, leads[0])
 
 
-def _create(
-    person: Person, request: LeadSubmitted, record: Record | None, action: str, *, others: Iterable[Lead] = ()
-) -> None:
-    lead = _new(person, request, record)
+def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Lead] = ()) -> None:
+    lead = _new(person, request, target)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
@@ -165,14 +174,15 @@ def _create(
         end(person, lead, reason)
     else:
         go_on(person, lead)
-    updated = list(at_once(others))
+    updated = list(at_once(others)) if others else []
     for other in updated:
         _update(person, request, other)
     _answer(person, [lead, *updated], 201, action)
 
 
-def _new(person: Person, request: LeadSubmitted, record: Record | None) -> Lead:
-    now = person.now
+def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
+    # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
+    now, record, schedule = person.now, target.record, target.schedule
     lead_id = person.draft.next_id()
     lead = Lead(
         id=lead_id,
@@ -182,34 +192,27 @@ def _new(person: Person, request: LeadSubmitted, record: Record | None) -> Lead:
         version=0,
         created_at=now,
         updated_at=now,
-        status="captured" if record is None else "queue",
-        offer_id=request.offer_id if record is None else _offer_of(person, request),
-        schedule_id=request.schedule_id,
-        schedule_version=None if record is None else record.version,
-        caller_id=request.caller_id,
-        email=request.email,
-        columns={name: value for name, value in request.columns.items() if value is not None},
-        data={name: value for name, value in request.data.items() if value is not None},
-        zones=request.zones,
-        zone_source=request.zone_source,
-        states=request.states,
-        attempts_max=request.max_contact_attempts,
-        base_at=now,
-        requested_next_action_at=request.next_action_at,
-        callback_at=request.schedule_callback_at,
-        first_queued_at=None if record is None else now,
     )
+    if record is None or schedule is None:
+        lead.status, lead.offer_id = "captured", request.offer_id
+    else:
+        lead.schedule_id, lead.schedule_version = record.id, record.version
+        lead.offer_id = schedule.offer_id if request.offer_id is None else request.offer_id
+        lead.first_queued_at = now
+    lead.caller_id, lead.email = request.caller_id, request.email
+    lead.columns, lead.data = _said(request.columns), _said(request.data)
+    lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
+    lead.attempts_max, lead.base_at = request.max_contact_attempts, now
+    lead.requested_next_action_at, lead.callback_at = request.next_action_at, request.schedule_callback_at
     if request.lead_priority is not None:
         lead.lead_priority = request.lead_priority
     lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
     return lead
 
 
-def _offer_of(person: Person, request: LeadSubmitted) -> int | None:
-    if request.offer_id is not None:
-        return request.offer_id
-    schedule = person.rules.body(Schedule, "schedule", request.schedule_id)
-    return None if schedule is None else schedule.offer_id
+def _said(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy without the values that are None: a new lead has nothing to delete."""
+    return {name: value for name, value in values.items() if value is not None} if None in values.values() else values.copy()
 
 
 def _received_at(person: Person, request: LeadSubmitted) -> Instant:
@@ -282,6 +285,6 @@ def _answer(person: Person, leads: list[Lead], status: int, action: str) -> None
         status=status,
         record_type="lead",
         record_id=leads[0].id,
-        record_ids=tuple(lead.id for lead in leads),
+        record_ids=tuple([lead.id for lead in leads]),
         dedupe_action=action,
     )

@@ -114,7 +114,7 @@ def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order 
     cadence = cadence_for(person, lead)
     if not lead.ending and lead.expires_at is not None and lead.expires_at <= person.now:
         triggers.expires(person, lead, cadence)
-    if triggers.happens(person, lead, cadence, ("tokens_match",)):
+    if cadence.triggers and triggers.happens(person, lead, cadence, ("tokens_match",)):
         return True
     if lead.slot_id is not None:
         return False
@@ -134,12 +134,14 @@ def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
         return _waits_for_callback(person, lead, cadence)
     if lead.schedule_id is None and not lead.ending:
         return _is_captured(lead)
-    if not lead.ending and triggers.enters(person, lead, cadence):
+    if cadence.triggers and not lead.ending and triggers.enters(person, lead, cadence):
         return True
     first = cadence.first(ending=lead.ending)
     if first is not None:
         enter(lead, first, lead.base_at or person.now)
-    elif lead.ending:
+        # A trigger may see what the one of entering changed; where there is none, nothing is left to look at again.
+        return bool(cadence.triggers) or _takes(person, lead, cadence, first)
+    if lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
     else:
         begin_end(person, lead, COMPLETED)
@@ -167,8 +169,10 @@ def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  #
     match step:
         case WaitStep():
             return _waits(person, lead, cadence, step)
-        case _ if _is_promised_sooner(person, lead, step):
+        case _ if lead.callback_at is not None and _is_promised_sooner(person, lead, step):
             return _waits_for_callback(person, lead, cadence)
+        case CallStep() | SmsStep() | EmailStep() | WebhookStep():
+            return _acts(person, lead, cadence, step)
         case ExitStep():
             return _exits(person, lead, step)
         case WaitForStep():
@@ -179,8 +183,6 @@ def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  #
             return _begins_again(person, lead, cadence, step)
         case UpdateLeadStep() | TagStep() | CallbackStep() | OptOutStep() | BlockStep() | SuppressStep():
             return _has_effect(person, lead, cadence, step)
-        case CallStep() | SmsStep() | EmailStep() | WebhookStep():
-            return _acts(person, lead, cadence, step)
         case ActionGroupStep():  # its steps took its place when the schedule was published
             return _passes_over(person, lead, cadence, step, "not_published")
         case _:
@@ -303,7 +305,7 @@ def _acts(  # noqa: PLR0911 - the reasons not to act, line by line
     person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
 ) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
-    if not lead.ending and _is_spent(lead, cadence) and cadence.is_counted_to_come(step.id):
+    if _is_spent(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
         return True
     passed_over = _reason_to_pass_over(person, lead, cadence, step)

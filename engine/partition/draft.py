@@ -17,7 +17,7 @@ from schemas.decisions import Answer, Fact
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES
 from schemas.topics import COMMAND_TOPICS
-from schemas.wire import Entity, Message, to_json
+from schemas.wire import Entity, Message, from_pack, to_json
 
 E = TypeVar("E", bound=Entity)
 
@@ -86,7 +86,8 @@ class Draft:
         """Return the entity under a key as this draft knows it, or None."""
         if key in self._read:
             return self._read[key]  # type: ignore[return-value]
-        entity = self._state.get(key, kind)
+        packed = self._state.packed(key)
+        entity = None if packed is None else from_pack(packed, kind)
         self._read[key] = entity
         return entity
 
