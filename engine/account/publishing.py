@@ -1,7 +1,8 @@
 """When does what was written about a schedule hold? At once, unless it is a draft: then with the next publishing.
 
 A draft is checked like everything that is published, against the schedule as it is, and again when it is published: what
-it refers to may have gone in between. Leads never see it.
+it refers to may have gone in between. Leads never see it. An action group stands in a draft under its own name, also in one
+of a schedule that was never published: publishing puts the steps in its place that it has then.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_boolean
 from schemas.instant import Instant
 from schemas.records import Schedule
+from schemas.schedule import KIND_OF_STEP, ActionGroupStep
 
 DRAFT = "draft"
 PUBLISH_INPUTS = frozenset({DRAFT})
@@ -31,13 +33,23 @@ def change(given: Mapping[str, Any], before: Schedule | None, read: Read, *, pub
     fields = {name: value for name, value in given.items() if name not in PUBLISH_INPUTS}
     if publishes:
         return _published({**(before or NO_SCHEDULE).draft_fields, **fields}, before, read, now=now, draft_fields={})
+    waiting = {**(before or NO_SCHEDULE).draft_fields, **fields}
     if not _is_draft(given):
+        if before is not None and before.unpublished:
+            return _published(waiting, before, read, now=now, draft_fields={})
         return _published(fields, before, read, now=now, draft_fields=(before or NO_SCHEDULE).draft_fields)
     if before is None or before.unpublished:
-        return replace(read(fields), unpublished=True, migrate="none")
-    waiting = {**before.draft_fields, **fields}
+        return replace(read(waiting), unpublished=True, migrate="none", draft_fields=_to_splice(waiting))
     read(waiting)
     return replace(before, draft_fields=waiting, migrate="none")
+
+
+def _to_splice(waiting: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan as it was written, where it names action groups; every other draft stands in the schedule itself."""
+    plan = {name: waiting[name] for name in ("steps", "end_steps", "triggers") if name in waiting}
+    named = [step for name in ("steps", "end_steps") for step in plan.get(name) or ()]
+    has_groups = any(isinstance(step, Mapping) and step.get("kind") == KIND_OF_STEP[ActionGroupStep] for step in named)
+    return plan if has_groups else {}
 
 
 def _published(

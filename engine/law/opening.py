@@ -12,9 +12,9 @@ RulesAt = Callable[[Instant], tuple[Sequence[Constraint], Instant | None]]
 """What holds at an instant, and the later instant at which that changes (None: never)."""
 
 
-SAME_TIME_WITHIN = 14 * DAY
-"""A week shows every weekday, a second one those that holidays took. What no day allows by then is allowed, if ever, once a
-clock has changed: nobody means that by "the same time another day"."""
+SAME_TIME_WITHIN = 35 * DAY
+"""A week shows every weekday, four more those that holidays or a pause of some weeks took. What no day allows by then is
+allowed, if ever, once a clock has changed: nobody means that by "the same time another day"; the search takes 1 ms."""
 
 
 def first_allowed(base: Instant, rules_at: RulesAt) -> Opening | None:
@@ -42,7 +42,7 @@ def same_time_allowed(base: Instant, zone_name: str, rules_at: RulesAt) -> Openi
     """Return base where it is allowed, else the same wall time on the first later day on which it is.
 
     From opening to opening, not from day to day: a window that opens once a year is found as soon as a daily one. Where no
-    day within a fortnight of the first opening allows that time, that opening stands, and None where there is none. The
+    day within five weeks of the first opening allows that time, that opening stands, and None where there is none. The
     moves are those of the hours that were missed.
     """
     missed = first_allowed(base, rules_at)

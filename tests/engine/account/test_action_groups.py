@@ -60,6 +60,33 @@ def test_a_later_change_of_the_group_changes_what_is_published_anew_and_nothing_
     assert account.delete("action_group", group_id).status == 200
 
 
+@pytest.mark.parametrize("publish", [("publish", {}), ("update", {"hours_to_expire": 5})], ids=["publish", "update"])
+def test_a_draft_that_was_never_published_gets_the_steps_that_the_group_has_when_it_is(
+    account: Account, publish: tuple[Any, dict[str, Any]]
+) -> None:
+    group_id = group(account)
+    step = {"id": "hello", "kind": "action_group", "action_group_id": group_id}
+    row = {"on": "exit", "type": "buyer_converted", "goto": "hello"}
+    record_id = schedule(account, step, draft=True).record_id
+    account.update("schedule", record_id, triggers=[row], draft=True)
+    account.update("action_group", group_id, steps=[{**TEXT, "id": "other"}])
+    operation, fields = publish
+
+    assert account.change(operation, "schedule", record_id, **fields).status == 200
+
+    body = account.body("schedule", record_id)
+    assert isinstance(body, Schedule)
+    assert ([part.id for part in body.steps], body.triggers[0].goto) == (["hello/other"], "hello/other")
+    assert (body.draft_fields, body.unpublished) == ({}, False)
+
+
+def test_a_draft_without_groups_stands_in_the_schedule_that_was_never_published(account: Account) -> None:
+    record_id = schedule(account, {**TEXT}, draft=True).record_id
+    body = account.body("schedule", record_id)
+    assert isinstance(body, Schedule)
+    assert ([part.id for part in body.steps], body.draft_fields) == (["text"], {})
+
+
 def test_steps_that_were_read_back_are_published_as_they_are(account: Account) -> None:
     step = {"id": "hello", "kind": "action_group", "action_group_id": group(account)}
     answer = schedule(account, step)

@@ -192,6 +192,18 @@ def test_a_time_of_day_that_no_day_allows_gives_way_to_the_opening() -> None:
     assert world.submit().next_action_at == at("2026-07-16 09:00")
 
 
+def test_a_weekday_that_a_pause_took_for_weeks_is_still_waited_for() -> None:
+    """Only Sundays go on until the evening, and the next three are taken by pauses."""
+    world = World(now=at("2026-07-18 18:00"))
+    windows = [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "12:00"}]
+    windows.append({"days": ["sun"], "open": "09:00", "close": "20:00"})
+    pauses = [{"from": day, "to": day} for day in ("2026-07-19", "2026-07-26", "2026-08-02")]
+    step = {"id": "call-1", "kind": "call"}
+    world.schedule(step, windows={"call": windows}, pauses=pauses, window_miss="same_time_next_allowed_day")
+
+    assert world.submit().next_action_at == at("2026-08-09 18:00")
+
+
 def test_a_time_of_day_that_only_winter_allows_is_not_waited_for() -> None:
     """Of all zones of the country at once, two in the afternoon in New York is inside their hours in winter only."""
     world = World(now=at("2026-05-30 13:30"))
