@@ -189,6 +189,10 @@ class Reads(Waiting, Protocol):
         """Return a lead by internal id (int) or uuid (str), deleted or not."""
         ...
 
+    async def shown_lead(self, company_id: int, lead: int | str) -> Row | None:
+        """Return of a lead, deleted or not, what is shown of it (`engine.views.lead.ROW_COLUMNS`)."""
+        ...
+
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return live rows of leads (deleted ones left out)."""
         ...
@@ -258,10 +262,11 @@ class Reads(Waiting, Protocol):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """The first use of an Idempotency-Key: the digest of what was sent, and the request that was made of it."""
+    """The first use of an Idempotency-Key: the digest of what was sent, the request that was made of it, and its answer."""
 
     digest: str
     request_id: str
+    answer: bytes | None = None
 
 
 class Claims(Protocol):
@@ -269,6 +274,13 @@ class Claims(Protocol):
 
     async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> Claim:
         """Return the claim that stands: the given one where the key was free, else the earlier one.
+
+        Raises `ReadsUnavailableError`.
+        """
+        ...
+
+    async def keep(self, company_id: int, key: str, request_id: str, answer: bytes) -> bytes:
+        """Keep the answer to the request of a key unless there is one, and return the one that stands.
 
         Raises `ReadsUnavailableError`.
         """

@@ -3,14 +3,15 @@
 An Idempotency-Key names the request: sent again with the same body it is the same request, whose first answer stands.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
-from adapters.http.exchange import Exchange, Reply
-from adapters.http.ports import EventsUnavailableError, Result
+from adapters.http.exchange import JSON, Exchange, Reply
+from adapters.http.ports import Claim, EventsUnavailableError, Result
 from adapters.http.problems import ProblemError
 from engine.partition.ports import LogError
 from schemas.requests import AccountRequest, ContactRequest
@@ -23,15 +24,30 @@ IDEMPOTENCY_KEY_LENGTH_MAX = 255
 Render = Callable[[Exchange, Result], Awaitable[Reply]]
 
 
+class Kept(Struct, frozen=True, kw_only=True):
+    """The answer that was given first. `with_key` is kept beside: a lead token alone is told less."""
+
+    with_key: bool
+    status: int
+    content: msgspec.Raw
+    headers: Mapping[str, str]
+
+
 async def change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
     """Submit a request and return its answer, or 202 where it is not there in time.
 
     Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
     """
     company_id = message.company_id
-    request_id, result = await _claim(exchange, company_id)
+    claim = await _claim(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
+    request_id, result = exchange.request_id, None
+    if claim is not None and claim.request_id != request_id:
+        kept = _kept(exchange, claim.answer)
+        if kept is not None:
+            return kept
+        request_id, result = claim.request_id, await services.requests.wait(claim.request_id, 0)
     if result is None:
         # Also for a key that was used before and has no answer yet: the first try may not have reached the log.
         await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
@@ -46,7 +62,8 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
     check(result)
     if isinstance(message, AccountRequest):
         await _heed(exchange)
-    return await render(exchange, result)
+    reply = await render(exchange, result)
+    return reply if claim is None else await _keep(exchange, result, reply)
 
 
 async def _heed(exchange: Exchange) -> None:
@@ -79,11 +96,15 @@ def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:
     return ACCOUNTS_REQUESTS.name, str(message.company_id)
 
 
-async def _claim(exchange: Exchange, company_id: int) -> tuple[str, Result | None]:
-    """Return the id under which to submit, and the result where that was done and decided before."""
-    key = exchange.request.headers.get("idempotency-key", "").strip()
+def _idempotency_key(exchange: Exchange) -> str:
+    return exchange.request.headers.get("idempotency-key", "").strip()
+
+
+async def _claim(exchange: Exchange, company_id: int) -> Claim | None:
+    """Return the claim under which to submit: this one or an earlier one of the same body; None without a key."""
+    key = _idempotency_key(exchange)
     if not key:
-        return exchange.request_id, None
+        return None
     if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not key.isprintable():
         raise ProblemError(
             "validation_failed", f"An Idempotency-Key has at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
@@ -98,9 +119,28 @@ async def _claim(exchange: Exchange, company_id: int) -> tuple[str, Result | Non
     claim = await services.claims.claim(company_id, key, sent, exchange.request_id, now=exchange.now)
     if claim.digest != sent:
         raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
-    if claim.request_id == exchange.request_id:
-        return claim.request_id, None
-    return claim.request_id, await services.requests.wait(claim.request_id, 0)
+    return claim
+
+
+async def _keep(exchange: Exchange, result: Result, reply: Reply) -> Reply:
+    """Keep an answer for whoever repeats the request, and return the one that stands: of several at once, one is first."""
+    kept = Kept(
+        with_key=exchange.access is not None,
+        status=reply.status,
+        content=msgspec.Raw(JSON.encode(reply.content)),
+        headers=dict(reply.headers),
+    )
+    key = _idempotency_key(exchange)
+    stands = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(kept))
+    return _kept(exchange, stands) or reply
+
+
+def _kept(exchange: Exchange, answer: bytes | None) -> Reply | None:
+    """Return the answer that was kept, where there is one for somebody who may see as much."""
+    kept = None if answer is None else msgspec.json.decode(answer, type=Kept)
+    if kept is None or kept.with_key is not (exchange.access is not None):
+        return None
+    return Reply(status=kept.status, content=bytes(kept.content), headers=kept.headers)
 
 
 def _preferences(exchange: Exchange) -> dict[str, str]:

@@ -41,8 +41,14 @@ class PostgresClaims:
                 row = await self._pool.fetchrow(self._sql["claim_key"], *values)
                 row = row or await self._pool.fetchrow(self._sql["find_key"], company_id, key)
                 if row is not None:
-                    return Claim(digest=row["digest"], request_id=row["request_id"])
+                    return Claim(digest=row["digest"], request_id=row["request_id"], answer=row["answer"])
             raise asyncpg.InterfaceError("the Idempotency-Key comes and goes")
+
+    async def keep(self, company_id: int, key: str, request_id: str, answer: bytes) -> bytes:
+        """Keep the answer to a request unless there is one, and return the one that stands."""
+        async with reading():
+            kept = await self._pool.fetchval(self._sql["keep_answer"], company_id, key, request_id, answer)
+        return answer if kept is None else bytes(kept)  # a key whose day ended meanwhile keeps nothing
 
 
 class Purge:

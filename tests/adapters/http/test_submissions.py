@@ -1,5 +1,6 @@
 """Does a lead come in over HTTP, whatever the form it is sent in, and is its answer the one that was promised?"""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -94,9 +95,32 @@ async def test_an_idempotency_key_gives_the_first_answer_again_and_refuses_anoth
     again = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
     other = await company.send("POST", "/api/v1/leads", json={**fields, "x": "1"}, headers=headers)
     assert (first.status_code, again.status_code, other.status_code) == (201, 201, 409), again.text
-    assert again.json()["lead"]["id"] == first.json()["lead"]["id"]
+    assert again.content == first.content
     assert other.json()["code"] == "idempotency_conflict"
     assert (await company.send("GET", "/api/v1/leads")).json()["metadata"]["total_count"] == 1
+
+
+async def test_the_first_answer_is_repeated_also_when_the_lead_has_changed_since(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    headers = {"Idempotency-Key": "order-2"}
+    first = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
+    lead_id = first.json()["lead"]["id"]
+    assert (await company.send("PUT", f"/api/v1/leads/{lead_id}", json={"email": "ann@example.com"})).status_code == 200
+    again = await company.send("POST", "/api/v1/leads", json=fields, headers=headers)
+    assert (again.status_code, again.content) == (201, first.content)
+    assert again.headers["etag"] == first.headers["etag"]
+    little = await town.client.post("/api/v1/leads", json=fields, headers=headers)
+    assert "email" not in little.json()["lead"], "who knows only the token is not told what a key was told"
+
+
+async def test_of_many_repeats_at_once_all_get_one_answer(company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    headers = {"Idempotency-Key": "order-3"}
+    answers = await asyncio.gather(*(company.send("POST", "/api/v1/leads", json=fields, headers=headers) for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
 
 
 async def test_a_token_that_was_made_a_moment_ago_is_known_at_once(town: Any, company: Any) -> None:

@@ -41,6 +41,17 @@ async def test_of_many_at_once_one_wins(shown: Shown) -> None:
     assert len(set(found)) == 1
 
 
+async def test_the_first_answer_of_a_key_is_kept_until_the_key_is_free_again(shown: Shown) -> None:
+    claims = PostgresClaims(shown.pool)
+    await claims.claim(1, "key", "digest", "r1", now=START)
+    assert await claims.keep(1, "key", "r1", b"first") == b"first"
+    assert await claims.keep(1, "key", "r1", b"second") == b"first"
+    assert (await claims.claim(1, "key", "digest", "r2", now=START + 1)).answer == b"first"
+    assert (await claims.claim(1, "key", "digest", "r3", now=START + DAY)).answer is None
+    assert await claims.keep(1, "key", "r1", b"late") == b"late"
+    assert (await claims.claim(1, "key", "digest", "r4", now=START + DAY + 1)).answer is None
+
+
 async def test_what_is_over_its_time_goes_away(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "PURGE_ROWS", 2)
     claims, reads = PostgresClaims(shown.pool), PostgresReads(shown.pool)
