@@ -14,7 +14,7 @@ from msgspec.structs import fields as fields_of
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
-from engine.account.plans import Errors, Exists, check_steps, read_steps, read_triggers, read_windows
+from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
@@ -157,6 +157,8 @@ def _read_plan(
     values |= lists | {"triggers": triggers}
     if "windows" in given:
         values["windows"] = read_windows(given["windows"], errors)
+    if {"windows", "close_margin_seconds"} & given.keys():
+        check_margin(values.get("windows", {}), values.get("close_margin_seconds", 0), errors)
 
 
 def _read_group(given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None) -> None:

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from engine.contact.ways import Way, reachable, ways_of
-from schemas.schedule import CallStep, Step, Trigger
+from schemas.schedule import CallStep, Step, Trigger, WaitStep
 
 IDS_SHOWN_MAX = 10
+
+SHOWN_MAX = 64
+"""Letters of a name that is not there."""
 
 AFTER_CALLS = frozenset({"dial", "buyer_connected"})
 """Types of triggers that fire with the outcome of a call, however soon."""
@@ -25,11 +28,15 @@ def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list
 
 def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
     known = [step.id for step in steps]
-    shown = ", ".join(known[:IDS_SHOWN_MAX]) + (", ..." if len(known) > IDS_SHOWN_MAX else "")
     for place, step in enumerate(steps):
         for way in ways_of(step):
             if way.goto is not None and way.goto not in known:
-                yield place, way.field, f"names no step of this list; those are {shown}"
+                yield place, way.field, f"names no step of this list: {way.goto[:SHOWN_MAX]!r}; those are {shown_ids(known)}"
+
+
+def shown_ids(known: Sequence[str]) -> str:
+    """Return the first ids of a list, for a sentence."""
+    return ", ".join(known[:IDS_SHOWN_MAX]) + (", ..." if len(known) > IDS_SHOWN_MAX else "")
 
 
 def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
@@ -57,6 +64,8 @@ def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault
     if found:
         path = " -> ".join(steps[place].id for place in (*found, found[0]))
         fault = f"is on a way round without a wait: {path}; put a wait of at least 60s into it"
+        if any(isinstance(step, WaitStep) and step.until for step in map(steps.__getitem__, found)):
+            fault += " (until a time of day may be over at once)"
         yield found[0], "", fault
 
 

@@ -10,11 +10,12 @@ import msgspec
 from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
-from engine.account.flow import flow_faults
+from engine.account.flow import flow_faults, shown_ids
 from engine.account.steps import step_faults, trigger_faults
 from engine.calendar.windows import window_errors, window_set
 from engine.contact.hours import TELEPHONE
 from engine.law.floor import TELEPHONE_FLOOR
+from schemas.instant import SECOND
 from schemas.schedule import STEP_KINDS, TRIGGER_TYPES, Channel, Step, Trigger, Window
 
 STEPS_MAX = 200
@@ -61,6 +62,17 @@ def read_windows(value: Any, errors: Errors) -> dict[str, tuple[Window, ...]]:
         if rows is not None:
             found[str(channel)] = rows
     return found
+
+
+def check_margin(windows: Mapping[str, Sequence[Window]], margin_seconds: int, errors: Errors) -> None:
+    """Add the channels whose hours a close margin leaves nothing of; faults of the hours themselves are told first."""
+    if not margin_seconds or any(place.startswith("windows") for place in errors):
+        return
+    for channel, rows in windows.items():
+        hours = window_set(tuple(rows))
+        if not hours.meets(TELEPHONE_FLOOR if channel in TELEPHONE else hours, margin_seconds * SECOND):
+            fault = f"is never open for longer than the {margin_seconds} close_margin_seconds that are taken off its end"
+            _add(errors, f"windows.{channel}", f"{fault}; open it longer, or make the margin smaller")
 
 
 def read_triggers(value: Any, errors: Errors) -> tuple[Trigger, ...]:
@@ -117,10 +129,10 @@ def _check_flow(field: str, listed: Steps, errors: Errors, triggers: Sequence[Tr
     if any(place.startswith(f"{field}[") for place in errors):
         return
     steps = [step for _, step in _read_ones(listed)]
-    ids = {step.id for step in steps}
+    ids = [step.id for step in steps]
     for place, trigger in enumerate(triggers):
         if trigger.goto is not None and trigger.goto not in ids:
-            _add(errors, f"triggers[{place}].goto", "names none of the steps")
+            _add(errors, f"triggers[{place}].goto", f"names none of the steps; those are {shown_ids(ids)}")
             return
     for place, name, fault in flow_faults(steps, triggers):
         _collect(errors, f"{field}[{place}]", steps[place], [(name, fault)])
@@ -233,6 +245,29 @@ _WANTED = {
     "object": "an object",
     "null": "null",
 }
+_SUCH_AS = {
+    **dict.fromkeys(("duration", "delay", "in", "outcome_timeout", "max_lateness", "await_disposition"), '"15m"'),
+    **dict.fromkeys(("until", "at"), '{"time": "10:00"}'),
+    **dict.fromkeys(("time", "open", "close"), '"09:00"'),
+    **dict.fromkeys(("if", "filters"), '["state:CA"]'),
+    **dict.fromkeys(("add", "remove"), '["warm"]'),
+    "timeout": '"1d"',
+    "retry": '{"busy": {"delay": "15m", "max": 3}}',
+    "connect": '{"buyer_group_id": 7}',
+    "rules": '[{"if": ["state:CA"], "goto": "call-2"}]',
+    "paths": '[{"goto": "call-2", "weight": 1}, {"goto": "text-2", "weight": 1}]',
+    "days": '["mon", "tue"]',
+    "set": '{"plan": "gold"}',
+    "unset": '["plan"]',
+}
+"""How a field is written whose value has the wrong shape: an example mends it sooner than the name of a shape."""
+
+
+def _fields_within(kind: Any) -> tuple[str, ...]:
+    """Return the fields of the part that a type holds: itself, or what its list, mapping or choice is made of."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return tuple(field.encode_name for field in fields_of(kind))
+    return next((found for part in get_args(kind) if (found := _fields_within(part))), ())
 
 
 def sentence(name: str, error: msgspec.ValidationError, kind: Any) -> tuple[str, str]:
@@ -242,12 +277,14 @@ def sentence(name: str, error: msgspec.ValidationError, kind: Any) -> tuple[str,
     place = name + path.removeprefix("key in `").rstrip("`").removeprefix("$").replace("[...]", "")
     words = text.split("`")
     if text.startswith("Expected `"):
-        wanted = " or ".join(_WANTED.get(word.strip(), word.strip()) for word in words[1].split("|"))
-        return place, f"must be {wanted}"
+        names = [word.strip() for word in words[1].split("|")]
+        wanted = " or ".join(_WANTED.get(word, word) for word in names if word != "null" or len(names) == 1)
+        such_as = _SUCH_AS.get(place.rpartition(".")[2])
+        return place, f"must be {wanted}, such as {such_as}" if such_as else f"must be {wanted}"
     if text.startswith("Invalid enum value"):
         return place, _DAYS if "days[" in place else _known_words(kind)
     if text.startswith("Object contains unknown field"):
-        return f"{place}.{words[1]}", "is not a field that is known here"
+        return f"{place}.{words[1]}", f"is no field here; those are {', '.join(_fields_within(kind))}"
     if text.startswith("Object missing required field"):
         return f"{place}.{words[1]}", "must be given"
     return place, f"is not valid: {text}"

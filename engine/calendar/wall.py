@@ -29,7 +29,7 @@ def parse_wall_time(text: str) -> WallTime:
     """Return the wall time of `HH:MM` from 00:00 to 23:59. Raises `CalendarError`."""
     match = _WALL_TIME.fullmatch(text)
     if match is None:
-        raise CalendarError("must be a time of day as HH:MM, from 00:00 to 23:59")
+        raise CalendarError("must be a time of day as HH:MM such as 09:00, from 00:00 to 23:59")
     return int(match[1]) * HOUR + int(match[2]) * MINUTE
 
 
@@ -40,7 +40,7 @@ def parse_closing_time(text: str) -> WallTime:
     try:
         return parse_wall_time(text)
     except CalendarError:
-        raise CalendarError("must be a time of day as HH:MM, from 00:00 to 24:00") from None
+        raise CalendarError("must be a time of day as HH:MM such as 09:00, from 00:00 to 24:00") from None
 
 
 def parse_date(text: str) -> date:

@@ -49,10 +49,12 @@ class WindowSet(Struct, frozen=True, cache_hash=True):
         """Whether any window runs into the next day."""
         return any(close > DAY for _, close in chain.from_iterable(self.days))
 
-    def meets(self, other: "WindowSet") -> bool:
-        """Tell whether both are ever open at the same time of the week in one zone."""
+    def meets(self, other: "WindowSet", longer_than: WallTime = 0) -> bool:
+        """Tell whether both are ever open at the same time of the week in one zone, for longer than a while."""
         return any(
-            max(mine[0], theirs[0]) < min(mine[1], theirs[1]) for mine in _week_hours(self) for theirs in _week_hours(other)
+            min(mine[1], theirs[1]) - max(mine[0], theirs[0]) > longer_than
+            for mine in _week_hours(self)
+            for theirs in _week_hours(other)
         )
 
 

@@ -58,6 +58,10 @@ def test_a_whole_schedule_is_read() -> None:
     assert schedule.windows["call"][1] == Window(days=("fri",), open="22:00", close="02:00")
 
 
+def branch(goto: str, **fields: Any) -> dict[str, Any]:
+    return {"id": "where", "kind": "branch", "rules": [{"if": ["state:CA"], "goto": goto}]} | fields
+
+
 @pytest.mark.parametrize(
     ("step", "place", "cure"),
     [
@@ -76,7 +80,12 @@ def test_a_whole_schedule_is_read() -> None:
         (call(from_number="305"), "steps[0].from_number", "+13055550123"),
         (call(retry={"busy": {"delay": "soon"}}), "steps[0].retry.busy.delay", "15m"),
         (call(retry={"busy": {"max": 0}}), "steps[0].retry.busy.max", "from 1 to 20"),
-        (call(retry={"busy": {"often": 1}}), "steps[0].retry.often", "not a field"),
+        (call(retry={"busy": {"often": 1}}), "steps[0].retry.often", "is no field here; those are delay, max"),
+        (call(retry=["busy"]), "steps[0].retry", 'an object, such as {"busy":'),
+        (call(connect=7), "steps[0].connect", 'such as {"buyer_group_id": 7}'),
+        (wait(duration=15), "steps[0].duration", 'text, such as "15m"'),
+        (wait(until="10:00"), "steps[0].until", 'an object, such as {"time": "10:00"}'),
+        (branch("a", rules=[{"if": "state:CA", "goto": "a"}]), "steps[0].rules[0].if", 'a list, such as ["state:CA"]'),
         (call(retry={"delivered": {}}), "steps[0].retry.delivered", "try again after connected_human"),
         (call(retry={"opted_out": {}}), "steps[0].retry.opted_out", "never tried again"),
         (call(retry={"invalid_number": {}}), "steps[0].retry.invalid_number", "never tried again"),
@@ -150,6 +159,30 @@ def test_at_most_200_steps() -> None:
 
 
 @pytest.mark.parametrize(
+    ("channel", "opens", "closes", "margin", "is_refused"),
+    [
+        ("call", "10:00", "10:10", 600, True),
+        ("call", "10:00", "10:10", 599, False),
+        ("sms", "20:55", "23:00", 300, True),
+        ("sms", "20:55", "23:00", 299, False),
+        ("email", "22:00", "22:10", 600, True),
+        ("email", "22:00", "22:10", 0, False),
+    ],
+)
+def test_hours_of_which_a_close_margin_leaves_nothing_are_refused(
+    channel: str, opens: str, closes: str, margin: int, is_refused: bool
+) -> None:
+    rows = [{"days": ["mon"], "open": opens, "close": closes}]
+    given = {"steps": [call()], "close_margin_seconds": margin, "windows": {channel: rows}}
+    if not is_refused:
+        read_schedule(given)
+        return
+    with pytest.raises(RefusedError) as refused:
+        read_schedule(given)
+    assert "open it longer" in refused.value.errors[f"windows.{channel}"][0]
+
+
+@pytest.mark.parametrize(
     ("windows", "place"),
     [
         ([], "windows"),
@@ -172,10 +205,6 @@ def test_steps_are_a_list(steps: Any) -> None:
     with pytest.raises(RefusedError) as caught:
         read_schedule({"steps": steps})
     assert list(caught.value.errors) == ["steps"]
-
-
-def branch(goto: str, **fields: Any) -> dict[str, Any]:
-    return {"id": "where", "kind": "branch", "rules": [{"if": ["state:CA"], "goto": goto}]} | fields
 
 
 @pytest.mark.parametrize(
@@ -213,7 +242,7 @@ def test_a_fault_of_a_step_that_decides_or_changes_has_its_place_and_its_cure(st
 @pytest.mark.parametrize(
     ("steps", "place", "cure"),
     [
-        ([branch("nowhere"), call()], "steps[0].rules[0].goto", "names no step of this list; those are where, a"),
+        ([branch("nowhere"), call()], "steps[0].rules[0].goto", "names no step of this list: 'nowhere'; those are where, a"),
         ([branch("a", **{"else": "end"}), call()], "steps[0].else", "names no step"),
         (
             [branch("a", **{"else": "a"}), wait(id="b", duration="1h"), sms(id="c"), call()],
@@ -223,7 +252,11 @@ def test_a_fault_of_a_step_that_decides_or_changes_has_its_place_and_its_cure(st
         ([branch("where")], "steps[0]", "where -> where; put a wait of at least 60s into it"),
         ([call(), branch("a")], "steps[0]", "a -> where -> a"),
         ([wait(duration="59s"), branch("a")], "steps[0]", "at least 60s"),
-        ([wait(until={"time": "10:00"}), branch("a")], "steps[0]", "at least 60s"),
+        (
+            [wait(until={"time": "10:00"}), branch("a")],
+            "steps[0]",
+            "at least 60s into it (until a time of day may be over at once)",
+        ),
         (
             [{"id": "a", "kind": "wait_for", "event": "converted", "timeout": "1d", "on_match": "a"}],
             "steps[0]",
@@ -274,7 +307,7 @@ def test_hours_that_never_meet_those_of_the_law_are_refused() -> None:
         ({"on": "exit", "type": "texted"}, ".type", "buyer_converted, dial, inbound_connected, replied, disposition"),
         ({"on": "enter", "type": "dial"}, ".type", "none, tokens_match"),
         ({"on": "exit"}, ".type", "the types are"),
-        ({"on": "exit", "type": "dial", "then": "a"}, ".then", "not a field"),
+        ({"on": "exit", "type": "dial", "then": "a"}, ".then", "is no field here; those are"),
         ({"on": "exit", "type": "tokens_match"}, ".filters", "must have a filter"),
         ({"on": "exit", "type": "dial", "filters": ["x"]}, ".filters", "key:value"),
         ({"on": "exit", "type": "dial", "goto": "b"}, ".goto", "none of the steps"),

@@ -52,7 +52,7 @@ def test_a_pack_is_created_changed_and_deleted(account: Account) -> None:
         ([{**ROW, "source_url": "a friend"}], "rules[0].source_url", "https://"),
         ([{**ROW, "reviewed_at": "yesterday"}], "rules[0].reviewed_at", ""),
         ([{name: value for name, value in ROW.items() if name != "purposes"}], "rules[0].purposes", "must be given"),
-        ([{**ROW, "colour": "red"}], "rules[0].colour", "not a field"),
+        ([{**ROW, "colour": "red"}], "rules[0].colour", "is no field here; those are"),
         ([ROW, ROW], "rules[1].id", "stands 2 times"),
         ([{**ROW, "id": "us-fl"}], "rules[0].id", "id of a shipped rule"),
         ([{**ROW, "reason": WHY}], "rules[0].reason", "override only"),

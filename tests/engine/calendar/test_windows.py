@@ -77,10 +77,10 @@ def test_every_fault_of_every_row_is_told_at_once() -> None:
 
     assert window_errors(faulty) == {
         "1.days": ["must be one of mon, tue, wed, thu, fri, sat, sun"],
-        "1.open": ["must be a time of day as HH:MM, from 00:00 to 23:59"],
-        "1.close": ["must be a time of day as HH:MM, from 00:00 to 24:00"],
+        "1.open": ["must be a time of day as HH:MM such as 09:00, from 00:00 to 23:59"],
+        "1.close": ["must be a time of day as HH:MM such as 09:00, from 00:00 to 24:00"],
         "2.days": ["must name at least one day"],
-        "2.open": ["must be a time of day as HH:MM, from 00:00 to 23:59"],
+        "2.open": ["must be a time of day as HH:MM such as 09:00, from 00:00 to 23:59"],
         "3.close": ["must differ from open; a whole day is 00:00 to 24:00"],
     }
     with pytest.raises(WindowError) as refused:
