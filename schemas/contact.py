@@ -63,6 +63,8 @@ class Head(Entity, kw_only=True):
     ended than one decision may end; `sweep_from` is how many of `lead_ids` are done. `call_ids` are the calls of the person,
     oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
     before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
+    `opt_outs` are those that reach less than the whole company: `offer/7`, `channel/sms`. `opted_in_at`: they texted a word
+    that carriers take for consent.
     """
 
     company_id: int
@@ -83,6 +85,8 @@ class Head(Entity, kw_only=True):
     inbound_call_id: int | None = None
     inbound_until: Instant | None = None
     review_until: Instant | None = None
+    opt_outs: dict[str, Instant] = {}
+    opted_in_at: Instant | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -285,6 +289,7 @@ class Relay(Entity, kw_only=True):
     kind: str
     emitted_at: Instant
     expires_at: Instant
+    offer_id: int | None = None
 
 
 class Replan(Entity, kw_only=True):

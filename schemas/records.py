@@ -11,7 +11,18 @@ from msgspec import Struct
 
 from schemas.instant import Instant
 from schemas.law import HolidaySet, Purpose, RuleRow
-from schemas.schedule import OnConversion, OnInboundConnected, OnReply, Pause, Step, Trigger, UnknownZone, Window, WindowMiss
+from schemas.schedule import (
+    OnConversion,
+    OnInboundConnected,
+    OnReply,
+    OptOutScope,
+    Pause,
+    Step,
+    Trigger,
+    UnknownZone,
+    Window,
+    WindowMiss,
+)
 from schemas.wire import Entity, from_builtins
 
 RecordType = Literal[
@@ -39,6 +50,9 @@ class Company(Body, frozen=True, kw_only=True):
 
     `optout_confirmation` is the one text that answers an opt-out by text. The law allows it within five minutes and demands
     none (research/domain.md 2.20), and after an opt-out nothing is sent that nobody asked for: where it is None, silence.
+
+    `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
+    was said on. Where offer or channel are not known, it reaches the company.
     """
 
     name: str
@@ -46,6 +60,7 @@ class Company(Body, frozen=True, kw_only=True):
     country: str = "US"
     paused: bool = False
     optout_confirmation: str | None = None
+    optout_scope: OptOutScope = "company"
 
 
 class Offer(Body, frozen=True, kw_only=True):

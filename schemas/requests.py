@@ -255,7 +255,8 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     """A lead that is keyed otherwise asks the contact of an address whether it may be reached, and to send the command.
 
     `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`,
-    `countries` and `purpose` choose the caps of the law, which are kept by the contact that is reached.
+    `countries` and `purpose` choose the caps of the law, which are kept by the contact that is reached. `offer_id` is what
+    an opt-out of the person may be about.
     """
 
     lead_id: int
@@ -265,6 +266,7 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     states: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     purpose: Purpose = "telemarketing"
+    offer_id: int | None = None
 
 
 class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ OnLate = Literal["run", "skip", "exit"]
 MissingToken = Literal["empty", "skip_step", "fail"]
 WindowMiss = Literal["next_open", "same_time_next_allowed_day", "skip_step"]
 UnknownZone = Literal["intersect", "default_zone", "hold"]
+OptOutScope = Literal["company", "offer", "channel"]
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -83,12 +84,17 @@ class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
 
 
 class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
-    """Send a text; counts as a contact attempt. `missing_token`: what is done where a token of the template has no value."""
+    """Send a text; counts as a contact attempt. `missing_token`: what is done where a token of the template has no value.
+
+    With `require_opt_in` the lead waits before the step until the person has consented: its token `opt_in` says so, or they
+    texted START.
+    """
 
     id: str
     template: str
     from_number: str | None = None
     missing_token: MissingToken = "empty"  # noqa: S105 - no secret
+    require_opt_in: bool = False
     retry: dict[str, Retry] = {}
     outcome_timeout: str | None = None
     max_lateness: str | None = None
@@ -235,9 +241,14 @@ class CallbackStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sched
 
 
 class OptOutStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="opt_out"):
-    """Never contact this person again."""
+    """Never contact this person again: of the whole company, about the lead's offer, or on one channel.
+
+    Without a `scope` it reaches as far as the company's other opt-outs. After that of a `channel` the schedule goes on.
+    """
 
     id: str
+    scope: OptOutScope | None = None
+    channel: Channel | None = None
 
 
 class BlockStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="block"):

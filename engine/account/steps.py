@@ -212,10 +212,16 @@ def _(step: CallbackStep, exists: Exists) -> Iterator[Fault]:
         yield from _until_faults(step.at, "at")
 
 
-@_faults.register(OptOutStep)
+@_faults.register
+def _(step: OptOutStep, exists: Exists) -> Iterator[Fault]:
+    del exists
+    if (step.channel is None) == (step.scope == "channel"):
+        yield "channel", "goes with scope channel, and only with it: call, sms or email"
+
+
 @_faults.register(BlockStep)
 @_faults.register(SuppressStep)
-def _(step: OptOutStep | BlockStep | SuppressStep, exists: Exists) -> Iterator[Fault]:
+def _(step: BlockStep | SuppressStep, exists: Exists) -> Iterator[Fault]:
     del step, exists
     yield from ()
 

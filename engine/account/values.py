@@ -335,6 +335,7 @@ PARSERS: dict[str, Parser] = {
     "end_steps_may_contact": parse_boolean,
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
+    "optout_scope": choice("company", "offer", "channel"),
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,
     "purpose": choice(*PURPOSES),

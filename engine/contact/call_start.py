@@ -13,7 +13,7 @@ from engine.contact.orders import MANUAL, Connection, place_call
 from engine.contact.person import Person
 from engine.contact.plan import OPTOUT_REVIEW, paused
 from engine.contact.references import check_references
-from engine.contact.stop import stop_reason
+from engine.contact.stop import is_opted_out_of, stop_reason
 from engine.contact.submission import matches
 from engine.contact.walk import cadence_for
 from engine.identity import uuid_of
@@ -38,7 +38,7 @@ def start(person: Person, request: CallStartRequested) -> None:
     lead = _present(person, request)
     schedule = _schedule(person, request, lead)
     _check_active(person, lead, schedule, request)
-    _check_person(person)
+    _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id)
     is_new = lead is None
     lead = lead or _new(person, request, schedule)
     _check_hours(person, lead, force=request.force)
@@ -108,8 +108,8 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
         raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
 
 
-def _check_person(person: Person) -> None:
-    reason = stop_reason(person.head)
+def _check_person(person: Person, offer_id: int | None) -> None:
+    reason = stop_reason(person.head, offer_id) or ("opt_out" if is_opted_out_of(person.head, "call") else None)
     if reason is not None:
         said = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(reason, reason)
         raise RefusedError("suppressed_contact", f"This person {said} and is not called.", extra={"reason": reason})

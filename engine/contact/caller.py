@@ -43,7 +43,8 @@ def _meant(person: Person, request: CallerActed) -> list[Lead]:
 
 
 def _opt_out(person: Person, leads: list[Lead]) -> None:
-    opt_out(person, "caller_opt_out")
+    for offer_id in dict.fromkeys(lead.offer_id for lead in leads):
+        opt_out(person, "caller_opt_out", offer_id=offer_id)
     for lead in leads:
         if lead.status != "opt_out":
             stop(person, lead, "opt_out")

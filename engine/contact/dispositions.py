@@ -85,7 +85,7 @@ def stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> No
     """Do what the disposition says of the person and the number, whatever becomes of the lead."""
     source = f"disposition {code_of(disposition)}"
     if disposition.sets_opt_out:
-        opt_out(person, source)
+        opt_out(person, source, offer_id=None if lead is None else lead.offer_id)
     if disposition.sets_suppression or disposition.category == "dnc":
         suppress(person, source)
     if disposition.category == "wrong_number":

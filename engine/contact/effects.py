@@ -49,8 +49,8 @@ def apply(
         case CallbackStep():
             _promise(person, lead, cadence, step)
         case OptOutStep():
-            opt_out(person, f"step {step.id}")
-            if lead.status in LIVE_STATUSES:  # one of more leads than end at once
+            opt_out(person, f"step {step.id}", offer_id=lead.offer_id, channel=step.channel, scope=step.scope)
+            if lead.status in LIVE_STATUSES and step.scope != "channel":  # one of more leads than end at once
                 stop(person, lead, "opt_out")
         case BlockStep():
             block(person, f"step {step.id}")

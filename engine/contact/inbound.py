@@ -9,6 +9,7 @@ from engine.contact.enrolment import expiry
 from engine.contact.person import Person
 from engine.contact.references import check_references
 from engine.contact.result import COMPLETED
+from engine.contact.stop import stop_reason
 from engine.contact.walk import go_on
 from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
@@ -107,7 +108,7 @@ def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
         base_at=person.now,
     )
     lead.expires_at = expiry(person, lead, person.now, None)
-    lead.opt_out = person.head.opted_out_at is not None
+    lead.opt_out = stop_reason(person.head, offer_id) == "opt_out"
     person.add(lead)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=offer_id, schedule_id=None, source="inbound_call")
     return lead

@@ -280,6 +280,7 @@ def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> Reac
         states=lead.states,
         countries=countries_of(lead),
         purpose=PROMISED if flight.callback else purpose_of(person.rules, lead),
+        offer_id=lead.offer_id,
     )
 
 

@@ -15,10 +15,11 @@ from engine.contact.stop import opt_out
 from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
-from schemas.contact import LIVE_STATUSES, Call, Flight, Lead
+from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
 from schemas.instant import HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
+from schemas.state import relay_key
 
 SKEW_MAX = 5 * MINUTE
 """An outcome of a later time than this is marked: a gateway's clock is wrong (research/domain.md E28)."""
@@ -233,7 +234,16 @@ def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> Non
         if row.disables_channel:
             close_channel(person, request.lead_id, request.kind, request.outcome)
     if row.opts_out:
-        opt_out(person, f"outcome {request.outcome}")
+        opt_out(person, f"outcome {request.outcome}", offer_id=_offer_of(person, request), channel=request.kind)
+
+
+def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
+    """Return what a command was about: the offer of its lead, which another contact may have."""
+    lead = person.lead(request.lead_id)
+    if lead is not None:
+        return lead.offer_id
+    relay = person.draft.get(relay_key(request.command_id), Relay)
+    return None if relay is None else relay.offer_id
 
 
 def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:

@@ -5,7 +5,7 @@ import msgspec
 from engine.contact import ledger
 from engine.contact.person import Person
 from engine.contact.plan import CALLED, OPTOUT_REVIEW
-from engine.contact.stop import fence, stop_reason
+from engine.contact.stop import fence, is_opted_out_of, stop_reason
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -84,7 +84,7 @@ def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str
 
     A cap counts every contact with this number, whichever lead made it (research/domain.md E40).
     """
-    reason = _stop(person, order, request.kind)
+    reason = _stop(person, order, request)
     if reason is not None or request.kind == "email":
         return reason, None
     if person.head.review_until is not None and person.head.review_until > person.now:
@@ -94,10 +94,13 @@ def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
 
 
-def _stop(person: Person, order: Order, kind: str) -> str | None:
-    stopped = stop_reason(person.head)
+def _stop(person: Person, order: Order, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
+    kind = request.kind
+    stopped = stop_reason(person.head, request.offer_id)
     if stopped is not None:
         return stopped
+    if is_opted_out_of(person.head, kind):
+        return "opt_out"
     if person.head.disabled_until.get(kind, 0) > person.now:
         return "channel_disabled"
     if person.draft.behind:
@@ -122,6 +125,7 @@ def _emit(person: Person, order: Order, request: ReachRequested) -> None:
         kind=request.kind,
         emitted_at=person.now,
         expires_at=person.now + RELAY_FOR,
+        offer_id=request.offer_id,
     )
     person.draft.emit(order)
     person.draft.put(relay_key(order.command_id), relay)

@@ -2,6 +2,7 @@
 
 from engine.contact import triggers
 from engine.contact.cadence import duration
+from engine.contact.consent import CONSENT_MISSING
 from engine.contact.ending import begin_end
 from engine.contact.hours import after
 from engine.contact.ledger import reserve
@@ -11,13 +12,15 @@ from engine.contact.plan import OPTOUT_REVIEW, REPLIED
 from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
-from engine.contact.stop import opt_out, stop_reason
+from engine.contact.stop import is_opted_out_of, opt_out, stop_reason
 from engine.contact.walk import cadence_for, go_on
 from engine.identity import command_id
+from engine.partition.draft import RepeatedError
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
+from schemas.decisions import Answer
 from schemas.instant import DAY, MINUTE
-from schemas.records import Company
+from schemas.records import Company, Number
 from schemas.requests import SmsReceived
 
 TEXTED = "sms.received"
@@ -37,9 +40,10 @@ BODY_KEPT_MAX = 1_600
 
 
 def receive(person: Person, request: SmsReceived) -> None:
-    """Decide a text. Raises `RepeatedError` for one that came before."""
-    if request.provider_ref is not None:
-        person.see_id(f"sms/{request.provider or ''}", request.provider_ref)
+    """Decide a text, and answer how it was understood; one that came before changes nothing, and its sender is told so."""
+    if request.provider_ref is not None and not _is_new(person, request.provider, request.provider_ref):
+        person.draft.answer = Answer(status=200, extra={"repeated": True})
+        return
     lead = next(person.live_leads(), None) or next(person.leads(), None)
     meaning = meaning_of(request.body)
     person.draft.fact(
@@ -51,20 +55,30 @@ def receive(person: Person, request: SmsReceived) -> None:
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
     )
+    person.draft.answer = Answer(
+        status=200, record_type="lead", record_id=None if lead is None else lead.id, extra={"meaning": meaning}
+    )
     match meaning:
         case "opt_out":
             _stop(person, request, lead)
-        case "opt_in":  # what an opt-out ended is not begun again by a word: a new submission does that
-            person.draft.fact("contact.optin_word", lead_id=None if lead is None else lead.id)
+        case "opt_in":
+            _consent(person, lead)
         case "unclear":
             _review(person, lead)
         case _:
             _answer(person)
 
 
+def _is_new(person: Person, provider: str | None, provider_ref: str) -> bool:
+    try:
+        person.see_id(f"sms/{provider or ''}", provider_ref)
+    except RepeatedError:
+        return False
+    return True
+
+
 def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
-    is_new = person.head.opted_out_at is None
-    opt_out(person, "sms")
+    is_new = opt_out(person, "sms", offer_id=_offer_of(person, request, lead), channel="sms")
     if person.head.review_until is not None:
         person.head.review_until = None
         person.draft.fact("contact.optout_reviewed", opted_out=True)
@@ -73,6 +87,15 @@ def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
     # While requests are unread nothing is sent to anybody; a confirmation is owed to nobody.
     if is_new and text and lead is not None and lead.caller_id and not person.draft.behind:
         _confirm(person, lead, text, request.to_number)
+
+
+def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | None:
+    """Return what a text is about: the offer of the number that it was sent to, else of the lead that was last contacted."""
+    number = None if request.to_number is None else person.rules.number(person.company_id, request.to_number)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    if own is not None and own.offer_id is not None:
+        return own.offer_id
+    return None if lead is None else lead.offer_id
 
 
 def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> None:
@@ -98,6 +121,17 @@ def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> 
     reserve(person, "sms", command.command_id)
     person.draft.emit(command)
     person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
+
+
+def _consent(person: Person, lead: Lead | None) -> None:
+    """Let go on who waited for consent. What an opt-out ended is not begun again by a word: a new submission does that."""
+    person.draft.fact("contact.optin_word", lead_id=None if lead is None else lead.id)
+    if stop_reason(person.head) is not None or is_opted_out_of(person.head, "sms"):
+        return
+    person.head.opted_in_at = person.now
+    person.keep_head()
+    for waiting in at_once([other for other in person.live_leads() if other.status_wait == CONSENT_MISSING]):
+        go_on(person, waiting)
 
 
 def _review(person: Person, lead: Lead | None) -> None:

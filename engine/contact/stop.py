@@ -1,31 +1,113 @@
-"""What stops every contact with a person? An opt-out, a block, the do-not-call list: at once, leads end, gates are told."""
+"""What stops contact with a person? An opt-out, a block, the do-not-call list: at once, leads end, gates are told.
+
+An opt-out reaches as far as the company has chosen (research/domain.md 2.20): all of it, what is about one offer, or one
+channel. A block and the do-not-call list reach the whole company.
+"""
 
 from collections.abc import Iterator
+from typing import Any
 
 from engine.contact.ending import end, tell_webhooks
 from engine.contact.person import Person, at_once
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
+from schemas.records import Company
 from schemas.requests import ReachWithdrawn
+from schemas.schedule import OptOutScope
 from schemas.topics import CONTACTS_REQUESTS
 
+OPT_OUTS_MAX = 100
+"""Offers that one person may have opted out of one by one; the next opt-out reaches the whole company."""
 
-def stop_reason(head: Head) -> LeadStatus | None:
-    """Return the status that every live lead of the contact must take, or None."""
-    if head.opted_out_at is not None:
+
+def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
+    """Return the status that every live lead of the contact about this offer must take, or None."""
+    if head.opted_out_at is not None or (head.opt_outs and _offer_scope(offer_id) in head.opt_outs):
         return "opt_out"
     if head.blocked_at is not None:
         return "blocked"
     return "dnc" if head.suppressed_at is not None else None
 
 
-def opt_out(person: Person, source: str) -> None:
-    """Never contact this person again: whatever was ordered is fenced, whatever is planned ends. Idempotent."""
-    if person.head.opted_out_at is not None:
-        return
-    person.head.opted_out_at = person.now
-    person.draft.fact("contact.opted_out", source=source)
-    _stop_all(person, "opt_out")
+def is_opted_out_of(head: Head, channel: str) -> bool:
+    """Tell whether the person opted out of a channel alone."""
+    return bool(head.opt_outs) and _channel_scope(channel) in head.opt_outs
+
+
+def opt_out(
+    person: Person,
+    source: str,
+    *,
+    offer_id: int | None = None,
+    channel: str | None = None,
+    scope: OptOutScope | None = None,
+) -> bool:
+    """Never contact this person again, as far as `scope` or the company says; False where they had opted out before.
+
+    `offer_id` and `channel` are what the opt-out is about and what it was said on, where that is known. Whatever was ordered
+    is fenced, whatever is planned ends.
+    """
+    reached = _reached(person, scope or _scope_of(person), offer_id, channel)
+    head = person.head
+    if head.opted_out_at is not None or reached in head.opt_outs:
+        return False
+    head.opted_in_at = None
+    if reached is None:
+        head.opted_out_at = person.now
+        person.draft.fact("contact.opted_out", source=source)
+        _stop_all(person, "opt_out")
+        return True
+    head.opt_outs = {**head.opt_outs, reached: person.now}
+    person.draft.fact("contact.opted_out", source=source, scope=reached)
+    if reached == _offer_scope(offer_id):
+        _stop_some(person, [lead for lead in person.leads() if lead.offer_id == offer_id])
+    else:
+        _close(person, channel or "")
+    return True
+
+
+def _scope_of(person: Person) -> OptOutScope:
+    company = person.rules.body(Company, "company", person.company_id)
+    return "company" if company is None else company.optout_scope
+
+
+def _reached(person: Person, scope: OptOutScope, offer_id: int | None, channel: str | None) -> str | None:
+    """Return the part of the company that an opt-out reaches, None for all of it."""
+    if len(person.head.opt_outs) >= OPT_OUTS_MAX:
+        return None
+    if scope == "offer" and offer_id is not None:
+        return _offer_scope(offer_id)
+    return _channel_scope(channel) if scope == "channel" and channel is not None else None
+
+
+def _offer_scope(offer_id: int | None) -> str:
+    return f"offer/{offer_id}"
+
+
+def _channel_scope(channel: str) -> str:
+    return f"channel/{channel}"
+
+
+def _stop_some(person: Person, leads: list[Lead]) -> None:
+    """Fence what is on its way for these leads, and end those that are live."""
+    flown = [lead.id for lead in leads if lead.flight is not None]
+    if flown:
+        fence(person, "opt_out", *flown)
+    person.head.sweep_from = 0
+    sweep(person)
+
+
+def _close(person: Person, channel: str) -> None:
+    """Fence what is on its way on a channel. Its steps are passed over from now on: whoever stands there is woken."""
+    person.keep_head()
+    flown = [lead for lead in person.leads() if lead.flight is not None and lead.flight.kind == channel]
+    if flown:
+        fence(person, "opt_out", *(lead.id for lead in flown))
+    for lead in flown:
+        recall(person, lead, "opt_out")
+    for lead in at_once([lead for lead in person.live_leads() if lead.flight is None and lead.schedule_id is not None]):
+        lead.recheck_at = person.now + 1
+        person.keep(lead)
 
 
 def block(person: Person, source: str) -> None:
@@ -46,8 +128,8 @@ def suppress(person: Person, source: str) -> None:
     _stop_all(person, "dnc")
 
 
-def opt_in(person: Person) -> None:
-    """Lift an opt-out, a suppression, and the doubt about one; nothing resumes by itself."""
+def opt_in(person: Person, offer_id: int | None) -> None:
+    """Lift every opt-out that holds for leads of an offer, a suppression, a doubt about one; nothing resumes by itself."""
     if person.head.suppressed_at is not None:
         person.head.suppressed_at = None
         person.keep_head()
@@ -56,12 +138,16 @@ def opt_in(person: Person) -> None:
         person.head.review_until = None
         person.keep_head()
         person.draft.fact("contact.optout_reviewed", opted_out=False)
-    if person.head.opted_out_at is None:
+    lifted = [scope for scope in person.head.opt_outs if scope == _offer_scope(offer_id) or scope.startswith("channel/")]
+    if person.head.opted_out_at is None and not lifted:
         return
     person.head.opted_out_at = None
+    person.head.opt_outs = {scope: at for scope, at in person.head.opt_outs.items() if scope not in lifted}
     person.keep_head()
-    person.draft.fact("contact.opted_in")
-    for lead in at_once(lead for lead in person.leads() if lead.opt_out):
+    about: dict[str, Any] = {"scopes": lifted} if lifted else {}
+    person.draft.fact("contact.opted_in", **about)
+    free = (lead for lead in person.leads() if lead.opt_out and stop_reason(person.head, lead.offer_id) != "opt_out")
+    for lead in at_once(free):
         lead.opt_out = False
         person.keep(lead)
 
@@ -97,21 +183,22 @@ def mark(lead: Lead, reason: LeadStatus) -> None:
 def sweep(person: Person) -> None:
     """End the next of the leads of a stopped person, a bounded number at a time; the head's timer brings the others."""
     head = person.head
-    reason = stop_reason(head)
     last = None
-    for lead in at_once(_live_from(person, head.sweep_from)) if reason is not None else ():
-        stop(person, lead, reason or "opt_out")
+    for lead in at_once(_stopped_from(person, head.sweep_from)):
+        stop(person, lead, stop_reason(head, lead.offer_id) or "opt_out")
         last = lead.id
-    left = None if last is None else next(_live_from(person, head.lead_ids.index(last) + 1), None)
+    left = None if last is None else next(_stopped_from(person, head.lead_ids.index(last) + 1), None)
     head.sweep_from = 0 if left is None else head.lead_ids.index(left.id)
     # A tick must leave a later timer: at the same instant it would pass for stuck.
     head.sweep_at = None if left is None else person.now + 1
     person.keep_head()
 
 
-def _live_from(person: Person, index: int) -> Iterator[Lead]:
+def _stopped_from(person: Person, index: int) -> Iterator[Lead]:
+    """Iterate over the leads, from a place of the list on, that are live and must not be."""
     found = (person.lead(lead_id) for lead_id in person.head.lead_ids[index:])
-    return (lead for lead in found if lead is not None and lead.status in LIVE_STATUSES)
+    live = (lead for lead in found if lead is not None and lead.status in LIVE_STATUSES)
+    return (lead for lead in live if stop_reason(person.head, lead.offer_id) is not None)
 
 
 def fence(person: Person, reason: str, *lead_ids: int) -> None:

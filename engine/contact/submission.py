@@ -37,8 +37,10 @@ class Duplicates(Struct, frozen=True):
 
 def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
-    check_ahead("next_action_at", request.next_action_at, person.now)
-    check_callback(request.schedule_callback_at, request.caller_id, person.now)
+    if request.next_action_at is not None:
+        check_ahead("next_action_at", request.next_action_at, person.now)
+    if request.schedule_callback_at is not None:
+        check_callback(request.schedule_callback_at, request.caller_id, person.now)
     target = _target(person, request)
     if request.unblock_contact:
         unblock(person)
@@ -123,7 +125,9 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
 
 def _run_again(person: Person, request: LeadSubmitted, record: Record | None, leads: list[Lead]) -> Record | None:
     """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
-    if not request.restart_schedule or not leads or stop_reason(person.head) is not None:
+    if not request.restart_schedule or not leads:
+        return None
+    if stop_reason(person.head, _chosen(request, leads).offer_id) is not None:
         return None
     schedule_id = _chosen(request, leads).schedule_id
     if record is None and schedule_id is not None:
@@ -168,7 +172,7 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
     _assign_numbers(person, request, lead)
-    reason = stop_reason(person.head)
+    reason = stop_reason(person.head, lead.offer_id)
     if reason is not None:
         mark(lead, reason)
         end(person, lead, reason)

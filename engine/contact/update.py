@@ -30,7 +30,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
     before = basis(lead)
     _change_fields(person, lead, request)
     _stop_or_lift(person, lead, request)
-    if target is not None and stop_reason(person.head) is None:
+    if target is not None and stop_reason(person.head, lead.offer_id) is None:
         begin(person, lead, target)
     _change_plan(person, lead, request)
     if contact_key != person.key:
@@ -69,7 +69,7 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
-    is_out = person.head.opted_out_at is not None or person.head.suppressed_at is not None
+    is_out = stop_reason(person.head, lead.offer_id) == "opt_out" or person.head.suppressed_at is not None
     stays_out = is_out and request.opt_out is not False
     stays_blocked = person.head.blocked_at is not None and request.blocked is not False
     if target is not None and (stays_out or stays_blocked):
@@ -162,7 +162,7 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
 
 def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
     if request.opt_out is False:
-        opt_in(person)
+        opt_in(person, lead.offer_id)
         lead.opt_out = False
     if request.blocked is False:
         unblock(person)
@@ -172,7 +172,7 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
         if lead.status not in {"blocked", "opt_out"}:
             stop(person, lead, "blocked")
     if request.opt_out is True:
-        opt_out(person, "lead_update")
+        opt_out(person, "lead_update", offer_id=lead.offer_id)
         if lead.status != "opt_out":
             stop(person, lead, "opt_out")
     if request.schedule_stop:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact import buyers, effects, ledger, orders, slots, triggers
+from engine.contact import buyers, consent, effects, ledger, orders, slots, triggers
 from engine.contact.branching import branch_goto, has_happened, split_goto
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
 from engine.contact.ending import begin_end, end
@@ -23,7 +23,7 @@ from engine.contact.plan import (
 )
 from engine.contact.result import COMPLETED
 from engine.contact.steps import enter
-from engine.contact.stop import stop, stop_reason
+from engine.contact.stop import is_opted_out_of, stop, stop_reason
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Offer, Schedule
@@ -54,6 +54,7 @@ STEPS_AT_ONCE_MAX = 100
 
 EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
+OPTED_OUT_OF = "opted_out_of_channel"
 TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
 
 
@@ -107,7 +108,7 @@ def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order 
     """Take one step; True where the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
-    reason = stop_reason(person.head)
+    reason = stop_reason(person.head, lead.offer_id)
     if reason is not None:
         stop(person, lead, reason)
         return False
@@ -305,17 +306,25 @@ def _acts(  # noqa: PLR0911 - the reasons not to act, line by line
     person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
 ) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
-    if _is_spent(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
+    if ledger.is_at_limit(lead, cadence.schedule.max_contact_attempts) and not lead.ending and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
         return True
     passed_over = _reason_to_pass_over(person, lead, cadence, step)
+    if passed_over == OPTED_OUT_OF and not lead.ending and _wants_only_what_is_opted_out_of(person, lead, cadence):
+        stop(person, lead, "opt_out")
+        return False
     if passed_over is not None:
         return _passes_over(person, lead, cadence, step, passed_over)
-    if misses_window(person, lead, cadence, step):
+    if not cadence.is_plain and misses_window(person, lead, cadence, step):
         lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
         lead.requested_next_action_at = None
         return _passes_over(person, lead, cadence, step, "window_missed")
     if not plan(person, lead, cadence, step) or _is_held(person, lead, step):
+        return False
+    if isinstance(step, SmsStep) and step.require_opt_in and consent.is_missing(person, lead):
+        if lead.ending:  # it has no expiry any more, and would wait for ever
+            return _passes_over(person, lead, cadence, step, consent.CONSENT_MISSING)
+        consent.wait(person, lead)
         return False
     if _is_late(person, lead, step):
         return _is_too_late(person, lead, cadence, step)
@@ -323,6 +332,11 @@ def _acts(  # noqa: PLR0911 - the reasons not to act, line by line
         return _has_nothing_to_say(person, lead, cadence, step)
     _order(person, lead, cadence, step)
     return False
+
+
+def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Tell whether every contact that may still come is on a channel that the person opted out of."""
+    return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
 
 
 def _has_nothing_to_say(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep) -> bool:
@@ -348,7 +362,7 @@ def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Ste
     if not address:
         return "no_address"
     if is_closed(person, lead, channel_of(step)):
-        return "channel_disabled"
+        return OPTED_OUT_OF if is_opted_out_of(person.head, channel_of(step)) else "channel_disabled"
     if lead.ending and lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
         return "expired"  # research/domain.md E11: who expired is not contacted once more
     if lead.ending and isinstance(step, COUNTED) and _is_spent(lead, cadence):
@@ -357,9 +371,10 @@ def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Ste
 
 
 def is_closed(person: Person, lead: Lead, channel: str) -> bool:
-    """Tell whether a channel is known not to work for this lead: an invalid number, an address that bounced."""
+    """Tell whether a channel is not to be used for this lead: an invalid number, an address that bounced, an opt-out."""
     until = person.head.disabled_until.get(channel)
-    return channel in lead.failed_channels or (until is not None and until > person.now)
+    is_disabled = channel in lead.failed_channels or (until is not None and until > person.now)
+    return is_disabled or is_opted_out_of(person.head, channel)
 
 
 def _passes_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:

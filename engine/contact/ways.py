@@ -37,6 +37,8 @@ class Way(Struct, frozen=True):
 def ways_of(step: Step) -> Iterator[Way]:
     """Yield every way out of a step; none leads out of one that leaves the schedule for good."""
     match step:
+        case OptOutStep(scope="channel"):
+            yield Way(None)
         case ExitStep() | MoveStep() | OptOutStep() | BlockStep() | SuppressStep():
             return
         case BranchStep():

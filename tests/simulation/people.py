@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from engine.contact.aggregate import ContactAggregate
+from engine.contact.consent import CONSENT_MISSING
 from engine.contact.ledger import row_of
 from engine.contact.orders import CALLBACK, MANUAL
 from engine.contact.person import PAUSES
@@ -92,25 +93,36 @@ def _limit(world: "World", lead: Lead) -> int | None:
 
 
 def opt_outs_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
-    """From the decision of an opt-out or a block on, nothing is ordered that would reach the person."""
-    whom: dict[str, Command] = {}
-    for kind in CONTACT_KINDS:
-        for record in all_records_of(world, COMMAND_TOPICS[kind].name):
-            order = ORDERS.decode(record.value or b"")
-            if not isinstance(order, Fence):
-                whom[order.command_id] = order
+    """From an opt-out or a block on, nothing is ordered that would reach the person, as far as it reaches."""
+    whom = _orders_to_people(world)
+    offers = {lead.id: lead.offer_id for decided in contacts for lead in values_of(decided, "lead/", Lead)}
     for decided in contacts:
-        stopped: set[str] = set()
+        heads: dict[str, Head] = {}
         for decision in decided.decisions:
             for change in decision.changes:
                 if change.key.startswith("head/") and change.value != REMOVED:
                     head = msgspec.json.decode(change.value, type=Head)
-                    is_stopped = head.opted_out_at is not None or head.blocked_at is not None
-                    (stopped.add if is_stopped else stopped.discard)(head.contact_key)
-            for emitted in decision.commands:
-                command = whom.get(emitted.id)
-                if command is not None and command.contact_key in stopped:
+                    heads[head.contact_key] = head
+            for command in (whom[emitted.id] for emitted in decision.commands if emitted.id in whom):
+                if _is_forbidden(heads.get(command.contact_key), command, offers.get(command.lead_id)):
                     yield f"{decided.name} #{decision.sequence} contacts {command.contact_key}, who is opted out or blocked"
+
+
+def _orders_to_people(world: "World") -> dict[str, Command]:
+    found: dict[str, Command] = {}
+    for kind in CONTACT_KINDS:
+        for record in all_records_of(world, COMMAND_TOPICS[kind].name):
+            order = ORDERS.decode(record.value or b"")
+            if not isinstance(order, Fence):
+                found[order.command_id] = order
+    return found
+
+
+def _is_forbidden(head: Head | None, command: Command, offer_id: int | None) -> bool:
+    if head is None:
+        return False
+    is_stopped = head.opted_out_at is not None or head.blocked_at is not None
+    return is_stopped or not head.opt_outs.keys().isdisjoint({f"offer/{offer_id}", f"channel/{kind_of_command(command)}"})
 
 
 def hours_in(contacts: list[Decided], world: "World") -> Iterator[str]:
@@ -134,7 +146,8 @@ def timers_in(contacts: list[Decided]) -> Iterator[str]:
     for decided in contacts:
         for lead in values_of(decided, "lead/", Lead):
             is_paused = lead.held_at is not None and lead.status_wait in PAUSES
-            is_resting = (lead.status == "captured" and lead.flight is None) or is_paused
+            is_waiting = lead.status_wait == CONSENT_MISSING and lead.expires_at is None
+            is_resting = (lead.status == "captured" and lead.flight is None) or is_paused or is_waiting
             if lead.status in LIVE_STATUSES and not is_resting and aggregate.timer(f"lead/{lead.id}", lead) is None:
                 yield f"lead {lead.id} is {lead.status} ({lead.status_wait}) for ever, at version {lead.version}"
 

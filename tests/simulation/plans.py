@@ -10,7 +10,8 @@ Ids = Callable[[str], list[int]]
 Step = dict[str, Any]
 
 ACTING = ("call", "call", "sms", "email", "webhook", "wait", "wait")
-QUICK = ("branch", "split", "wait_for", "update_lead", "tag", "schedule_callback", "action_group")
+QUICK = ("branch", "split", "wait_for", "update_lead", "tag", "schedule_callback", "action_group", "opt_out")
+CHANNELS = ("call", "sms", "email")
 LAST = ("exit", "restart", "move_to_schedule", "opt_out", "suppress")
 
 EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -82,6 +83,7 @@ def _acting(chance: Random, ids: Ids, step_id: str) -> Step:
         case "sms":
             step["template"] = "Hello {{first_name}}"
             step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}}])
+            step["require_opt_in"] = chance.random() < 0.2
         case "email":
             step |= {"subject": "Hello", "template": "Hello {{first_name}}"}
         case "webhook":
@@ -107,6 +109,8 @@ def _quick(chance: Random, ids: Ids, step_id: str, later: list[str]) -> Step:
             step["add"] = ["seen"]
         case "schedule_callback":
             step["in"] = chance.choice(["1m", "40m"])
+        case "opt_out":
+            step |= {"scope": "channel", "channel": chance.choice(CHANNELS)}
         case "action_group":
             step["action_group_id"] = ids("action_group")[0]
         case _:

@@ -87,7 +87,7 @@ class Traffic:
         """Create the companies and what they need, and wait until it is there."""
         self._appender = await self._log.appender()
         for company_id in self._companies:
-            await self._change(company_id, "company", "create", None, {"id": company_id, "name": "Sunny"})
+            await self._change(company_id, "company", "create", None, {"id": company_id, **self._company()})
             await self._records(company_id, "offer", self._offers(company_id))
             await self._records(company_id, "buyer", [self._buyer(n) for n in range(3)])
             await self._records(company_id, "outgoing_webhook", [{"name": "w", "url": "https://example.com/h"}])
@@ -119,7 +119,11 @@ class Traffic:
         return [record.id for record in self.rules.rules.records(record_type, company_id)]
 
     def _offers(self, company_id: int) -> list[dict[str, Any]]:
-        return [{"name": "Solar", "lead_token": f"offer-of-company-{company_id}", "hours_to_expire": 24}]
+        tokens = [f"offer-{number}-of-company-{company_id}" for number in range(2)]
+        return [{"name": "Solar", "lead_token": token, "hours_to_expire": 24} for token in tokens]
+
+    def _company(self) -> dict[str, Any]:
+        return {"name": "Sunny", "optout_scope": self._chance.choice(["company", "company", "offer", "channel"])}
 
     def _buyer(self, number: int) -> dict[str, Any]:
         cap = self._chance.choice([None, 1, 2])
@@ -129,7 +133,7 @@ class Traffic:
         return {
             "name": f"s{number}",
             "lead_token": f"schedule-{number}-of-company-{company_id}",
-            "offer_id": self._ids(company_id, "offer")[0],
+            "offer_id": self._ids(company_id, "offer")[number % 2],
             "time_zone": "America/New_York",
             "hours_to_expire": self._chance.choice([2, 24]),
             "max_contact_attempts": self._chance.choice(ATTEMPTS_MAX),
@@ -214,7 +218,7 @@ class Traffic:
         chance = self._chance
         return chance.choice(
             [
-                {"data": {"first_name": "Bob"}},
+                {"data": {"first_name": "Bob", "opt_in": True}},
                 {"caller_id": chance.choice(self._people)},
                 {"caller_id": chance.choice(self._people)},
                 {"email": chance.choice(self._addresses)},
