@@ -9,6 +9,7 @@ from engine.calendar.openings import (
     first_open,
     is_open,
     same_time_next_open_day,
+    same_until,
 )
 from engine.calendar.waits import Duration, after_duration, next_local_time, parse_duration
 from engine.calendar.wall import CalendarError
@@ -48,6 +49,7 @@ __all__ = [
     "parse_duration",
     "resolve_local",
     "same_time_next_open_day",
+    "same_until",
     "window_errors",
     "window_set",
     "zone",

@@ -116,6 +116,12 @@ def closes_at(at: Instant, constraints: Iterable[Constraint]) -> Instant | None:
     return None if first == FOREVER else first
 
 
+def same_until(at: Instant, constraints: Iterable[Constraint]) -> Instant:
+    """Return an instant up to which nothing opens or closes: what is asked from `at` on has one answer until then."""
+    edges = (timeline.same_until(at) for rule in constraints for timeline in rule.timelines)
+    return min(edges, default=FOREVER)
+
+
 def same_time_next_open_day(base: Instant, zone_name: str, constraints: Sequence[Constraint]) -> Opening | None:
     """Return base where it is allowed, else the same wall time on the first later day on which it is, or None.
 

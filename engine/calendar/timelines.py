@@ -73,6 +73,12 @@ class Timeline(ABC):
         passed = bisect_right(edges, at)
         return edges[passed] if passed & 1 else at
 
+    def same_until(self, at: Instant) -> Instant:
+        """Return an instant up to which what holds at `at` holds without a break: the next edge that is laid out."""
+        edges = self._edges(at)
+        passed = bisect_right(edges, at)
+        return edges[passed] if passed < len(edges) else (at // STRETCH + 1) * STRETCH
+
     def opens_at(self, at: Instant) -> bool:
         """Tell whether a span begins exactly here."""
         edges = self._edges(at)

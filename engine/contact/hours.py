@@ -13,6 +13,7 @@ from engine.calendar import (
     constraint,
     first_open,
     next_local_time,
+    same_until,
 )
 from engine.calendar.waits import Mode
 from engine.contact.cadence import Cadence
@@ -21,7 +22,7 @@ from engine.law.opening import first_allowed, same_time_allowed
 from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, RulePack
 from engine.rules import Rules
 from schemas.contact import Lead
-from schemas.instant import Instant
+from schemas.instant import DAY, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
@@ -38,9 +39,11 @@ PAUSED_CODE = "schedule_paused"
 UNKNOWN_ZONE_CODE = "timezone_unknown"
 RULES_MAX = 8_192
 
-_first_open = lru_cache(maxsize=RULES_MAX)(first_open)
 _closes_at = lru_cache(maxsize=RULES_MAX)(closes_at)
-"""What is planned in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
+"""What is ordered in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
+
+SEEN_AT_ONCE = 8 * DAY
+"""An opening within this time is found from its edges alone, from wherever within the same hours it is asked for."""
 
 
 def home_zone(lead: Lead, cadence: Cadence) -> str:
@@ -59,8 +62,15 @@ def opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Ins
     """Return the first instant >= base in all hours of the channel, or None where they never open."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     if changes_at is None:
-        return _first_open(base, rules) if rules else Opening(base)
+        return first_open(base, rules) if rules else Opening(base)
     return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at))
+
+
+def hours_hold_until(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
+    """Return an instant up to which nothing opens or closes on the channel: the opening stays as it is at base."""
+    rules, changes_at = _rules(law, lead, cadence, channel, base)
+    until = same_until(base, rules)
+    return until if changes_at is None else min(until, changes_at)
 
 
 def legal_opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:

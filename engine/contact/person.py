@@ -125,14 +125,14 @@ class Person:
 
     def put(self) -> None:
         """Write what was kept into the draft: one rise of the version per entity and decision."""
-        for key, entity in self._kept.items():
+        for entity in self._kept.values():
             entity.version += 1
             if isinstance(entity, Lead):
                 entity.updated_at = self.now
                 entity.wake_at = wake_at(entity)
             elif isinstance(entity, Call):
                 entity.updated_at = self.now
-            self.draft.put(key, entity)
+        self.draft.put_all(self._kept)
 
     def see(self, envelope: Envelope) -> None:
         """Refuse a request that came before. Raises `RepeatedError`.

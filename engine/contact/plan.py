@@ -13,8 +13,11 @@ from engine.contact.cadence import CONTACTS, Cadence
 from engine.contact.hours import (
     PREFERRED_CODE,
     PROMISED,
+    SEEN_AT_ONCE,
     UNKNOWN_ZONE_CODE,
     closing,
+    countries_of,
+    hours_hold_until,
     is_lost,
     legal_opening,
     limits,
@@ -110,15 +113,16 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
     lead.urgency_class = _class_of(lead, cadence, step)
     base = _base(person, lead)
-    is_due = _schedule(person, lead, _planned(person, lead, cadence, step, base), _source(lead), base)
+    earliest = (_first if cadence.is_plain else _planned)(person, lead, cadence, step, base)
+    is_due = _schedule(person, lead, earliest, _source(lead), base)
     if lead.pause is not None and isinstance(step, CONTACTS):
         _heed_pause(person, lead, lead.pause)
     return is_due
 
 
 def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Tell whether a step that is passed over where its hours are missed would miss them."""
-    if cadence.is_plain or not isinstance(step, CONTACTS):
+    """Tell whether a step that is passed over where its hours are missed would miss them; never where all is plain."""
+    if not isinstance(step, CONTACTS):
         return False
     channel = channel_of(step)
     if (step.window_miss or cadence.schedule.window_miss) != "skip_step":
@@ -228,15 +232,10 @@ def _heed_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
 
 
 def _planned(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
-    """Return the first instant for a step, spread and moved as its schedule says.
+    """Return the first instant for a step, spread and moved as its schedule says; where all is plain, that is `_first`.
 
     What is spread, or kept to its time of day, is worked out from where the wait began: else it would move with every look.
     """
-    channel = channel_of(step)
-    if is_lost(lead, cadence, channel):
-        return LOST
-    if cadence.is_plain:
-        return _first(person, lead, cadence, step, base)
     spread = _jitter(lead, cadence, step)
     keeps_time = isinstance(step, CONTACTS) and (step.window_miss or cadence.schedule.window_miss) == KEEPS_TIME
     if not spread and not keeps_time:
@@ -250,9 +249,48 @@ def _planned(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Ins
 
 def _first(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant, *, keeps_time: bool = False) -> Earliest:
     channel = channel_of(step)
-    start, held = _past_limits(person, lead, cadence, step, base)
+    if not lead.zones and is_lost(lead, cadence, channel):
+        return LOST
+    head = person.head
+    start, held = _past_limits(person, lead, cadence, step, base) if head.version or lead.pause else (base, ())
+    if not held and not head.ledger and not keeps_time:
+        return _unhindered(person, lead, cadence, channel, start)
     find = partial(same_time_opening if keeps_time else opening, person.law, lead, cadence, channel)
     return _open(person, lead, channel, cadence.schedule.purpose, start, held, find)
+
+
+class _Kept(Struct, frozen=True):
+    """What was found for a base stands for every base from there on and before `until`."""
+
+    since: Instant
+    until: Instant
+    earliest: Earliest
+
+
+_KEPT: dict[tuple[object, ...], _Kept] = {}
+KEPT_MAX = 8_192
+"""Openings kept ready: schedule versions in use x channels x places of their leads; the oldest goes first."""
+
+
+def _unhindered(person: Person, lead: Lead, cadence: Cadence, channel: str, start: Instant) -> Earliest:
+    """Return the first instant >= start that all hours allow to somebody whom nothing else holds back.
+
+    Leads of one schedule version in one place share the answer until something opens or closes there.
+    """
+    law = person.law
+    asked = law, cadence, channel, lead.zones, lead.states, countries_of(lead)
+    kept = _KEPT.get(asked)
+    purpose = cadence.schedule.purpose
+    if kept is None or not kept.since <= start < kept.until:
+        found = opening(law, lead, cadence, channel, start)
+        earliest = _earliest(person, lead, channel, purpose, start, (), found)
+        if found is None or found.at - start > SEEN_AT_ONCE:
+            return earliest
+        if len(_KEPT) >= KEPT_MAX and asked not in _KEPT:
+            del _KEPT[next(iter(_KEPT))]
+        until = hours_hold_until(law, lead, cadence, channel, start)
+        kept = _KEPT[asked] = _Kept(start, until, earliest)
+    return kept.earliest if kept.earliest.constraints else Earliest(start, purpose=purpose)
 
 
 def _open(  # noqa: PLR0917 - what is asked, and what was found so far
@@ -293,7 +331,7 @@ def _also(held: tuple[Constraint, ...], constraint: Constraint) -> tuple[Constra
 
 def allowed_from(person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant) -> Earliest:
     """Return the first instant >= at that every rule allows to a step, whenever its own time comes: why not then?"""
-    return LOST if is_lost(lead, cadence, channel_of(step)) else _first(person, lead, cadence, step, at)
+    return _first(person, lead, cadence, step, at)
 
 
 def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
@@ -351,6 +389,7 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     last = last_release(person.head.ledger, _caps(person, lead, kind, purpose, start), start)
     if last is None:
         return start, held
+    held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer rest from contacts holds the shorter one
     return last.at, _also(held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
 
 
@@ -400,7 +439,6 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
-    person.keep(lead)
     person.source = source
     if at == person.now:
         return True
@@ -414,8 +452,10 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
 
 def _rule_of(earliest: Earliest) -> str | None:
     """Return the row behind the code that moved the plan last; the first where several rows say the same."""
-    rows = next((rule.rules for rule in earliest.constraints if rule.code == earliest.decider), ())
-    return rows[0] if rows else None
+    for rule in earliest.constraints:
+        if rule.code == earliest.decider:
+            return rule.rules[0] if rule.rules else None
+    return None
 
 
 def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:

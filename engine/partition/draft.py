@@ -96,6 +96,11 @@ class Draft:
         self._read[key] = entity
         self.changed[key] = entity
 
+    def put_all(self, entities: Mapping[str, Entity]) -> None:
+        """Replace the entities under their keys, in their order."""
+        self._read.update(entities)
+        self.changed.update(entities)
+
     def remove(self, key: str) -> None:
         """Remove the entity under a key."""
         self._read[key] = None
