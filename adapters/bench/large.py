@@ -1,11 +1,16 @@
-"""What does a large company look like in the read schema? Leads and calls made by the database itself, in seconds.
+"""What does a large company look like in the read schema? Leads and calls made by the database itself, in minutes.
 
-The rows are as the projector would have written them: same columns, same indexes, values spread as in a working company.
+The rows are as the projector would have written them: same columns, same indexes. Five years of them, more with each year;
+few offers, sources and campaigns have most of the leads; what is old has ended; people come back. Nothing is left to chance:
+a value follows from the number of its row, so that every bench sees the same company. Small companies share the tables.
 Columns that matter to nobody here get the plainest value that they can hold.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import asyncpg
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool
@@ -14,8 +19,12 @@ from adapters.postgres.rollups import Rollups
 COMPANY_ID = 1
 """That of the bench's other rows: its key is known."""
 
-SPAN_DAYS = 400
-"""Leads were created over this many days up to `NEWEST`: the default audit retention."""
+SMALL_COMPANIES = (2, 3, 4)
+SMALL_SHARE = 0.02
+"""Of the large company's rows, for each of the small ones."""
+
+SPAN_DAYS = 1826
+"""Leads were created over five years up to `NEWEST`."""
 
 NEWEST = "timestamptz '2026-07-15 16:00:00+00'"
 """The bench's noon."""
@@ -23,107 +32,177 @@ NEWEST = "timestamptz '2026-07-15 16:00:00+00'"
 CALLS_PER_LEAD = 2.5
 
 LEADS_DEFAULT = 300_000
-"""With their 750,000 calls they are made in two minutes on two cores; `--leads 2000000` takes a quarter of an hour."""
+"""With their 750,000 calls they are made in two minutes on two cores."""
+
+LEADS_LARGE = 2_000_000
+"""The size that the goals speak of; its 5 million calls take half an hour, so the data set is kept."""
 
 ROWS_AT_ONCE = 100_000
 """Of one statement: its triggers hold the rows that it wrote."""
 
-STATEMENT_SECONDS = 900.0
+STATEMENT_SECONDS = 1_800.0
 """One statement of the filling, at 2 million leads on a slow machine."""
 
 IDS_APART = 1024
-"""As `engine.identity.numbered` spaces them."""
+IDS_REST = 1000
+"""As `engine.identity.numbered` spaces them, of a partition that no deployment of a bench has."""
 
-_LEAD_STATUS = (
-    "(ARRAY['scheduled','scheduled','waiting','completed_attempted','completed_attempted','completed_connected',"
-    "'completed','expired','exceeded_max_calls','opt_out'])[1 + g % 10]"
+
+def _share(kind: int, of: str = "n") -> str:
+    """Return a number from 0 to 1 that follows from the number of a row, another one for each kind."""
+    return f"((hashint8extended({of}, {kind}) & 1048575)::float8 / 1048576)"
+
+
+def _skewed(kind: int, count: int, power: float = 2) -> str:
+    """Return a whole number from 1 to `count`, low ones much more often."""
+    return f"(1 + floor({count} * {_share(kind)} ^ {power}))::bigint"
+
+
+def _chosen(kind: int, *choices: tuple[float, str], of: str = "n") -> str:
+    """Return one of some values, each as far as its bound goes."""
+    bounds = " ".join(f"WHEN {_share(kind, of)} < {bound} THEN '{value}'" for bound, value in choices[:-1])
+    return f"(CASE {bounds} ELSE '{choices[-1][1]}' END)"
+
+
+_LIVE = f"(n > {{live_from}} AND {_share(1)} < 0.6)"
+"""Of the newest leads, most: schedules run for days, not for years."""
+_ENDED = _chosen(
+    2, (0.34, "expired"), (0.52, "exceeded_max_calls"), (0.71, "completed_attempted"), (0.85, "completed_connected"),
+    (0.88, "completed_converted"), (0.93, "completed"), (0.97, "opt_out"), (0.99, "removed"), (1, "failure"),
+)  # fmt: skip
+_STATUS = f"(CASE WHEN {_LIVE} THEN {_chosen(3, (0.7, 'scheduled'), (1, 'waiting'))} ELSE {_ENDED} END)"
+_CONNECTED = f"(NOT {_LIVE} AND {_share(2)} >= 0.71 AND {_share(2)} < 0.88)"
+_CONVERTED = f"(NOT {_LIVE} AND {_share(2)} >= 0.85 AND {_share(2)} < 0.88)"
+_OPTED_OUT = f"(NOT {_LIVE} AND {_share(2)} >= 0.93 AND {_share(2)} < 0.97)"
+# More leads each year: the root of the place among all rows is the place in time.
+_CREATED = (
+    f"date_trunc('milliseconds', {NEWEST} - make_interval(secs => (1 - sqrt(n::float8 / {{leads}})) * {SPAN_DAYS} * 86400))"
 )
-_CREATED = f"{NEWEST} - make_interval(secs => (({{rows}} - g)::float8 / {{rows}}) * {SPAN_DAYS} * 86400)"
-_STATE = "(ARRAY['CA','TX','FL','NY','IL','PA','OH','GA','NC','MI'])[1 + g % 10]"
+_STATE = f"(ARRAY['CA','TX','FL','NY','IL','PA','OH','GA','NC','MI','WA','AZ','MA','TN','IN'])[{_skewed(4, 15)}]"
+_ZONE = f"(ARRAY['America/New_York','America/Chicago','America/Los_Angeles','America/Denver'])[{_skewed(5, 4)}]"
+_PERSON = "((hashint8extended(n, 6) & 9223372036854775807) % ({leads} * 7 / 10))"
+_NUMBER = f"'+1' || (2120000000 + {_PERSON})::text"
+_CALLS_COUNT = f"(CASE WHEN {_LIVE} THEN {_skewed(7, 4)} - 1 ELSE {_skewed(7, 6)} - 1 END)"
+_BUYER = f"CASE WHEN {_CONNECTED} THEN {_skewed(8, 30)} END"
 
 LEAD_VALUES: Mapping[str, str] = {
-    "id": f"g * {IDS_APART}",
-    "uuid": "md5('lead/' || g)::uuid",
-    "contact_key": "'1|+1212' || lpad((g % 10000000)::text, 7, '0')",
+    "id": f"n * {IDS_APART} + {IDS_REST}",
+    "uuid": "md5('lead/{company}/' || n)::uuid",
+    "contact_key": f"'{{company}}|' || {_NUMBER}",
     "version": "1",
     "created_at": _CREATED,
-    "updated_at": _CREATED,
-    "status": _LEAD_STATUS,
-    "status_wait": "CASE WHEN g % 10 = 2 THEN 'quiet_hours_state' END",
-    "is_live": "g % 10 < 3",
-    "offer_id": "1 + g % 5",
-    "schedule_id": "1 + g % 12",
-    "caller_id": "'+1212' || lpad((g % 10000000)::text, 7, '0')",
-    "email": "CASE WHEN g % 3 = 0 THEN 'person' || g || '@example.com' END",
-    "full_name": "'Ann' || (g % 5000) || ' Lee' || (g % 20011)",
-    "external_record_id": "'crm-' || g",
-    "country": "'US'",
+    "updated_at": f"{_CREATED} + make_interval(hours => {_skewed(9, 120)}::int)",
+    "status": _STATUS,
+    "status_wait": f"CASE WHEN {_LIVE} AND {_share(3)} >= 0.7 THEN"
+    f" {_chosen(10, (0.6, 'quiet_hours_state'), (0.9, 'preferred_window'), (1, 'buyer_capped'))} END",
+    "is_live": _LIVE,
+    "offer_id": _skewed(11, 5),
+    "schedule_id": _skewed(12, 12),
+    "caller_id": _NUMBER,
+    "email": f"CASE WHEN {_share(13)} < 0.4 THEN 'person' || {_PERSON} || '@example.com' END",
+    "full_name": f"'Ann' || {_skewed(14, 5000)} || ' Lee' || {_skewed(15, 20000)}",
+    "external_record_id": "'crm-' || n",
+    "country": _chosen(16, (0.93, "US"), (1, "CA")),
     "state_province": _STATE,
-    "zip_postal_code": "lpad((g % 40000)::text, 5, '0')",
-    "time_zone": "'America/New_York'",
-    "sub_id": "'campaign-' || (g % 300)",
-    "traffic_source_id": "1 + g % 40",
-    "data": "jsonb_build_object('first_name', 'Ann' || (g % 5000), 'roof', (ARRAY['flat','steep','none'])[1 + g % 3],"
-    " 'score', g % 100)",
+    "zip_postal_code": f"lpad({_skewed(17, 40000)}::text, 5, '0')",
+    "time_zone": _ZONE,
+    "sub_id": f"'campaign-' || {_skewed(18, 3000, 3)}",
+    "traffic_source_id": _skewed(19, 40),
+    "data": f"jsonb_build_object('first_name', 'Ann' || {_skewed(14, 5000)}, 'roof',"
+    f" (ARRAY['flat','steep','none'])[{_skewed(20, 3)}], 'score', floor(100 * {_share(21)})::int)",
     "states": f"ARRAY[{_STATE}]",
-    "zones": "ARRAY['America/New_York']",
+    "zones": f"ARRAY[{_ZONE}]",
     "lead_priority": "100",
-    "attempts": "g % 7",
-    "step": "'call-' || (1 + g % 6)",
-    "next_action_at": f"CASE WHEN g % 10 < 3 THEN {NEWEST} + make_interval(mins => (g % 10000)::int) END",
-    "expires_at": f"CASE WHEN g % 10 < 3 THEN {NEWEST} + interval '5 days' END",
-    "opt_out": "g % 10 = 9",
-    "connected": "g % 10 = 5",
-    "buyer_converted": "g % 50 = 0",
-    "offer_converted": "g % 25 = 0",
-    "revenue": "CASE WHEN g % 50 = 0 THEN 25.5 ELSE 0 END",
-    "payout": "CASE WHEN g % 25 = 0 THEN 8.25 ELSE 0 END",
-    "buyer_id": "CASE WHEN g % 10 = 5 THEN 1 + g % 30 END",
-    "outbound_calls_count": "g % 5",
-    "sms_count": "g % 3",
-    "first_action_at": f"CASE WHEN g % 7 > 0 THEN {_CREATED} + interval '90 seconds' END",
+    "attempts": _CALLS_COUNT,
+    "step": f"'call-' || {_skewed(22, 6)}",
+    "next_action_at": f"CASE WHEN {_LIVE} THEN {NEWEST} + make_interval(mins => (n % 10000)::int) END",
+    "expires_at": f"{_CREATED} + interval '5 days'",
+    "opt_out": _OPTED_OUT,
+    "connected": _CONNECTED,
+    "buyer_converted": _CONVERTED,
+    "offer_converted": f"{_CONVERTED} AND {_share(23)} < 0.8",
+    "revenue": f"CASE WHEN {_CONVERTED} THEN 25.5 ELSE 0 END",
+    "payout": f"CASE WHEN {_CONVERTED} AND {_share(23)} < 0.8 THEN 8.25 ELSE 0 END",
+    "buyer_id": _BUYER,
+    "outbound_calls_count": _CALLS_COUNT,
+    "sms_count": f"{_skewed(24, 3)} - 1",
+    "first_queued_at": _CREATED,
+    "first_action_at": f"CASE WHEN {_share(25)} < 0.9"
+    f" THEN {_CREATED} + make_interval(secs => 5 + {_skewed(25, 9000, 4)}) END",
+    "last_action_at": f"CASE WHEN {_share(25)} < 0.9 THEN {_CREATED} + make_interval(hours => {_skewed(9, 120)}::int) END",
+    "last_call_at": f"CASE WHEN {_share(25)} < 0.9 AND {_CALLS_COUNT} > 0"
+    f" THEN {_CREATED} + make_interval(hours => {_skewed(9, 120)}::int) END",
+    "schedule_ended_at": f"CASE WHEN NOT {_LIVE} THEN {_CREATED} + make_interval(hours => {_skewed(9, 120)}::int) END",
+    "schedule_trigger_type": _chosen(26, (0.9, "api"), (1, "import")),
 }
+"""`n` is the number of the lead."""
+
+_OUTCOME = (
+    f"(CASE WHEN {_CONNECTED} AND {_share(32, 'g')} < 0.5 THEN 'connected_buyer' ELSE"
+    f" {_chosen(31, (0.45, 'no_answer'), (0.6, 'busy'), (1, 'voicemail'), of='g')} END)"
+)
+_AT = f"({_CREATED} + make_interval(secs => floor({_share(33, 'g')} ^ 3 * 432000)))"
+_WON = f"({_CONVERTED} AND g = ceil(n * {CALLS_PER_LEAD}))"
+"""Of a converted lead the last of its calls converted."""
+_INBOUND = f"({_share(34, 'g')} < 0.08)"
+
 CALL_VALUES: Mapping[str, str] = {
-    "id": f"g * {IDS_APART}",
-    "uuid": "md5('call/' || g)::uuid",
-    "contact_key": "'1|+1212' || lpad((g % 10000000)::text, 7, '0')",
-    "contact_id": "1 + g % 10000000",
+    "id": f"g * {IDS_APART} + {IDS_REST}",
+    "uuid": "md5('call/{company}/' || g)::uuid",
+    "contact_key": f"'{{company}}|' || {_NUMBER}",
+    "contact_id": f"1 + {_PERSON}",
     "version": "1",
-    "created_at": _CREATED,
-    "updated_at": _CREATED,
-    "lead_id": f"ceil(g / {CALLS_PER_LEAD})::bigint * {IDS_APART}",
-    "offer_id": "1 + g % 5",
-    "schedule_id": "1 + g % 12",
-    "schedule_action_id": "'call-' || (1 + g % 6)",
-    "traffic_source_id": "1 + g % 40",
-    "buyer_id": "CASE WHEN g % 10 = 5 THEN 1 + g % 30 END",
-    "buyer_group_id": "CASE WHEN g % 10 = 5 THEN 1 + g % 6 END",
-    "number_id": "1 + g % 20",
-    "direction": "CASE WHEN g % 12 = 0 THEN 'inbound' ELSE 'outbound' END",
-    "origin": "CASE WHEN g % 12 = 0 THEN 'inbound' ELSE 'schedule' END",
-    "status": "(ARRAY['no-answer','no-answer','busy','voicemail','finished'])[1 + g % 5]",
-    "outcome": "(ARRAY['no_answer','no_answer','busy','voicemail','connected_human'])[1 + g % 5]",
-    "caller_number": "'+1212' || lpad((g % 10000000)::text, 7, '0')",
-    "number_called": "'+1212' || lpad((g % 10000000)::text, 7, '0')",
+    "created_at": _AT,
+    "updated_at": f"{_AT} + interval '3 minutes'",
+    "lead_id": f"n * {IDS_APART} + {IDS_REST}",
+    "offer_id": _skewed(11, 5),
+    "schedule_id": _skewed(12, 12),
+    "schedule_action_id": f"'call-' || {_skewed(22, 6)}",
+    "traffic_source_id": _skewed(19, 40),
+    "buyer_id": _BUYER,
+    "buyer_group_id": f"CASE WHEN {_CONNECTED} THEN {_skewed(8, 6)} END",
+    "number_id": _skewed(35, 20),
+    "direction": f"CASE WHEN {_INBOUND} THEN 'inbound' ELSE 'outbound' END",
+    "origin": f"CASE WHEN {_INBOUND} THEN 'inbound' ELSE 'schedule' END",
+    "status": f"(CASE {_OUTCOME} WHEN 'connected_buyer' THEN 'finished' WHEN 'no_answer' THEN 'no-answer'"
+    f" WHEN 'busy' THEN 'busy' ELSE 'voicemail' END)",
+    "outcome": _OUTCOME,
+    "caller_number": _NUMBER,
+    "number_called": _NUMBER,
     "from_number": "'+12125550150'",
     "country": "'US'",
     "state": _STATE,
-    "time_zone": "'America/New_York'",
-    "token_values": "jsonb_build_object('first_name', 'Ann' || (g % 5000), 'score', g % 100)",
-    "revenue": "CASE WHEN g % 50 = 4 THEN 25.5 ELSE 0 END",
-    "payout": "CASE WHEN g % 50 = 4 THEN 8.25 ELSE 0 END",
+    "time_zone": _ZONE,
+    "token_values": LEAD_VALUES["data"],
+    "revenue": f"CASE WHEN {_WON} THEN 25.5 ELSE 0 END",
+    "payout": f"CASE WHEN {_WON} THEN 8.25 ELSE 0 END",
     "cost": "0.0125",
-    "profit": "CASE WHEN g % 50 = 4 THEN 17.2375 ELSE -0.0125 END",
-    "buyer_converted": "g % 50 = 4",
-    "offer_converted": "g % 50 = 4",
-    "no_buyer": "g % 10 <> 5",
-    "in_progress": "false",
+    "profit": f"CASE WHEN {_WON} THEN 17.2375 ELSE -0.0125 END",
+    "buyer_converted": _WON,
+    "offer_converted": f"{_WON} AND {_share(23)} < 0.8",
+    "no_buyer": f"NOT {_CONNECTED}",
+    "in_progress": "(g > {calls} - 40)",
+    "has_recording": f"{_CONNECTED} AND {_share(36, 'g')} < 0.5",
+    "placed_on_hold": f"{_share(37, 'g')} < 0.01",
+    "buyer_repeat_caller": f"{_share(38, 'g')} < 0.02",
+    "offer_repeat_caller": f"{_share(38, 'g')} < 0.05",
+    "buyer_conversion_duplicated_call": f"{_WON} AND {_share(39, 'g')} < 0.05",
     "ring_duration": "g % 30",
-    "talk_duration": "CASE WHEN g % 5 = 4 THEN g % 600 ELSE 0 END",
-    "total_duration": "g % 630",
-    "ended_at": f"{_CREATED} + make_interval(secs => g % 630)",
-    "attempt_number": "1 + g % 6",
+    "talk_duration": f"CASE WHEN {_OUTCOME} = 'connected_buyer' THEN {_skewed(40, 900)} ELSE 0 END",
+    "total_duration": f"{_skewed(40, 900)} + 20",
+    "ended_at": f"{_AT} + make_interval(secs => {_skewed(40, 900)} + 20)",
+    "call_disposition_id": f"CASE WHEN {_CONNECTED} AND {_share(41, 'g')} < 0.7 THEN {_skewed(42, 8)} END",
+    "attempt_number": _skewed(43, 6),
 }
+"""`g` is the number of the call, `n` that of its lead."""
+
+_CONTACTS = """
+INSERT INTO read.contacts (
+    contact_key, company_id, contact_id, version, partition, sequence, lead_ids, attempts_count, disabled_until, moved, rest
+)
+SELECT {company} || '|+1' || (2120000000 + n), {company}, 1 + n, 1, 0, 0, '[]', 0, '{{}}', '{{}}', '{{}}'
+FROM generate_series({first}::bigint, {last}) AS n
+"""
 _COLUMNS = """
 SELECT column_name AS name, is_nullable = 'YES' AS nullable, data_type AS type
 FROM information_schema.columns WHERE table_schema = 'read' AND table_name = $1
@@ -138,49 +217,80 @@ SELECT indexname AS name, indexdef AS definition FROM pg_indexes
 WHERE schemaname = 'read' AND tablename = ANY ($1::text[]) AND indexname NOT LIKE '%\\_pkey'
 """
 
+Say = Callable[[str], None]
 
-async def fill(dsn: str, pool: Pool, leads: int, say: Callable[[str], None]) -> int:
-    """Migrate an empty database and fill it with a company's leads and calls; return the number of calls.
+
+async def fill(dsn: str, pool: Pool, leads: int, say: Say) -> int:
+    """Migrate an empty database and fill it with companies' leads and calls; return the number of the large one's calls.
 
     Indexes are made after the rows, as a restore makes them; what text is found by is kept by the tables' own triggers.
     """
     await migrate(dsn)
-    calls = int(leads * CALLS_PER_LEAD)
     async with pool.acquire() as connection:
-        await connection.execute("SET maintenance_work_mem = '512MB'")
-        indexes = await connection.fetch(_INDEXES, ["leads", "calls", "lead_words", "call_words"])
+        indexes = await connection.fetch(_INDEXES, ["leads", "calls", "lead_words", "call_words", "contacts"])
         for index in indexes:
             await connection.execute(f"DROP INDEX read.{index['name']}")
-        for table, values, rows in (("leads", LEAD_VALUES, leads), ("calls", CALL_VALUES, calls)):
-            await _insert(connection, table, values, rows, say)
-        for index in indexes:
-            say(f"{index['name']} of {leads:,} leads and {calls:,} calls")
-            await connection.execute(index["definition"], timeout=STATEMENT_SECONDS)
-        say("hours")
-        await connection.execute("VACUUM ANALYZE read.leads, read.calls", timeout=STATEMENT_SECONDS)
+    sizes = {COMPANY_ID: leads, **{company: int(leads * SMALL_SHARE) for company in SMALL_COMPANIES}}
+    await asyncio.gather(
+        *(
+            _fill_table(dsn, table, sizes, [i for i in indexes if f".{table[:-1]}" in i["definition"]], say)
+            for table in TABLES
+        )
+    )
+    say("hours")
     while await Rollups(pool).run():
         pass
     async with pool.acquire() as connection:
         await connection.execute("VACUUM ANALYZE", timeout=STATEMENT_SECONDS)
-    return calls
+    return int(leads * CALLS_PER_LEAD)
 
 
-async def _insert(connection: Any, table: str, values: Mapping[str, str], rows: int, say: Callable[[str], None]) -> None:
-    columns = await connection.fetch(_COLUMNS, table)
-    shown = {column["name"]: _value(column, values) for column in columns}
-    names = ", ".join(shown)
-    made = ", ".join(shown.values()).replace("{rows}", str(rows))
+TABLES = ("leads", "calls", "contacts")
+
+
+async def _fill_table(dsn: str, table: str, sizes: Mapping[int, int], indexes: list[Any], say: Say) -> None:
+    """Fill a table and what belongs to it, on a connection of its own: the other core fills another one."""
+    connection = await asyncpg.connect(dsn, server_settings={"jit": "off", "maintenance_work_mem": "1GB"})
+    try:
+        for company, leads in sizes.items():
+            await _insert(connection, table, company, leads, say)
+        for index in indexes:
+            say(index["name"])
+            await connection.execute(index["definition"], timeout=STATEMENT_SECONDS)
+        await connection.execute(f"VACUUM ANALYZE read.{table}", timeout=STATEMENT_SECONDS)
+    finally:
+        await connection.close()
+
+
+async def _insert(connection: Any, table: str, company: int, leads: int, say: Say) -> None:
+    calls = int(leads * CALLS_PER_LEAD)
+    rows = {"leads": leads, "calls": calls, "contacts": leads * 7 // 10}[table]
+    text = _CONTACTS if table == "contacts" else await _statement(connection, table)
+    known = {"company": company, "leads": leads, "calls": calls, "live_from": leads - leads // 50}
     for first in range(1, rows + 1, ROWS_AT_ONCE):
-        say(f"{table}: {first:,} of {rows:,}")
+        say(f"{table} of company {company}: {first:,} of {rows:,}")
         last = min(rows, first + ROWS_AT_ONCE - 1)
-        statement = f"INSERT INTO read.{table} ({names}) SELECT {made} FROM generate_series({first}::bigint, {last}) AS g"  # noqa: S608
+        statement = text.format(**known, first=first, last=last)
         await connection.execute(statement, timeout=STATEMENT_SECONDS)
+
+
+async def _statement(connection: Any, table: str) -> str:
+    columns = await connection.fetch(_COLUMNS, table)
+    values = LEAD_VALUES if table == "leads" else CALL_VALUES
+    shown = {column["name"]: _value(column, values) for column in columns}
+    lead = "g" if table == "leads" else f"ceil(g / {CALLS_PER_LEAD})::bigint"
+    return f"""
+INSERT INTO read.{table} ({", ".join(shown)})
+SELECT {", ".join(shown.values())}
+FROM (SELECT g, {lead} AS n FROM generate_series({{first}}::bigint, {{last}}) AS g OFFSET 0) AS numbered
+"""  # noqa: S608 - pieces of this file
 
 
 def _value(column: Mapping[str, object], values: Mapping[str, str]) -> str:
     name = str(column["name"])
     if name == "company_id":
-        return str(COMPANY_ID)
+        return "{company}"
     if name in values:
         return values[name]
-    return "NULL" if column["nullable"] else _PLAINEST.get(str(column["type"]), "0")
+    plainest = _PLAINEST.get(str(column["type"]), "0").replace("{", "{{").replace("}", "}}")
+    return "NULL" if column["nullable"] else plainest

@@ -75,9 +75,9 @@ class RulesSource(Protocol):
 class Paging(Struct, frozen=True, kw_only=True):
     """Which rows of a list: by `page` (from 1) or by `cursor`, never by both.
 
-    `cursor` None: pages, ordered by `order` (a column; None is created_at), then id. Otherwise: rows with an id below
+    `cursor` None: pages, ordered by `order` (a column; None is created_at), created_at, id. Otherwise: rows with an id below
     `cursor`, or from the newest on where it is -1, in descending order of id. `after` is for whoever reads a whole list in
-    its order: the value ordered by and the id of the last row seen; `page` is 1 then.
+    its order: that of the page before, whatever it says; `page` is 1 then.
     """
 
     page: int = 1
@@ -86,7 +86,7 @@ class Paging(Struct, frozen=True, kw_only=True):
     order: str | None = None
     descending: bool = True
     counted: bool = True
-    after: tuple[Any, int] | None = None
+    after: Any = None
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class Page(Struct, frozen=True, kw_only=True):
     """
 
     rows: Sequence[Row]
-    after: tuple[Any, int] | None = None
+    after: Any = None
     total_count: int | None = None
     next_cursor: int | None = None
 
@@ -105,7 +105,7 @@ class Page(Struct, frozen=True, kw_only=True):
 class LeadFilter(Struct, frozen=True, kw_only=True):
     """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
-    `has_next_action` asks for live leads with a next action. `completed_calls` asks for leads that completed with one
+    `has_next_action` asks for leads whose next action has an instant and is not under way. `completed_calls` asks for leads that completed with one
     outbound call (1) or with more (2). `fulltext` finds words by their beginning, numbers by all, the last ten, seven or
     four of their digits.
     """

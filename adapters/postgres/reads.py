@@ -20,13 +20,16 @@ from adapters.http.ports import (
 )
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
+from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import LOCAL_HOUR, STRETCHES_MAX, WORK_MEM, in_buckets, pieces, rolled_pieces
+from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces, rolled_pieces, tiers_of
+from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.rows import CALLS, LEADS, RECORDS
+from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
-from schemas.instant import DAY, HOUR, Instant, from_datetime, to_datetime
+from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
@@ -36,14 +39,13 @@ COUNT_MAX = 10_000
 MATCHES_MAX = 10_000
 """So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
 
-ROLLED_SPAN_MIN = 2 * DAY
-"""The rows of less are added up as quickly as their hours."""
-
-ROLLED_ROWS_AN_HOUR = 50
-"""In a table with fewer rows than this for each hour of a span, the rows are added up as quickly as their hours."""
-
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
+
+_SELDOM = ", ".join(f"'{name}'" for name in OF_REST)
+_COLUMNS_SHOWN = ", ".join(name for name in ROW_COLUMNS if name != "rest")
+SHOWN = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS rest"
+"""What is shown of a lead. `rest` costs more to decode than all other columns, and hardly ever says anything to anybody."""
 
 AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
@@ -63,7 +65,7 @@ class PostgresReads:
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
         self._schemas = schemas
-        self._sql = queries("reads", schemas)
+        self._sql = {name: text.replace("{shown}", SHOWN) for name, text in queries("reads", schemas).items()}
         self._known_zones: Sequence[str] = ()
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
@@ -79,6 +81,10 @@ class PostgresReads:
     async def lead(self, company_id: int, lead: int | str) -> Row | None:
         """Return a lead by internal id (int) or uuid (str), deleted or not."""
         return await self._one("lead", company_id, reference=lead)
+
+    async def shown_lead(self, company_id: int, lead: int | str) -> Row | None:
+        """Return of a lead, deleted or not, what is shown of it (`engine.views.lead.ROW_COLUMNS`)."""
+        return await self._one("shown_lead", company_id, reference=lead)
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return leads that are not deleted. Raises `ValueError` for an order that is no column."""
@@ -176,13 +182,12 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
-        text, statement = await self._rolled(company_id, wanted, category) if pivot is None else (None, Statement())
-        if text is None:
-            text, statement = await self._grouped(company_id, wanted, category, pivot)
-        async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
-            await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
+        if pivot is None and wanted == type(wanted)(created_from=wanted.created_from, created_to=wanted.created_to):
+            return await self._sums_of_spans(company_id, wanted, category)
+        text, statement = await self._grouped(company_id, wanted, category, pivot)
+        async with self._reporting() as connection:
             rows = await connection.fetch(self._schemas.fill(text), *statement.values)
-        return None if len(rows) > STRETCHES_MAX else in_buckets(rows, category, pivot)
+        return None if len(rows) > GROUPS_MAX else groups(rows)
 
     async def _grouped(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
@@ -193,23 +198,36 @@ class PostgresReads:
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
         return _filled(text, found), statement
 
-    async def _rolled(
+    async def _sums_of_spans(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None
-    ) -> tuple[str | None, Statement]:
-        """Return the statement that adds up hours, or None where rows must be: for any filter but the span of creation."""
-        statement = Statement(company_id)
-        if wanted != type(wanted)(created_from=wanted.created_from, created_to=wanted.created_to):
-            return None, statement
+    ) -> Sequence[Group] | None:
+        """Add up what was created in a span, as far as possible from sums."""
         span = await self.created_span(company_id, wanted)
-        if span is None or span[1] - span[0] < ROLLED_SPAN_MIN:
-            return None, statement
+        if span is None:
+            return []
+        since, until = bounds(wanted.created_from, wanted.created_to, span)
         table = "leads" if isinstance(wanted, LeadFilter) else "calls"
-        async with reading():
-            rows = await self._pool.fetchval(self._sql[f"{table}_estimated"])
-        if max(rows, 0) < ROLLED_ROWS_AN_HOUR * (span[1] - span[0]) / HOUR:
-            return None, statement
-        found = rolled_pieces(table, statement, category, span[0], span[1] + 1)
-        return (None if found is None else _filled(self._sql["rolled"], {"source": table, **found})), statement
+        tiers = tiers_of(table, category)
+        async with self._reporting() as connection:
+            # One snapshot: what is marked is marked, and what is not was added up before.
+            asked = (company_id, table, list(tiers), to_datetime(since), to_datetime(until))
+            found = await connection.fetch(self._sql["rolled_spans"], *asked)
+            marks = await connection.fetch(self._sql["marked_days"], company_id, table)
+            held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), tiers)
+            statement = Statement(company_id)
+            text = _filled(self._sql["rolled"], {"source": table, **rolled_pieces(table, statement, category, held)})
+            rows = await connection.fetch(self._schemas.fill(text), *statement.values)
+        return None if len(rows) > GROUPS_MAX else groups(rows)
+
+    @asynccontextmanager
+    async def _reporting(self) -> "AsyncIterator[asyncpg.Connection[asyncpg.Record]]":
+        async with (
+            reading(),
+            self._pool.acquire() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
+            yield connection
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
@@ -309,25 +327,42 @@ class PostgresReads:
         if paging.cursor is not None:
             return await self._cursored(name, statement, paging)
         offset = (paging.page - 1) * paging.per_page
-        counting, where = tuple(statement.values), statement.where
-        _go_on(statement, paging, order)
-        direction = "DESC" if paging.descending else "ASC"
-        nulls = "" if order in {"created_at", "id"} else " NULLS LAST"  # without it, the index gives the order
-        text = (
-            self._sql[name]
-            .replace("{where}", statement.where)
-            .replace("{ordered}", order)
-            .replace("{order}", f"{order} {direction}{nulls}, id {direction}")
-            .replace("{limit}", f"{statement.bind(paging.per_page)} OFFSET {statement.bind(offset)}")
-        )
         async with reading():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-            after = (rows[-1]["ordered_by"], rows[-1]["id"]) if len(rows) == paging.per_page else None
+            rows, after = await self._sorted(name, statement, paging, order_of(name, order), offset)
             if not paging.counted:
                 return Page(rows=rows, after=after)
             if 0 < len(rows) < paging.per_page:
                 return Page(rows=rows, total_count=_exact(offset + len(rows)))
-            return Page(rows=rows, total_count=await self._count(name, where, counting), after=after)
+            total = await self._count(name, statement.where, tuple(statement.values))
+            return Page(rows=rows, total_count=total, after=after)
+
+    async def _sorted(
+        self, name: str, statement: Statement, paging: Paging, order: Order, skipped: int
+    ) -> tuple[list[Row], Place | None]:
+        """Return the rows of a page behind those that are skipped, and where the next page begins."""
+        rows: list[Row] = []
+        first = paging.after[0] if paging.after else 0
+        found = stretches(order, descending=paging.descending)
+        for number, stretch in list(enumerate(found))[first:]:
+            here = Statement(*statement.values)
+            here.where = statement.where + stretch.where
+            if paging.after and number == first:
+                _go_on(here, stretch, paging.after[1], descending=paging.descending)
+            counting = here.where, tuple(here.values)
+            text = (
+                self._sql[name]
+                .replace("{where}", here.where)
+                .replace("{ordered}", order.expression)
+                .replace("{order}", sql_of(stretch, descending=paging.descending))
+                .replace("{limit}", f"{here.bind(paging.per_page - len(rows))} OFFSET {here.bind(skipped)}")
+            )
+            more = await self._pool.fetch(self._schemas.fill(text), *here.values)
+            rows += more
+            if len(rows) == paging.per_page:
+                return rows, place_of(rows[-1], number, stretch)
+            if skipped and number + 1 < len(found):
+                skipped -= skipped if more else min(skipped, await self._counted(name, *counting, skipped))
+        return rows, None
 
     async def _cursored(self, name: str, statement: Statement, paging: Paging) -> Page:
         where, counting = statement.where, tuple(statement.values)
@@ -347,8 +382,12 @@ class PostgresReads:
         return Page(rows=shown, total_count=total, next_cursor=shown[-1]["id"] if len(rows) > len(shown) else 0)
 
     async def _count(self, name: str, where: str, values: tuple[Any, ...]) -> int | None:
-        text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(COUNT_MAX + 1))
-        return _exact(await self._pool.fetchval(self._schemas.fill(text), *values))
+        return _exact(await self._counted(name, where, values, COUNT_MAX + 1))
+
+    async def _counted(self, name: str, where: str, values: tuple[Any, ...], most: int) -> int:
+        text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(most))
+        count: int = await self._pool.fetchval(self._schemas.fill(text), *values)
+        return count
 
     async def _row(self, name: str, *values: Any) -> Row | None:
         async with reading():
@@ -380,21 +419,11 @@ def tags_of(wanted: CallFilter) -> list[str]:
     return tags if wanted.token_value is None else [*tags, tagged(*wanted.token_value)]
 
 
-def _go_on(statement: Statement, paging: Paging, order: str) -> None:
-    """Leave out what was seen before: rows up to the one that `paging.after` names, in either direction."""
-    if paging.after is None:
-        return
-    value, last_id = paging.after
-    sign = "<" if paging.descending else ">"
-    here = statement.bind(last_id)
-    if value is None:
-        statement.where += f" AND {order} IS NULL AND id {sign} {here}"
-        return
-    there = statement.bind(value)
-    if order in {"created_at", "id"}:
-        statement.where += f" AND ({order}, id) {sign} ({there}, {here})"
-    else:
-        statement.where += f" AND ({order} {sign} {there} OR ({order} = {there} AND id {sign} {here}) OR {order} IS NULL)"
+def _go_on(statement: Statement, stretch: Stretch, place: tuple[Any, ...], *, descending: bool) -> None:
+    """Leave out what was seen before: the rows of a stretch up to a place in it."""
+    sign = "<" if descending else ">"
+    values = ", ".join(statement.bind(value) for value in place)
+    statement.where += f" AND ({', '.join(stretch.ordered)}) {sign} ({values})"
 
 
 def _exact(count: int) -> int | None:

@@ -1,18 +1,15 @@
 """How are leads and calls added up? One grouped statement a report, of fixed pieces; rates are worked out elsewhere."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from math import gcd
-from typing import Any
 
 from adapters.http.ports import Row
 from adapters.postgres.conditions import Statement
-from engine.views.report import CALLS, LEADS, TIME_UNITS, Group, Grouping, Key, Measure
-from schemas.instant import HOUR, Instant, from_datetime, to_datetime
+from adapters.postgres.spans import TIERS, Cover
+from engine.views.report import CALLS, LEADS, TIME_UNITS, Group, Grouping, Measure
+from schemas.instant import MINUTE, Instant, to_datetime
 
-STRETCHES_MAX = 100_000
-"""Groups of one statement: so many rows of sums are read and added up in a second."""
+GROUPS_MAX = 100_000
+"""Of one statement: so many rows of sums are read and added up in a second."""
 
 WORK_MEM = "64MB"
 """For the groups of one report, in memory rather than on disk; five reports a second at most are allowed to a company."""
@@ -80,6 +77,7 @@ LEAD_SUMS: Mapping[str, str] = {
     "first_attempts_count": "count(first_action_at)",
     "first_attempts_seconds": "coalesce(sum(date_part('epoch', first_action_at - created_at)), 0)",
 }
+TOKENS = "token_values_map"
 LOCAL_HOUR = "hour_of_day"
 """Over rows it has a statement of its own: a clock is read once for each zone and quarter of an hour, not for each call."""
 
@@ -113,42 +111,53 @@ def pieces(
 ) -> dict[str, str]:
     """Return what belongs into the statement that adds up leads or calls: the sums of the rows that a filter leaves.
 
-    A group of a unit of time is a stretch of `stretch_of`, to be put into its bucket: that is quicker than to look each row
-    up among thousands of edges. `zones` are those that the database knows: another one would end the statement.
+    A group of a unit of time is the number of its bucket. `zones` are those that the database knows: another one would end
+    the statement.
     """
-    measure, expressions, sums = _TABLES[table]
     joins, by = "", {}
     for place, wanted in (("category", category), ("pivot", pivot)):
-        if wanted is not None and wanted.name == "token_values_map":
-            # A lead is in the group of each of its tokens; one without any in the group without a value.
-            joins += f" LEFT JOIN LATERAL jsonb_each_text(data) AS {place}_token (key, told) ON true"
-            by[place] = f"{place}_token.key || ':' || left({place}_token.told, 100)"
-        elif wanted is None:
+        if wanted is None:
             by[place] = "NULL::text"
+        elif wanted.name == TOKENS:
+            joins += _joined(place)
+            by[place] = _token(place)
         elif wanted.name == LOCAL_HOUR:
-            joins, by[place] = "", statement.bind(list(zones))
+            by[place] = statement.bind(list(zones))
         else:
-            by[place] = _time(wanted, statement) if wanted.name in TIME_UNITS else expressions[wanted.name]
+            by[place] = _bucket(wanted, statement) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
     return {
         **by,
-        "sums": ", ".join(f"{sums[name]} AS {name}" for name in measure.sums),
-        "sums_again": ", ".join(f"sum({name})::{_KINDS.get(name, 'bigint')} AS {name}" for name in measure.sums),
+        "sums": ", ".join(f"{told} AS {name}" for name, told in sums_of(table).items()),
+        "sums_again": sums_again(table),
         "joins": joins,
         "where": statement.where,
-        "limit": str(STRETCHES_MAX + 1),
+        "limit": str(GROUPS_MAX + 1),
     }
 
 
-NOT_ROLLED = frozenset(
-    {
-        "buyer_converted_schedule_action_id", "buyer_converted_days", "recent_call_disposition_id", "zip_postal_code",
-        "sub_id",
-    }
-)  # fmt: skip
-"""What follows from other rows, and what has almost as many values as there are rows."""
+def _joined(place: str) -> str:
+    """Return the join by which a lead is in the group of each of its tokens; without any, in the group without a value."""
+    return f" LEFT JOIN LATERAL jsonb_each_text(data) AS {place}_token (key, told) ON true"
+
+
+def _token(place: str) -> str:
+    return f"{place}_token.key || ':' || left({place}_token.told, 100)"
+
+
+def _bucket(wanted: Grouping, statement: Statement, moment: str = "created_at") -> str:
+    if not wanted.edges:
+        return "NULL::integer"
+    return f"width_bucket({moment}, {statement.bind([to_datetime(edge) for edge in wanted.edges])}::timestamptz[])"
+
 
 ALL = "all"
-"""The category of the sums of all rows of an hour: of reports by time, and of those by what nothing fills."""
+"""The category of the sums of all rows: of reports by time, and of those by what nothing fills."""
+
+WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TOKENS), "calls": ()}
+"""What has nearly as many values in a day as there are rows: it has sums of months and years only."""
+
+QUARTER = 15 * MINUTE
+"""Of an hour: the clocks of all zones are apart by whole ones."""
 
 
 def sums_of(table: str) -> Mapping[str, str]:
@@ -157,62 +166,89 @@ def sums_of(table: str) -> Mapping[str, str]:
     return {name: sums[name] for name in measure.sums}
 
 
+def sums_again(table: str) -> str:
+    """Return how sums are added up."""
+    return ", ".join(f"sum({name})::{_KINDS.get(name, 'bigint')} AS {name}" for name in _TABLES[table][0].sums)
+
+
 def rolled_categories(table: str) -> str:
-    """Return the categories that are rolled up, each with its value as text, as the rows of VALUES."""
+    """Return the categories that have sums of days, each with its value as text, as the rows of VALUES."""
     pairs = [f"('{ALL}', NULL::text)"]
     for name, expression in _TABLES[table][1].items():
-        if _is_rolled(table, name):
+        if expression != NOT_KEPT and name not in WIDE[table]:
             pairs.append(f"('{name}', ({expression})::text)")
     return ", ".join(pairs)
 
 
-def rolled_pieces(
-    table: str, statement: Statement, category: Grouping | None, since: Instant, until: Instant
-) -> dict[str, str] | None:
-    """Return what belongs into the statement that adds up hours; None where it takes the rows themselves."""
-    measure, expressions, sums = _TABLES[table]
-    found = _rolled(table, category, expressions, statement)
-    if found is None:
-        return None
-    name, rolled, raw = found
-    moments = {"since": since, "until": until, "first": since - since % HOUR}
+def wide_pieces(table: str) -> list[dict[str, str]]:
+    """Return each category that has sums of months only, and how its value is read from a row."""
+    return [
+        {
+            "category": name,
+            "value": _token(name) if name == TOKENS else _TABLES[table][1][name],
+            "joins": _joined(name) if name == TOKENS else "",
+        }
+        for name in WIDE[table]
+    ]
+
+
+def tiers_of(table: str, category: Grouping | None) -> Sequence[str]:
+    """Return the tiers that have sums of a category, widest first; none where rows must be added up."""
+    if category is None:
+        return TIERS
+    if category.name in TIME_UNITS:
+        return ("day",) if all(edge % QUARTER == 0 for edge in category.edges) else ()
+    return TIERS[:-1] if category.name in WIDE[table] else TIERS
+
+
+def rolled_pieces(table: str, statement: Statement, category: Grouping | None, found: Cover) -> dict[str, str]:
+    """Return what belongs into the statement that adds up sums, and rows where there are none."""
+    expressions = _TABLES[table][1]
+    joins = ""
+    if category is None or expressions.get(category.name) == NOT_KEPT:
+        name, rolled, raw = ALL, "NULL::text", "NULL::text"
+    elif category.name in TIME_UNITS:
+        name, rolled, raw = ALL, _bucket(category, statement, "at"), _bucket(category, statement)
+    elif category.name == TOKENS:
+        name, rolled, raw, joins = TOKENS, "value", _token("row"), _joined("row")
+    else:
+        name, raw = category.name, expressions[category.name]
+        rolled = f"value::{_VALUES.get(name, 'text')}"
+    if category is not None and category.name in TIME_UNITS:
+        since, until = _moments(statement, [(span.start, span.until) for span in found.spans])
+        spans = f"unnest({since}, {until}) AS s (since, until) ON r.tier = 'quarter' AND r.at >= s.since AND r.at < s.until"
+    else:
+        tiers = statement.bind([span.tier for span in found.spans])
+        starts = f"{statement.bind([to_datetime(span.start) for span in found.spans])}::timestamptz[]"
+        spans = f"unnest({tiers}::text[], {starts}) AS s (tier, start) ON r.tier = s.tier AND r.at = s.start"
+    since, until = _moments(statement, found.gaps)
     return {
-        **{place: f"{statement.bind(to_datetime(moment))}::timestamptz" for place, moment in moments.items()},
         "category": f"'{name}'",
         "rolled": rolled,
+        "spans": spans,
         "raw": raw,
-        "names": ", ".join(measure.sums),
-        "sums": ", ".join(f"{sums[name]} AS {name}" for name in measure.sums),
-        "sums_again": ", ".join(f"sum({name})::{_KINDS.get(name, 'bigint')} AS {name}" for name in measure.sums),
-        "limit": str(STRETCHES_MAX + 1),
+        "joins": joins,
+        "gaps": f"unnest({since}, {until}) AS gap (since, until)",
+        "names": ", ".join(sums_of(table)),
+        "sums": ", ".join(f"{told} AS {name}" for name, told in sums_of(table).items()),
+        "sums_again": sums_again(table),
+        "limit": str(GROUPS_MAX + 1),
     }
 
 
-def _rolled(
-    table: str, category: Grouping | None, expressions: Mapping[str, str], statement: Statement
-) -> tuple[str, str, str] | None:
-    """Return the category that is rolled up, and what a group is called in its sums and in the rows."""
-    if category is None or expressions.get(category.name) == NOT_KEPT:
-        return ALL, "NULL::text", "NULL::text"
-    if category.name in TIME_UNITS:
-        if not category.edges or stretch_of(category) != HOUR:
-            return None
-        return ALL, "hour", f"date_bin(interval '1 hour', created_at, {statement.bind(to_datetime(0))}::timestamptz)"
-    if not _is_rolled(table, category.name):
-        return None
-    return category.name, f"value::{_VALUES.get(category.name, 'text')}", expressions[category.name]
-
-
-def _is_rolled(table: str, name: str) -> bool:
-    expressions = _TABLES[table][1]
-    return name in expressions and name not in NOT_ROLLED and expressions[name] != NOT_KEPT
+def _moments(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:
+    """Bind the beginnings and the ends of spans and return their placeholders."""
+    ends = [[to_datetime(span[place]) for span in spans] for place in (0, 1)]
+    first, last = (f"{statement.bind(moments)}::timestamptz[]" for moments in ends)
+    return first, last
 
 
 _VALUES: Mapping[str, str] = {
     **dict.fromkeys(
         (
             *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
-            *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR),
+            *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR, "buyer_converted_days"),
+            "recent_call_disposition_id",
         ),
         "bigint",
     ),
@@ -221,24 +257,6 @@ _VALUES: Mapping[str, str] = {
 """Type of a value that is no text."""
 
 
-def _time(wanted: Grouping, statement: Statement) -> str:
-    if not wanted.edges:
-        return "NULL::timestamptz"
-    width, origin = statement.bind(timedelta(milliseconds=stretch_of(wanted))), statement.bind(to_datetime(0))
-    return f"date_bin({width}::interval, created_at, {origin}::timestamptz)"
-
-
-def stretch_of(wanted: Grouping) -> Instant:
-    """Return the longest stretch of time, counted from 1970, that no bucket begins within."""
-    return gcd(HOUR, *wanted.edges)
-
-
-def in_buckets(rows: Sequence[Row], category: Grouping | None, pivot: Grouping | None) -> list[Group]:
-    """Return the groups of rows of sums; stretches of time are added up by bucket where a report is made."""
-    return [Group(_bucket(row["category"], category), _bucket(row["pivot"], pivot), row) for row in rows]
-
-
-def _bucket(value: Any, wanted: Grouping | None) -> Key:
-    if not isinstance(value, datetime) or wanted is None:
-        return value  # type: ignore[no-any-return]
-    return bisect_right(wanted.edges, from_datetime(value))
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """Return the groups of rows of sums."""
+    return [Group(row["category"], row["pivot"], row) for row in rows]

@@ -1,62 +1,144 @@
-"""Which hours are added up beforehand? Those that were marked since: their sums are made anew, some at a time."""
+"""Which sums are made beforehand? Those of days that were marked since, then of the months and years that hold them."""
 
-from collections.abc import Sequence
-from datetime import datetime
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypeAlias
 
 import asyncpg
+from msgspec import Struct
 
+from adapters.clock import wall_now
 from adapters.postgres.pool import Pool
 from adapters.postgres.reads import reading
-from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_of
+from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_again, sums_of, wide_pieces
 from adapters.postgres.sql import Schemas, queries
+from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
-HOURS_AT_ONCE = 200
-"""Marked hours of one transaction: some 100,000 calls of a large company, two or three seconds."""
+DAYS_AT_ONCE = 4
+"""Marked days of one transaction: with 250,000 calls a day some twenty seconds, within what a statement may take."""
 
-TRANSACTIONS_MAX = 100
-"""Of one turn; what is left is rolled up in the next one."""
+SPANS_AT_ONCE = 50
+"""Months or years that are looked up at a time; each has a transaction of its own."""
+
+TURN_SECONDS = 40.0
+"""Of one turn, which comes each minute; what is left waits for the next one."""
 
 LOCK_KEY = 7_108_301
 """Of the advisory lock: one process rolls up at a time, the others leave it to that one."""
 
-Hour = tuple[int, datetime]
+GAPS: Mapping[str, Instant] = {"day": 5 * MINUTE, "month": HOUR, "year": 6 * HOUR}
+"""At least so long between two sums of one span: one that is written to all the time is meanwhile answered from what is
+below it, rather than rolled up all the time."""
+
+SOURCES = ("leads", "calls")
+_PARTS: Mapping[str, str] = {"month": "day", "year": "month"}
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+class Span(Struct, frozen=True):
+    """A month or year of one company's leads or calls."""
+
+    source: str
+    company_id: int
+    start: datetime
+    until: datetime
 
 
 class Rollups:
-    """Keeps the sums of hours; run it every minute."""
+    """Keeps the sums; run it every minute. `now` is read for `gaps` alone, wall time of this process."""
 
-    def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        pool: Pool,
+        schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+        *,
+        gaps: Mapping[str, Instant] = GAPS,
+        now: Callable[[], Instant] = wall_now,
+    ) -> None:
         self._pool = pool
+        self._schemas = schemas
         self._sql = queries("rollups", schemas)
+        self._gaps = gaps
+        self._now = now
 
-    async def run(self) -> int:
-        """Roll up what is marked and return the number of hours. Raises `ReadsUnavailableError`."""
-        rolled = 0
-        for _ in range(TRANSACTIONS_MAX):
-            count = await self._some()
-            rolled += count
-            if count == 0:
-                break
+    async def run(self, seconds: float = TURN_SECONDS) -> int:
+        """Roll up what is due and return the number of days, months and years. Raises `ReadsUnavailableError`."""
+        until, rolled = time.monotonic() + seconds, 0
+        for some in (self._days, self._months, self._years):
+            while time.monotonic() < until and (count := await some()):
+                rolled += count
         return rolled
 
-    async def _some(self) -> int:
+    async def _days(self) -> int:
         async with reading(), self._pool.acquire() as connection, connection.transaction():
-            if not await connection.fetchval(self._sql["alone"], LOCK_KEY):
+            if not await self._is_alone(connection):
                 return 0
-            await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
-            marks = await connection.fetch(self._sql["take_marks"], HOURS_AT_ONCE)
-            hours = {(mark["source"], mark["company_id"], mark["hour"]) for mark in marks}
-            for source in ("leads", "calls"):
-                await self._roll_up(connection, source, sorted((one[1], one[2]) for one in hours if one[0] == source))
-            return len(hours)
+            marks = await connection.fetch(self._sql["take_marks"], DAYS_AT_ONCE, self._before("day"))
+            days = {(mark["source"], mark["company_id"], mark["day"]) for mark in marks}
+            for source in SOURCES:
+                found = sorted((one[1], one[2]) for one in days if one[0] == source)
+                if found:
+                    await self._roll_up_days(connection, source, [one[0] for one in found], [one[1] for one in found])
+            return len(days)
 
-    async def _roll_up(self, connection: "asyncpg.Connection[asyncpg.Record]", source: str, hours: Sequence[Hour]) -> None:
-        companies, moments = [company for company, _ in hours], [moment for _, moment in hours]
-        if not companies:
-            return
-        sums = sums_of(source)
-        for name in ("forget", "roll_up"):
-            text = self._sql[name].replace("{source}", source).replace("{names}", ", ".join(sums))
-            text = text.replace("{sums}", ", ".join(sums.values())).replace("{categories}", rolled_categories(source))
-            await connection.execute(text, companies, moments)
-        await connection.execute(self._sql["remember"], companies, moments, source)
+    async def _roll_up_days(
+        self, connection: Connection, source: str, companies: Sequence[int], days: Sequence[datetime]
+    ) -> None:
+        for name in ("forget_days", "roll_up_days", "roll_up_quarters"):
+            await connection.execute(self._filled(name, source), companies, days)
+        await connection.execute(self._sql["remember_days"], companies, days, source, to_datetime(self._now()))
+        await connection.execute(self._filled("outdate", source, "month"), companies, days, source)
+
+    async def _months(self) -> int:
+        return await self._spans("month")
+
+    async def _years(self) -> int:
+        return await self._spans("year")
+
+    async def _spans(self, tier: str) -> int:
+        async with reading():
+            due = await self._pool.fetch(self._filled("due", "", tier), self._before(tier), SPANS_AT_ONCE)
+            done = [await self._span(tier, Span(*(row[name] for name in Span.__struct_fields__))) for row in due]
+        return sum(done)
+
+    async def _span(self, tier: str, span: Span) -> bool:
+        """Roll up a month or year. A mark that was made since stays, and with it the span is not used."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            if not await self._is_alone(connection):
+                return False
+            source, company, start = span.source, span.company_id, span.start
+            await connection.execute(self._filled("forget_span", source, tier), company, start)
+            await connection.execute(self._filled("roll_up_parts", source, tier), company, start, span.until)
+            if tier == "month":
+                for pieces in wide_pieces(source):
+                    statement = self._filled("roll_up_rows", source, tier, pieces)
+                    await connection.execute(statement, company, start, span.until)
+                await connection.execute(self._filled("outdate", source, "year"), [company], [start], source)
+            await connection.execute(self._filled("remember_span", source, tier), company, start, source, self._moment())
+            return True
+
+    async def _is_alone(self, connection: Connection) -> bool:
+        """Take the lock, where no other process has it, and the memory that sums need; both until the transaction ends."""
+        if not await connection.fetchval(self._sql["alone"], LOCK_KEY):
+            return False
+        await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
+        return True
+
+    def _filled(self, name: str, source: str, tier: str = "", more: Mapping[str, str] | None = None) -> str:
+        pieces = {"source": source, "tier": tier, "part": _PARTS.get(tier, ""), **(more or {})}
+        if source:
+            sums = sums_of(source)
+            pieces |= {"names": ", ".join(sums), "sums": ", ".join(sums.values()), "sums_again": sums_again(source)}
+            pieces["categories"] = rolled_categories(source)
+        text = self._sql[name]
+        for piece, value in pieces.items():
+            text = text.replace(f"{{{piece}}}", value)
+        return self._schemas.fill(text)
+
+    def _moment(self) -> datetime:
+        return to_datetime(self._now())
+
+    def _before(self, tier: str) -> datetime:
+        return self._moment() - timedelta(milliseconds=self._gaps[tier])

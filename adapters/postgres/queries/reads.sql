@@ -8,6 +8,12 @@ SELECT * FROM {read}.leads WHERE company_id = $1 AND id = $2
 -- lead_by_uuid --
 SELECT * FROM {read}.leads WHERE company_id = $1 AND uuid = $2
 
+-- shown_lead_by_id --
+SELECT {shown} FROM {read}.leads WHERE company_id = $1 AND id = $2
+
+-- shown_lead_by_uuid --
+SELECT {shown} FROM {read}.leads WHERE company_id = $1 AND uuid = $2
+
 -- newest_lead --
 SELECT * FROM {read}.leads
 WHERE company_id = $1 AND contact_key = $2 AND deleted_at IS NULL AND (offer_id = $3 OR schedule_id = ANY ($4::bigint[]))
@@ -50,38 +56,29 @@ FROM (
 GROUP BY 1, 2
 LIMIT {limit}
 
--- leads_estimated --
-SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.leads'::regclass
+-- rolled_spans --
+SELECT tier, start FROM {read}.rolled_spans
+WHERE company_id = $1 AND source = $2 AND tier = ANY ($3::text[]) AND start >= $4 AND start < $5 AND NOT is_stale
 
--- calls_estimated --
-SELECT reltuples::bigint FROM pg_class WHERE oid = '{read}.calls'::regclass
+-- marked_days --
+SELECT DISTINCT day FROM {read}.stale_days WHERE company_id = $1 AND source = $2
 
 -- rolled --
--- Hours that are rolled up and not marked from their sums, all others from their rows.
-WITH hours AS MATERIALIZED (
-    SELECT r.hour FROM {read}.rolled_hours AS r
-    WHERE r.company_id = $1 AND r.source = '{source}' AND r.hour >= {since} AND r.hour + interval '1 hour' <= {until}
-        AND NOT EXISTS (
-            SELECT FROM {read}.stale_hours AS s WHERE s.company_id = $1 AND s.source = '{source}' AND s.hour = r.hour
-        )
-), others AS MATERIALIZED (
-    SELECT hour FROM generate_series({first}, {until}, interval '1 hour') AS hour
-    EXCEPT SELECT hour FROM hours
-)
+-- Spans from their sums, gaps from their rows.
 SELECT category, NULL::text AS pivot, {sums_again}
 FROM (
-    SELECT {rolled} AS category, {names} FROM {read}.{source}_rollup
-    WHERE company_id = $1 AND category = {category} AND hour = ANY (ARRAY(SELECT hour FROM hours))
+    SELECT {rolled} AS category, {names}
+    FROM {read}.{source}_rollup AS r
+    JOIN {spans}
+    WHERE r.company_id = $1 AND r.category = {category}
     UNION ALL
     SELECT {raw} AS category, {sums}
-    FROM others
+    FROM {gaps}
     CROSS JOIN LATERAL (
         SELECT * FROM {read}.{source} AS r
-        WHERE r.company_id = $1 AND r.deleted_at IS NULL
-            AND r.created_at >= greatest(others.hour, {since})
-            AND r.created_at < least(others.hour + interval '1 hour', {until})
-        OFFSET 0  -- hour by hour from the index
-    ) AS {source}
+        WHERE r.company_id = $1 AND r.deleted_at IS NULL AND r.created_at >= gap.since AND r.created_at < gap.until
+        OFFSET 0  -- gap by gap from the index
+    ) AS {source}{joins}
     GROUP BY 1
 ) AS parts
 GROUP BY 1, 2

@@ -1,34 +1,105 @@
--- How are hours rolled up? Marks are taken away first: what is committed after that is seen, or leaves a mark of its own.
+-- How are days, months and years rolled up? Marks are taken away first: what is committed after that is seen, or leaves a
+-- mark of its own. `$1` and `$2` of the statements about several days are their companies and starts, pair by pair.
 
 -- alone --
 SELECT pg_try_advisory_xact_lock($1)
 
 -- take_marks --
+-- Not of days that were rolled up a moment ago: one that is written to all the time would be rolled up all the time.
 WITH taken AS (
-    SELECT DISTINCT company_id, source, hour FROM {read}.stale_hours ORDER BY source, company_id, hour LIMIT $1
+    SELECT DISTINCT s.company_id, s.source, s.day FROM {read}.stale_days AS s
+    WHERE NOT EXISTS (
+        SELECT FROM {read}.rolled_spans AS r
+        WHERE r.source = s.source AND r.company_id = s.company_id AND r.tier = 'day' AND r.start = s.day AND r.rolled_at > $2
+    )
+    ORDER BY s.source, s.company_id, s.day LIMIT $1
 )
-DELETE FROM {read}.stale_hours AS s USING taken AS t
-WHERE s.company_id = t.company_id AND s.source = t.source AND s.hour = t.hour
-RETURNING s.company_id, s.source, s.hour
+DELETE FROM {read}.stale_days AS s USING taken AS t
+WHERE s.company_id = t.company_id AND s.source = t.source AND s.day = t.day
+RETURNING s.company_id, s.source, s.day
 
--- forget --
-DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, hour)
-WHERE r.company_id = u.company_id AND r.hour = u.hour
+-- forget_days --
+DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+WHERE r.company_id = u.company_id AND (
+    r.tier = 'day' AND r.at = u.day
+    OR r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
+)
 
--- roll_up --
-INSERT INTO {read}.{source}_rollup (company_id, category, hour, value, {names})
-SELECT {source}.company_id, by_category.category, u.hour, by_category.value, {sums}
-FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, hour)
+-- roll_up_days --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT {source}.company_id, 'day', by_category.category, u.day, by_category.value, {sums}
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
 CROSS JOIN LATERAL (
     SELECT * FROM {read}.{source} AS r
     WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
-        AND r.created_at >= u.hour AND r.created_at < u.hour + interval '1 hour'
-    OFFSET 0  -- hour by hour from the index: the planner thinks that each hour holds a large part of the table
+        AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
+    OFFSET 0  -- day by day from the index: the planner thinks that each day holds a large part of the table
 ) AS {source}
 CROSS JOIN LATERAL (VALUES {categories}) AS by_category (category, value)
-GROUP BY 1, 2, 3, 4
+GROUP BY 1, 2, 3, 4, 5
 
--- remember --
-INSERT INTO {read}.rolled_hours (company_id, source, hour)
-SELECT u.company_id, $3, u.hour FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, hour)
-ON CONFLICT DO NOTHING
+-- roll_up_quarters --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT {source}.company_id, 'quarter', 'all', date_bin('15 minutes', {source}.created_at, 'epoch'), NULL, {sums}
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.{source} AS r
+    WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
+        AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
+    OFFSET 0
+) AS {source}
+GROUP BY 1, 2, 3, 4, 5
+
+-- remember_days --
+INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, is_stale)
+SELECT u.company_id, $3, 'day', u.day, $4, false FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+ON CONFLICT (source, company_id, tier, start) DO UPDATE SET rolled_at = excluded.rolled_at
+
+-- outdate --
+-- The months of days, or the years of months, that were rolled up: a new one is due at once.
+INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, is_stale)
+SELECT DISTINCT u.company_id, $3, '{tier}', date_trunc('{tier}', u.start, 'UTC'), timestamptz 'epoch', true
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, start)
+ON CONFLICT (source, company_id, tier, start) DO UPDATE SET is_stale = true
+
+-- due --
+-- Months or years that are stale, were not rolled up a moment ago, and whose parts all hold.
+SELECT r.company_id, r.source, r.start, ends.at AS until
+FROM {read}.rolled_spans AS r
+CROSS JOIN LATERAL (
+    SELECT (r.start AT TIME ZONE 'UTC' + interval '1 {tier}') AT TIME ZONE 'UTC' AS at
+) AS ends
+WHERE r.tier = '{tier}' AND r.is_stale AND r.rolled_at <= $1
+    AND NOT EXISTS (
+        SELECT FROM {read}.stale_days AS s
+        WHERE s.source = r.source AND s.company_id = r.company_id AND s.day >= r.start AND s.day < ends.at
+    )
+    AND NOT EXISTS (
+        SELECT FROM {read}.rolled_spans AS part
+        WHERE part.source = r.source AND part.company_id = r.company_id AND part.tier = '{part}' AND part.is_stale
+            AND part.start >= r.start AND part.start < ends.at
+    )
+ORDER BY r.source, r.company_id, r.start
+LIMIT $2
+
+-- forget_span --
+DELETE FROM {read}.{source}_rollup WHERE company_id = $1 AND tier = '{tier}' AND at = $2
+
+-- roll_up_parts --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT company_id, '{tier}', category, $2::timestamptz, value, {sums_again}
+FROM {read}.{source}_rollup
+WHERE company_id = $1 AND tier = '{part}' AND at >= $2 AND at < $3
+GROUP BY 1, 2, 3, 4, 5
+
+-- roll_up_rows --
+-- What has nearly as many values in a day as there are rows, by the month.
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT {source}.company_id, '{tier}', '{category}', $2::timestamptz, ({value})::text, {sums}
+FROM {read}.{source}{joins}
+WHERE {source}.company_id = $1 AND {source}.deleted_at IS NULL AND {source}.created_at >= $2 AND {source}.created_at < $3
+GROUP BY 1, 2, 3, 4, 5
+
+-- remember_span --
+UPDATE {read}.rolled_spans SET is_stale = false, rolled_at = $4
+WHERE source = $3 AND company_id = $1 AND tier = '{tier}' AND start = $2

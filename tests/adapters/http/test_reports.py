@@ -13,7 +13,6 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from adapters.postgres import reads
 from adapters.postgres.rollups import Rollups
 from engine.views.report import CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS
 from schemas.contact import Call, Lead
@@ -55,7 +54,7 @@ class World:
     scope="module",
     loop_scope="module",
     params=[(SPRING, "no"), (SPRING, "some"), (AUTUMN, "all")],
-    ids=["spring-from-rows", "spring-from-rows-and-hours", "autumn-from-hours"],
+    ids=["spring-from-rows", "spring-from-rows-and-sums", "autumn-from-sums"],
 )
 async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     company = await town.company()
@@ -72,7 +71,6 @@ async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[Worl
     await shown.decide(
         removed=(f"lead/{gone.id}",), cause=Cause(kind="request", id=f"gone-{company.id}", key=gone.contact_key)
     )
-    threshold, reads.ROLLED_ROWS_AN_HOUR = reads.ROLLED_ROWS_AN_HOUR, 0  # these tables are small
     if rolled != "no":
         rollups = Rollups(town.pool)
         assert await rollups.run() > 0
@@ -83,7 +81,6 @@ async def world(town: Any, request: pytest.FixtureRequest) -> AsyncIterator[Worl
         calls.append(_call(dice, first + COUNT, company.id, begin, leads[0]))
         await shown.decide(*leads[::9], *calls[::9], calls[-1])
     yield World(company, leads, calls, begin)
-    reads.ROLLED_ROWS_AN_HOUR = threshold
     await shown.store.close()
 
 
@@ -160,12 +157,8 @@ def _call(dice: random.Random, number: int, company: int, begin: datetime, of: L
 # -- the recount ------------------------------------------------------------------------------------------------------------
 
 
-def _local(at: int) -> datetime:
-    return to_datetime(at).astimezone(NEW_YORK)
-
-
-def _time(name: str, at: int) -> str:
-    local = _local(at)
+def _time(name: str, at: int, zone: ZoneInfo = NEW_YORK) -> str:
+    local = to_datetime(at).astimezone(zone)
     if name == "created_at_day":
         return local.strftime("%Y-%m-%d")
     if name == "created_at_week":
@@ -311,6 +304,32 @@ async def test_a_report_of_calls_is_what_a_recount_gives(world: World, category:
     assert set(figures) == set(wanted)
     for key, figure in figures.items():
         assert figure == pytest.approx(_call_figures(groups.get(key, [])), abs=1e-4), key
+
+
+@pytest.mark.parametrize("category", [name for name in LEAD_CATEGORIES if not name.startswith("created_at_")])
+async def test_a_report_of_all_there_is_adds_up_months_and_years(world: World, category: str) -> None:
+    groups = _grouped(lambda one: _lead_keys(category, one, world.calls), world.leads)
+    rows = await _everything(world, "/api/v1/leads/reports", category=category, created_at_from="", created_at_to="")
+    assert {row["category"]: row["leads_count"] for row in rows} == {key: len(group) for key, group in groups.items()}
+    for row in rows:
+        told = {name: value for name, value in row.items() if not name.startswith("category")}
+        assert told == pytest.approx(_lead_figures(groups[row["category"]]), abs=1e-4), row["category"]
+
+
+@pytest.mark.parametrize("unit", ["created_at_day", "created_at_hour", "created_at_week"])
+@pytest.mark.parametrize("zone_name", ["Asia/Kathmandu", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"])
+async def test_a_clock_that_is_half_an_hour_or_a_quarter_apart_has_its_own_days(
+    world: World, zone_name: str, unit: str
+) -> None:
+    zone = ZoneInfo(zone_name)
+    groups = _grouped(lambda one: [_time(unit, one.created_at, zone)], world.calls)
+    dates = {name: (world.begin + timedelta(days=days)).isoformat() for name, days in (("from", -2), ("to", DAYS + 2))}
+    query = {"created_at_from": dates["from"], "created_at_to": dates["to"], "time_zone": zone_name}
+    rows = await _everything(world, "/api/v1/calls/reports", category=unit, **query)
+    assert {row["category"]: row["calls_count"] for row in rows if row["calls_count"]} == {
+        key: len(group) for key, group in groups.items()
+    }
+    assert sum(row["revenue"] for row in rows) == pytest.approx(sum(one.revenue for one in world.calls), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,10 @@ START = 1_790_000_000_000
 class Shown:
     """A database and what is decided about it, one decision at a time."""
 
-    def __init__(self, pool: Any, topic: str = TOPIC) -> None:
+    def __init__(self, pool: Any, topic: str = TOPIC, partition: int = 0) -> None:
         self.pool = pool
         self.topic = topic
+        self.partition = partition
         self.store = PostgresStore(pool)
         self.sequence = 0
 
@@ -57,9 +58,9 @@ class Shown:
             facts=facts,
             changes=tuple(changes),
         )
-        owned = await self.store.take(self.topic, "id", 0)
-        record = LogRecord(self.topic, 0, self.sequence, None, to_json(decision), (), at)
-        mark = Mark(self.topic, 0, owned.epoch, owned.next_offset, self.sequence + 1)
+        owned = await self.store.take(self.topic, "id", self.partition)
+        record = LogRecord(self.topic, self.partition, self.sequence, None, to_json(decision), (), at)
+        mark = Mark(self.topic, self.partition, owned.epoch, owned.next_offset, self.sequence + 1)
         await self.store.write(batch_of([record], mark, owned.sequence, topic=self.topic))
         if announce:
             await self.store.announce()

@@ -1,111 +1,179 @@
-"""Are sums of hours used where they hold, and never where a row has changed since?"""
+"""Are sums used where they hold, and never where a row has changed since?"""
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from adapters.http.ports import CallFilter, LeadFilter
-from adapters.postgres import reads
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.rollups import Rollups
-from engine.views.report import Grouping
-from schemas.instant import DAY, HOUR
+from engine.views.report import Grouping, Key
+from schemas.instant import DAY, HOUR, from_datetime
 from tests.adapters.postgres.rows_shown import START, Shown, call, lead
 
 STATUS = Grouping("status")
-
-
-@pytest.fixture(autouse=True)
-def hours_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tables are small; in a large one hours are added up rather than rows."""
-    monkeypatch.setattr(reads, "ROLLED_ROWS_AN_HOUR", 0)
+ZIP = Grouping("zip_postal_code")
+TOKENS = Grouping("token_values_map")
+DISPOSITION = Grouping("recent_call_disposition_id")
+AT_ONCE = dict.fromkeys(("day", "month", "year"), 0)
+FIRST = START - START % DAY + DAY
+"""A midnight, in September 2026."""
+COUNT = 20
 
 
 @pytest.fixture
 async def shown(database: str) -> AsyncIterator[Shown]:
     """Leads and calls of five days, one each six hours, and nothing rolled up."""
     shown = await Shown.on(database)
-    moments = [START + place * 6 * HOUR for place in range(20)]
-    await shown.decide(*(lead(number, created_at=at) for number, at in enumerate(moments, 1)))
-    await shown.decide(*(call(number, created_at=at) for number, at in enumerate(moments, 1)))
+    moments = [FIRST + place * 6 * HOUR for place in range(COUNT)]
+    columns, data = {"zip_postal_code": "90001"}, {"roof": "flat"}
+    await shown.decide(*(lead(number, created_at=at, columns=columns, data=data) for number, at in enumerate(moments, 1)))
+    await shown.decide(*(call(number, created_at=at, lead_id=number) for number, at in enumerate(moments, 1)))
     yield shown
     await shown.close()
 
 
-async def counts(shown: Shown, wanted: LeadFilter | CallFilter | None = None) -> dict[object, float]:
-    found = await PostgresReads(shown.pool).sums(1, wanted or LeadFilter(), STATUS, None)
+async def roll_up(shown: Shown) -> int:
+    return await Rollups(shown.pool, gaps=AT_ONCE).run()
+
+
+async def counts(
+    shown: Shown, wanted: LeadFilter | CallFilter | None = None, category: Grouping = STATUS
+) -> dict[Key, float]:
+    found = await PostgresReads(shown.pool).sums(1, wanted or LeadFilter(), category, None)
     assert found is not None
     first = "calls_count" if isinstance(wanted, CallFilter) else "leads_count"
     return {group.category: group.sums[first] for group in found}
 
 
-async def tamper(shown: Shown) -> None:
-    """Make the sums wrong, so that it shows where they are used."""
-    await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count + 100 WHERE category = 'status'")
-    await shown.pool.execute("UPDATE read.calls_rollup SET calls_count = calls_count + 100 WHERE category = 'status'")
+async def tamper(shown: Shown, *tiers: str) -> None:
+    """Make the sums of some tiers wrong, so that it shows where they are used."""
+    await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count + 100 WHERE tier = ANY ($1)", tiers)
+    await shown.pool.execute("UPDATE read.calls_rollup SET calls_count = calls_count + 100 WHERE tier = ANY ($1)", tiers)
 
 
 async def test_nothing_is_rolled_up_before_its_turn_and_everything_after(shown: Shown) -> None:
-    assert await counts(shown) == {"scheduled": 20}
-    assert await Rollups(shown.pool).run() == 40
-    assert await Rollups(shown.pool).run() == 0
-    assert await counts(shown) == {"scheduled": 20}
-    assert await counts(shown, CallFilter()) == {"no-answer": 20}
+    assert await counts(shown) == {"scheduled": COUNT}
+    assert await roll_up(shown) == 2 * (5 + 1 + 1)  # days, a month, a year, of leads and of calls
+    assert await roll_up(shown) == 0
+    assert await counts(shown) == {"scheduled": COUNT}
+    assert await counts(shown, CallFilter()) == {"no-answer": COUNT}
 
 
-async def test_whole_hours_come_from_their_sums_and_the_edges_from_their_rows(shown: Shown) -> None:
-    await Rollups(shown.pool).run()
-    await tamper(shown)
-    assert await counts(shown) == {"scheduled": 20 + 100 * 18}  # not the hours of the first and the last
-    assert await counts(shown, CallFilter()) == {"no-answer": 20 + 100 * 18}
-    part = LeadFilter(created_from=START + DAY, created_to=START + 4 * DAY)
-    assert await counts(shown, part) == {"scheduled": 12 + 100 * 10}
+async def test_the_widest_sums_answer_that_lie_within_the_span(shown: Shown) -> None:
+    await roll_up(shown)
+    later = FIRST + 400 * DAY
+    await shown.decide(lead(COUNT + 1, created_at=later), lead(COUNT + 2, created_at=later + 20 * DAY))
+    await tamper(shown, "year")
+    assert await counts(shown) == {"scheduled": 1 * 100 + COUNT + 2}
+    assert await counts(shown, LeadFilter(created_to=later)) == {"scheduled": 100 + COUNT}
+    await tamper(shown, "month")
+    assert await counts(shown, LeadFilter(created_to=FIRST + 90 * DAY)) == {"scheduled": 100 + COUNT}
+    await tamper(shown, "day")
+    assert await counts(shown, LeadFilter(created_to=FIRST + 3 * DAY)) == {"scheduled": 3 * 100 + 12}
+    edges = LeadFilter(created_from=FIRST + HOUR, created_to=FIRST + 3 * DAY + HOUR)
+    assert await counts(shown, edges) == {"scheduled": 2 * 100 + 12}  # not the first day, of which an hour is left out
 
 
-async def test_any_other_filter_and_a_short_span_are_answered_from_rows(shown: Shown) -> None:
-    await Rollups(shown.pool).run()
-    await tamper(shown)
-    assert await counts(shown, LeadFilter(opt_out=False)) == {"scheduled": 20}
-    assert await counts(shown, LeadFilter(created_to=START + DAY)) == {"scheduled": 4}
-    assert await counts(shown, CallFilter(status="no-answer")) == {"no-answer": 20}
+async def test_what_has_many_values_is_added_up_by_the_month_and_else_from_rows(shown: Shown) -> None:
+    await roll_up(shown)
+    await tamper(shown, "day")
+    within = LeadFilter(created_to=FIRST + 3 * DAY)
+    assert await counts(shown, within, ZIP) == {"90001": 12}
+    assert await counts(shown, within, TOKENS) == {"roof:flat": 12}
+    await tamper(shown, "year")
+    assert await counts(shown, None, ZIP) == {"90001": 100 + COUNT}
+    assert await counts(shown, None, TOKENS) == {"roof:flat": 100 + COUNT}
 
 
-async def test_an_hour_that_was_changed_is_answered_from_rows_until_its_turn(shown: Shown) -> None:
-    await Rollups(shown.pool).run()
-    await shown.decide(lead(7, created_at=START + 6 * 6 * HOUR, status="expired", version=2))
-    assert await counts(shown) == {"scheduled": 19, "expired": 1}
-    assert await Rollups(shown.pool).run() == 1
-    assert await counts(shown) == {"scheduled": 19, "expired": 1}
+async def test_any_other_filter_is_answered_from_rows(shown: Shown) -> None:
+    await roll_up(shown)
+    await tamper(shown, "day", "month", "year")
+    assert await counts(shown, LeadFilter(opt_out=False)) == {"scheduled": COUNT}
+    assert await counts(shown, CallFilter(status="no-answer")) == {"no-answer": COUNT}
+
+
+async def test_a_day_that_was_changed_is_answered_from_rows_until_its_turn(shown: Shown) -> None:
+    await roll_up(shown)
+    await shown.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="expired", version=2))
+    assert await counts(shown) == {"scheduled": COUNT - 1, "expired": 1}
+    assert await roll_up(shown) == 3  # the day, and with it its month and year
+    assert await counts(shown) == {"scheduled": COUNT - 1, "expired": 1}
     await shown.decide(removed=("lead/7", "lead/8"))
-    assert await counts(shown) == {"scheduled": 18}
-    await Rollups(shown.pool).run()
-    assert await counts(shown) == {"scheduled": 18}
+    assert await counts(shown) == {"scheduled": COUNT - 2}
+    await roll_up(shown)
+    assert await counts(shown) == {"scheduled": COUNT - 2}
 
 
-async def test_a_change_that_commits_while_its_hour_is_rolled_up_leaves_its_mark(shown: Shown) -> None:
-    await Rollups(shown.pool).run()
+async def test_a_lead_that_moves_to_another_partition_is_counted_once(shown: Shown) -> None:
+    await roll_up(shown)
+    elsewhere = Shown(shown.pool, partition=1)
+    await elsewhere.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="waiting", version=5))
+    await shown.decide(removed=("lead/7",))  # what it left behind
+    await roll_up(shown)
+    assert await counts(shown) == {"scheduled": COUNT - 1, "waiting": 1}
+    await elsewhere.store.close()
+
+
+async def test_a_day_is_not_rolled_up_again_at_once(shown: Shown) -> None:
+    now = FIRST
+    rollups = Rollups(shown.pool, gaps={**AT_ONCE, "day": HOUR}, now=lambda: now)
+    assert await rollups.run() > 0
+    await shown.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="expired", version=2))
+    now += HOUR - 1
+    assert await rollups.run() == 0
+    assert await counts(shown) == {"scheduled": COUNT - 1, "expired": 1}
+    now += 1
+    assert await rollups.run() == 3
+
+
+async def test_a_disposition_of_a_call_reaches_the_sums_of_its_lead(shown: Shown) -> None:
+    await roll_up(shown)
+    assert await counts(shown, None, DISPOSITION) == {None: COUNT}
+    at = FIRST + 3 * 6 * HOUR
+    told = call(4, created_at=at, lead_id=4, call_disposition_id=6, version=2)
+    await shown.decide(told)
+    assert await counts(shown, None, DISPOSITION) == {None: COUNT - 1, 6: 1}
+    await roll_up(shown)
+    assert await counts(shown, None, DISPOSITION) == {None: COUNT - 1, 6: 1}
+    await shown.decide(msgspec.structs.replace(told, call_disposition_id=None, version=3))
+    await roll_up(shown)
+    assert await counts(shown, None, DISPOSITION) == {None: COUNT}
+
+
+async def test_a_change_that_commits_while_its_day_is_rolled_up_leaves_its_mark(shown: Shown) -> None:
+    await roll_up(shown)
     async with shown.pool.acquire() as writer:
         under_way = writer.transaction()
         await under_way.start()
         await writer.execute("UPDATE read.leads SET status = 'expired' WHERE id = 9")
-        await shown.decide(lead(10, created_at=START + 8 * 6 * HOUR + 1, status="expired", version=2))
-        await Rollups(shown.pool).run()
+        await shown.decide(lead(10, created_at=FIRST + 8 * 6 * HOUR + 1, status="expired", version=2))
+        await roll_up(shown)
         await under_way.commit()
-    assert await counts(shown) == {"scheduled": 18, "expired": 2}
-    assert await Rollups(shown.pool).run() == 1
-    assert await counts(shown) == {"scheduled": 18, "expired": 2}
+    assert await counts(shown) == {"scheduled": COUNT - 2, "expired": 2}
+    assert await roll_up(shown) == 3
+    assert await counts(shown) == {"scheduled": COUNT - 2, "expired": 2}
 
 
 async def test_one_process_rolls_up_at_a_time(shown: Shown) -> None:
     async with shown.pool.acquire() as first, first.transaction():
         await first.execute("SELECT pg_advisory_xact_lock($1)", 7_108_301)
-        assert await Rollups(shown.pool).run() == 0
-    assert await Rollups(shown.pool).run() == 40
+        assert await roll_up(shown) == 0
+    assert await roll_up(shown) == 14
 
 
-async def test_a_small_table_is_answered_from_rows(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "ROLLED_ROWS_AN_HOUR", 50)
-    await Rollups(shown.pool).run()
-    await shown.pool.execute("ANALYZE")
-    await tamper(shown)
-    assert await counts(shown) == {"scheduled": 20}
+@pytest.mark.parametrize("zone_offset_minutes", [0, 30, 345, -210])
+async def test_days_of_any_clock_come_from_quarters_of_hours(shown: Shown, zone_offset_minutes: int) -> None:
+    await roll_up(shown)
+    start = FIRST - zone_offset_minutes * 60_000
+    edges = tuple(start + place * DAY for place in range(-1, 7))
+    days = Grouping("created_at_day", edges, tuple(map(str, edges[:-1])))
+    rows = await shown.pool.fetch("SELECT created_at FROM read.leads")
+    expected: dict[Key, float] = {}
+    for row in rows:
+        bucket = (from_datetime(row["created_at"]) - edges[0]) // DAY + 1
+        expected[bucket] = expected.get(bucket, 0) + 1
+    assert await counts(shown, None, days) == expected
+    await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 2 WHERE tier = 'quarter'")
+    assert await counts(shown, None, days) == {bucket: 2 * count for bucket, count in expected.items()}

@@ -3,7 +3,7 @@
 -- Newest first behind the filter that cuts deepest; what few calls are has an index of these alone, and a column that
 -- nothing fills has an empty one: to find nothing, nothing is read.
 CREATE INDEX calls_status ON {read}.calls (company_id, status, created_at, id) WHERE deleted_at IS NULL;
-CREATE INDEX calls_ended ON {read}.calls (company_id, ended_at DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
+CREATE INDEX calls_ended ON {read}.calls (company_id, ended_at) WHERE deleted_at IS NULL AND ended_at IS NOT NULL;
 CREATE INDEX calls_offer ON {read}.calls (company_id, offer_id, created_at, id)
     WHERE deleted_at IS NULL AND offer_id IS NOT NULL;
 CREATE INDEX calls_schedule ON {read}.calls (company_id, schedule_id, created_at, id)

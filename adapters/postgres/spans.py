@@ -1,0 +1,94 @@
+"""Which sums answer for a span of time? The widest that hold within it; what none of them covers are gaps, to be read."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from schemas.instant import DAY, Instant, from_datetime, to_datetime
+
+TIERS = ("year", "month", "day")
+"""Widest first; their spans begin at midnight UTC."""
+
+
+class Span(Struct, frozen=True):
+    """A year, month or day that is added up from its sums."""
+
+    tier: str
+    start: Instant
+    until: Instant
+
+
+class Cover(Struct, frozen=True):
+    """Spans with sums and gaps without, which together are the span asked for; neighbouring gaps are one."""
+
+    spans: Sequence[Span]
+    gaps: Sequence[tuple[Instant, Instant]]
+
+
+class Rolled(Struct, frozen=True):
+    """Which spans hold sums, by tier, and the days that were changed since theirs were made."""
+
+    starts: Mapping[str, Collection[Instant]]
+    marked: Collection[Instant]
+
+    def fresh(self, tiers: Sequence[str]) -> dict[str, set[Instant]]:
+        """Return the beginnings of the spans whose sums hold."""
+        stale = {tier: {_start(tier, day) for day in self.marked} for tier in tiers}
+        return {tier: {start for start in self.starts.get(tier, ()) if start not in stale[tier]} for tier in tiers}
+
+
+def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant, Instant]) -> tuple[Instant, Instant]:
+    """Return the span to answer for: what was asked for, no wider than the years of what there is.
+
+    `created`: when the first and the last rows were created.
+    """
+    first, last = _start("year", created[0]), _end("year", _start("year", created[1]))
+    return max(first, since if since is not None else first), min(last, until if until is not None else last)
+
+
+def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str]) -> Cover:
+    """Return what answers for a span of time with the sums of some tiers."""
+    fresh = rolled.fresh(tiers)
+    spans: list[Span] = []
+    gaps: list[tuple[Instant, Instant]] = []
+    for span in _steps(since, until, fresh):
+        if span.tier:
+            spans.append(span)
+        elif gaps and gaps[-1][1] == span.start:
+            gaps[-1] = (gaps[-1][0], span.until)
+        else:
+            gaps.append((span.start, span.until))
+    return Cover(spans, gaps)
+
+
+def _steps(since: Instant, until: Instant, fresh: Mapping[str, Collection[Instant]]) -> Iterator[Span]:
+    """Go through a span of time: by the widest sums there are, else to the next midnight (a step without a tier)."""
+    at = since
+    while at < until:
+        found = next((tier for tier, starts in fresh.items() if at in starts and _end(tier, at) <= until), "")
+        end = _end(found, at) if found else min(until, at - at % DAY + DAY)
+        yield Span(found, at, end)
+        at = end
+
+
+def _start(tier: str, at: Instant) -> Instant:
+    day = to_datetime(at - at % DAY)
+    if tier == "day":
+        return from_datetime(day)
+    return from_datetime(day.replace(day=1) if tier == "month" else day.replace(month=1, day=1))
+
+
+def _end(tier: str, start: Instant) -> Instant:
+    if tier == "day":
+        return start + DAY
+    return _start(tier, from_datetime(to_datetime(start) + timedelta(days=31 if tier == "month" else 366)))
+
+
+def rolled(rows: Collection[Mapping[str, Any]], marks: Collection[datetime]) -> Rolled:
+    """Return what the database says of sums: rows of (tier, start), and the days that are marked."""
+    starts: dict[str, set[Instant]] = {tier: set() for tier in TIERS}
+    for row in rows:
+        starts[row["tier"]].add(from_datetime(row["start"]))
+    return Rolled(starts, {from_datetime(day) for day in marks})
