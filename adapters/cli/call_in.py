@@ -1,7 +1,8 @@
-"""How does a person call us in a demonstration? By the reports that a gateway would send of such a call, one by one."""
+"""How does a person call or text us in a demonstration? By the reports that a gateway would send of it, one by one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,6 +16,7 @@ from adapters.cli.failures import told
 from adapters.up.demo import NUMBERS
 
 PATH = "/api/v1/calls/received"
+TEXTS_PATH = "/api/v1/texts/received"
 RINGS_SECONDS = 4
 TALKS_SECONDS = 20
 LONGEST_SECONDS = 3_600
@@ -35,24 +37,56 @@ def call_in(  # noqa: PLR0917 - one argument per option
     number: str, called: str, rings: int, talks: int, missed: bool, data_dir: Path, as_json: bool
 ) -> None:
     """Let the person with NUMBER call one of the numbers of the demo company, as its gateway would tell."""
-    running = running_of(data_dir)
-    keys = demo_keys(data_dir)
-
-    async def ring() -> dict[str, Any]:
-        async with httpx.AsyncClient(
-            base_url=running.api_url, auth=(keys.public_key, keys.private_key), timeout=TIMEOUT_SECONDS
-        ) as client:
-            return await play(client, number, called, rings=rings, talks=None if missed else talks, pause=asyncio.sleep)
-
-    try:
-        call = asyncio.run(ring())
-    except httpx.HTTPError as error:
-        raise click.ClickException(f"{running.api_url} does not answer: {error}") from error
+    talked = None if missed else talks
+    call = _tell(data_dir, partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep))
     if as_json:
         click.echo(msgspec.json.encode(call))
     else:
         lead = "nobody's lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
         click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s")
+
+
+@click.command("text-in")
+@click.argument("number")
+@click.argument("body")
+@click.option("--to", "texted", default=NUMBERS[0], show_default=True, help="The company's number that is texted.")
+@option
+@told
+def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) -> None:
+    """Let the person with NUMBER text BODY to one of the numbers of the demo company, as its gateway would tell."""
+    text = _tell(data_dir, partial(send_text, person=number, texted=texted, body=body))
+    if as_json:
+        click.echo(msgspec.json.encode(text))
+    else:
+        lead = "nobody's lead" if text["lead_id"] is None else f"lead {text['lead_id']}"
+        click.echo(f"text to {texted} of {lead}: understood as {text['meaning']}")
+
+
+def _tell(data_dir: Path, tell: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """Tell the deployment that runs here, with the keys of the demo company, and return what it answered."""
+    running = running_of(data_dir)
+    keys = demo_keys(data_dir)
+
+    async def telling() -> dict[str, Any]:
+        async with httpx.AsyncClient(
+            base_url=running.api_url, auth=(keys.public_key, keys.private_key), timeout=TIMEOUT_SECONDS
+        ) as client:
+            return await tell(client)
+
+    try:
+        return asyncio.run(telling())
+    except httpx.HTTPError as error:
+        raise click.ClickException(f"{running.api_url} does not answer: {error}") from error
+
+
+async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: str) -> dict[str, Any]:
+    """Tell of a text; return how it was understood. Raises `click.ClickException` for a refusal."""
+    about = {"from": person, "to": texted, "text_ref": f"cli-{uuid4()}", "provider": "sandbox", "body": body}
+    answer = await client.post(TEXTS_PATH, json=about)
+    if answer.is_error:
+        raise click.ClickException(_sentence(answer))
+    text: dict[str, Any] = answer.json().get("text", {"lead_id": None, "meaning": "not told yet"})
+    return text
 
 
 async def play(

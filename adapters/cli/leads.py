@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.cli.asking import embedded, get
-from adapters.cli.call_in import call_in
+from adapters.cli.call_in import call_in, text_in
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.why import FORECAST_MAX as API_FORECAST_MAX
@@ -47,6 +47,7 @@ def leads() -> None:
 
 
 leads.add_command(call_in)
+leads.add_command(text_in)
 
 
 @leads.command()

@@ -39,13 +39,20 @@ class Access(Struct, frozen=True):
 
     def may(self, scope: str) -> bool:
         """Tell whether a scope such as `lead:update` is granted, itself or by `lead:*`, `*:update` or `*`."""
+        if "*" in self.scopes or scope in self.scopes:
+            return True
         subject, _, action = scope.partition(":")
-        return any(granted in self.scopes for granted in ("*", scope, f"{subject}:*", f"*:{action}"))
+        return f"{subject}:*" in self.scopes or f"*:{action}" in self.scopes
 
     def require(self, scope: str) -> None:
         """Raise `ProblemError` forbidden where a scope is not granted."""
         if not self.may(scope):
             raise ProblemError("forbidden", f"This key needs the scope {scope}.")
+
+    def require_named(self, scope: str) -> None:
+        """Raise `ProblemError` forbidden where a scope is not granted by its own name: a wildcard does not mean it."""
+        if scope not in self.scopes:
+            raise ProblemError("forbidden", f"This key needs the scope {scope}, granted by this name.")
 
 
 class TokenTarget(Struct, frozen=True):
@@ -114,6 +121,8 @@ class Gate:
 
     def address(self, peer: str, forwarded_for: str) -> str:
         """Return the network address of who is asking: the last one that no trusted proxy has."""
+        if not forwarded_for:
+            return peer
         hops = [*(hop.strip() for hop in forwarded_for.split(",") if hop.strip()), peer]
         while len(hops) > 1 and _within(hops[-1], self._trusted_proxies):
             hops.pop()

@@ -8,13 +8,13 @@ from adapters.http.call_lists import LIST_TYPES, SERIALIZER, read_shown
 from adapters.http.calls import CALL_ANSWER, MONEY_MAX, is_known, render
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_id
-from adapters.http.people import country_of
+from adapters.http.people import country_of, read_number_of
 from adapters.http.ports import Row
 from adapters.http.shapes import DECIMAL, MOMENT, TEXT, WHOLE, choice
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_moment, parse_text
-from engine.submission.numbers import Number, read_number
+from engine.submission.numbers import Number
 from engine.submission.reading import Reading
 from schemas.instant import HOUR
 from schemas.requests import CallReceived, CallStartRequested
@@ -107,8 +107,8 @@ async def _start(
         if found is not None and not await is_known(exchange, record_type, found):
             parameters.refuse(field, f"names no {record_type}: {found}")
     row = await _lead(exchange, parameters)
-    called = _number(exchange, parameters, "to")
-    caller = _number(exchange, parameters, "from")
+    called = read_number_of(exchange, parameters, "to")
+    caller = read_number_of(exchange, parameters, "from")
     force = bool(parameters.flag("force"))
     _check_lead(parameters, row, called, schedule_id, offer_id)
     parameters.finish()
@@ -166,7 +166,7 @@ async def receive(exchange: Exchange) -> Reply:
     for name in ("from", "to", "call_ref", "state"):
         if is_blank(exchange.fields.get(name)):
             parameters.refuse(name, "must be given")
-    person, called = _number(exchange, parameters, "from"), _number(exchange, parameters, "to")
+    person, called = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
     reference = parameters.read("call_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     state = parameters.choice("state", STATES)
     occurred_at = parameters.read("occurred_at", parse_moment, code="bad_date")
@@ -206,19 +206,6 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "provider_ref": parameters.text("provider_sid"),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
     }
-
-
-def _number(exchange: Exchange, parameters: Parameters, field: str) -> Number | None:
-    """Read a telephone number; national ones are of the company's country."""
-    value = exchange.fields.get(field)
-    if is_blank(value):
-        return None
-    country = country_of(exchange.services.source.rules, exchange.company_id)
-    is_text = isinstance(value, str | int) and not isinstance(value, bool)
-    found = read_number(str(value), country) if is_text else None
-    if found is None:
-        parameters.refuse(field, "must be a valid telephone number such as +13055550123", code="invalid_number")
-    return found
 
 
 def _place(exchange: Exchange, number: Number) -> dict[str, Any]:

@@ -58,8 +58,8 @@ _MONEY: Mapping[str, str] = {
     "add_payout": "amount on top of the payout; below zero takes away",
 }
 _DISPOSITION: Mapping[str, str] = {
-    "call_disposition_id": "how the call went; replaces what was said before",
-    "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters",
+    "call_disposition_id": "how the call went; replaces what was said before, blank takes it back",
+    "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters; blank takes them back",
     "schedule_callback_at": "when to call back, for a disposition that needs a time",
     "schedule_callback_in_seconds": SUBMISSION_PARAMETERS["schedule_callback_in_seconds"],
 }
@@ -239,6 +239,8 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "buyer_id": _named(exchange, parameters, "svc_buyer_id"),
         "traffic_source_id": _named(exchange, parameters, "svc_traffic_source_id"),
         "contact_field_type": parameters.text("contact_field_type"),
+    }
+    blank_clears = {
         "call_disposition_id": _disposition(exchange, parameters),
         "agent_call_disposition_notes": parameters.read(
             "agent_call_disposition_notes", partial(parse_text, most=NOTES_LENGTH_MAX)
@@ -247,6 +249,7 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     added = partial(parse_decimal, least=-MONEY_MAX, most=MONEY_MAX)
     return {
         **{name: _unless_missing(value) for name, value in given.items()},
+        **{name: value for name, value in blank_clears.items() if name in exchange.fields},
         "add_revenue": parameters.read("add_revenue", added) or 0.0,
         "add_payout": parameters.read("add_payout", added) or 0.0,
         "data": tokens(exchange, parameters, "post_call_tokens"),

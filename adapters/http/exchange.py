@@ -115,13 +115,20 @@ class Exchange:
     def address(self) -> str:
         """The network address of who is asking."""
         client = self.request.scope["client"]
-        return self.services.gate.address(client[0] if client else "", self.request.headers.get("x-forwarded-for", ""))
+        return self.services.gate.address(client[0] if client else "", self._header(b"x-forwarded-for"))
+
+    def _header(self, name: bytes) -> str:
+        """Return a header by its lower-case name, empty where it was not sent: every request is asked for a few."""
+        for sent, value in self.request.scope["headers"]:
+            if sent == name:
+                return value.decode("latin-1")
+        return ""
 
     async def read(self) -> None:
         """Read query and body, and find out who asks. Raises `ProblemError`."""
         operation = self.operation
         # Where a field may hold the key, the body is read before it is known who asks; nowhere else.
-        early = operation.access == "key" and (not operation.auth_token or "authorization" in self.request.headers)
+        early = operation.access == "key" and (not operation.auth_token or self._header(b"authorization") != "")
         if early:
             await self._authenticate("")
         self.query = read_query(self.request.scope["query_string"])
@@ -174,7 +181,7 @@ class Exchange:
         return found
 
     async def _authenticate(self, auth_token: str) -> None:
-        authorization = self.request.headers.get("authorization", "")
+        authorization = self._header(b"authorization")
         if not authorization and not auth_token and self.operation.access == "token":
             return
         gate = self.services.gate

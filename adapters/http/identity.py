@@ -6,7 +6,7 @@ that is not decided yet from one that was made up, without asking a store.
 
 import hmac
 import secrets
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from uuid import RFC_4122, UUID
 
 from schemas.instant import DAY, Instant
@@ -14,6 +14,7 @@ from schemas.instant import DAY, Instant
 RESULT_KEPT = DAY
 """How long an answer can be asked for again (contracts.md section 3)."""
 
+_SEAL_BYTES = 8
 _CLOCK_SKEW = 60_000
 _CHANCE_BITS = 32
 _SEAL_BITS = 42
@@ -24,7 +25,8 @@ class RequestIds:
     """Gives ids and knows its own."""
 
     def __init__(self, secret_key: bytes) -> None:
-        self._key = hmac.digest(secret_key, b"request ids", "sha256")
+        # A keyed hash of one block: HMAC is two, and what the library makes anew for it costs ten times as much as both.
+        self._seal = blake2b(key=hmac.digest(secret_key, b"request ids", "sha256"), digest_size=_SEAL_BYTES)
 
     def new(self, now: Instant) -> str:
         """Return the id of a request that arrives now."""
@@ -41,8 +43,9 @@ class RequestIds:
         return -_CLOCK_SKEW < now - given_at < RESULT_KEPT and self._sealed(given_at, chance) == text
 
     def _sealed(self, at: Instant, chance: int) -> str:
-        told = b"%d/%d" % (at, chance)
-        seal = int.from_bytes(hmac.digest(self._key, told, "sha256")[:8], "big") >> (64 - _SEAL_BITS)
+        sealed = self._seal.copy()
+        sealed.update(b"%d/%d" % (at, chance))
+        seal = int.from_bytes(sealed.digest(), "big") >> (8 * _SEAL_BYTES - _SEAL_BITS)
         number = (at & (2**48 - 1)) << 80 | 8 << 76 | chance >> 20 << 64 | 2 << 62 | (chance & 0xFFFFF) << _SEAL_BITS | seal
         text = f"{number:032x}"  # as `UUID` writes it, at a fifth of its cost
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

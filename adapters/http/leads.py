@@ -67,7 +67,7 @@ def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) ->
 
 async def live_row(exchange: Exchange) -> Row:
     """Return the row of the lead in the path. Raises `ProblemError` not_found or deleted."""
-    row = await exchange.services.reads.lead(exchange.company_id, exchange.path_id("lead"))
+    row = await exchange.services.reads.shown_lead(exchange.company_id, exchange.path_id("lead"))
     if row is None:
         raise not_found("lead")
     if row["deleted_at"] is not None:

@@ -2,12 +2,13 @@
 
 from adapters.http.access import TokenTarget
 from adapters.http.exchange import Exchange
+from adapters.http.parameters import Parameters
 from adapters.http.ports import LeadFilter, Paging
 from adapters.http.problems import ProblemError
 from engine.identity import contact_key
 from engine.rules import Rules
-from engine.submission.fields import FieldError, parse_email
-from engine.submission.numbers import read_number
+from engine.submission.fields import FieldError, is_blank, parse_email
+from engine.submission.numbers import Number, read_number
 from schemas.records import Company, Offer, Schedule
 
 NEWEST_LOOKED_AT = 100
@@ -22,6 +23,19 @@ def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None)
         offer_id = None if schedule is None else schedule.offer_id
     place: Offer | Company | None = rules.body(Offer, "offer", offer_id) or rules.body(Company, "company", company_id)
     return "US" if place is None else place.country
+
+
+def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Number | None:
+    """Read a telephone number from a field; national ones are of the company's country."""
+    value = exchange.fields.get(field)
+    if is_blank(value):
+        return None
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    is_text = isinstance(value, str | int) and not isinstance(value, bool)
+    found = read_number(str(value), country) if is_text else None
+    if found is None:
+        parameters.refuse(field, "must be a valid telephone number such as +13055550123", code="invalid_number")
+    return found
 
 
 async def contact_key_of(exchange: Exchange, text: str, target: TokenTarget) -> str:

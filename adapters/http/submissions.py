@@ -97,7 +97,7 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
 
 
 async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
-    return await exchange.services.reads.lead(result.company_id, lead_id)
+    return await exchange.services.reads.shown_lead(result.company_id, lead_id)
 
 
 _PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "lead_not_live")

@@ -33,7 +33,7 @@ LEAD_PIECES: dict[str, str] = {
     " WHERE w.company_id = leads.company_id AND w.id = leads.id AND w.words @@ ?::text::tsquery)",
 }
 LEAD_FLAGS: dict[str, str] = {
-    "has_next_action": "(is_live AND next_action_at IS NOT NULL)",
+    "has_next_action": "(status IN ('scheduled', 'waiting') AND next_action_at IS NOT NULL)",
     "buyer_converted": "buyer_converted",
     "offer_converted": "offer_converted",
     "either_converted": "(buyer_converted OR offer_converted)",

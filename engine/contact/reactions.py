@@ -47,6 +47,9 @@ def dispositioned(
     lead_id = None if lead is None else lead.id
     if disposition is None:
         person.draft.fact("call.dispositioned", lead_id=lead_id, call_id=call.id, disposition=None)
+        if lead is not None:
+            lead.disposition = None
+            person.keep(lead)
         return
     dispositions.check(lead, disposition, callback_at)
     code = dispositions.code_of(disposition)

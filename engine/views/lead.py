@@ -73,7 +73,21 @@ _MOMENTS = (
     "created_at", "updated_at", "deleted_at", "last_action_at", "first_action_at", "first_queued_at", "schedule_ended_at",
     "next_action_at", "last_call_at", "expires_at", "planned_at", "requested_next_action_at", "callback_at",
 )  # fmt: skip
+OF_REST = ("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id")
+"""What is read of `rest`, where all is that has no column of its own."""
+
+ROW_COLUMNS: tuple[str, ...] = (
+    *("company_id", "id", "uuid", "version", "name", "flight", "zones", "zone_deciding", "urgency_class", "rest"),
+    *_PLAIN,
+    *_MOMENTS,
+)
+"""The columns of its row that a lead is shown from; there are as many again that only the engine reads."""
+
 _NOT_YET = ("legacy_id", "lead_import_id", "scheduled_callback_id", "dial_tier")
+
+
+PENDING_STATUSES = frozenset({"scheduled", "waiting"})
+"""Leads whose next action is still to come: of one that is running, `next_action_at` is that of the action under way."""
 
 
 def is_live(row: Row) -> bool:
@@ -188,7 +202,7 @@ _COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
     "expires_in": expires_in,
     "human_status": human_status,
     "css_status": lambda row, _: CSS_STATUSES.get(row["status"], "muted"),
-    "has_next_action": lambda row, _: is_live(row) and row["next_action_at"] is not None,
+    "has_next_action": lambda row, _: row["status"] in PENDING_STATUSES and row["next_action_at"] is not None,
     "is_live": lambda row, _: is_live(row),
     "svc_number_plain": _plain("svc_number"),
     "sms_number_plain": _plain("sms_number"),

@@ -121,6 +121,9 @@ ACTIONS: dict[str, str] = {
 }
 
 _DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""Not of the process's locale: whoever asks is told in one language."""
+
 _RUN = 3
 """Weekdays in a row that are written as a span."""
 
@@ -180,9 +183,9 @@ def clock(at: Instant, now: Instant, zone_name: str) -> str:
     local, today = local_datetime(at, zone_name), local_datetime(now, zone_name)
     days = abs((local.date() - today.date()).days)
     if days <= _WEEK_AHEAD_DAYS:
-        return f"{local:%a} {_time(local)}"
+        return f"{_DAYS[local.weekday()].title()} {_time(local)}"
     year = "" if local.year == today.year else f" {local.year}"
-    return f"{local:%a} {local.day} {local:%b}{year} {_time(local)}"
+    return f"{_DAYS[local.weekday()].title()} {local.day} {_MONTHS[local.month - 1]}{year} {_time(local)}"
 
 
 def time_of_day(at: Instant, zone_name: str) -> str:
@@ -191,7 +194,7 @@ def time_of_day(at: Instant, zone_name: str) -> str:
 
 
 def _time(local: datetime) -> str:
-    return f"{local.hour}:{local:%M}"
+    return f"{local.hour}:{local.minute:02}"
 
 
 def _clock(text: str) -> str:

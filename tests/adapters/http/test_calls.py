@@ -127,6 +127,10 @@ async def test_every_parameter_of_an_update_is_heeded(company: Any) -> None:
     assert [event["event"] for event in told if event["type"] == "WebhookLog"] == ["command.emitted"]
     by_name = await _updated(company, call, svc_buyer_id="roofs", post_call_tokens='{"roof": null}')
     assert (by_name["buyer_id"], by_name["token_values"]) == (buyer["id"], {})
+    assert (by_name["call_disposition_id"], by_name["agent_call_disposition_notes"]) == (sold["id"], "nice person")
+    taken_back = await _updated(company, call, call_disposition_id="", agent_call_disposition_notes=None)
+    assert (taken_back["call_disposition_id"], taken_back["agent_call_disposition_notes"]) == (None, None)
+    assert taken_back["revenue"] == found["revenue"]
 
 
 async def test_an_update_by_form_and_by_query_is_the_same(company: Any) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
+from adapters.observability import logs
 from adapters.observability.logs import SeldomRepeated, clean, configure_logs
 
 
@@ -93,6 +96,12 @@ def test_chatter_of_libraries_is_left_out_and_ours_is_not(out: io.StringIO) -> N
 )
 def test_numbers_and_addresses_are_taken_out_and_ids_stay(text: str, expected: str) -> None:
     assert clean(text) == expected
+
+
+@given(st.text(st.sampled_from("0123456789+-. ()@:/aw_hsec"), max_size=24))
+def test_a_text_that_is_passed_over_has_nothing_to_take_out(text: str) -> None:
+    each = (logs._CREDENTIALS, logs._SIGNING_SECRET, logs._EMAIL, logs._NUMBER)
+    assert logs._SUSPECT.search(text) or not any(pattern.search(text) for pattern in each)
 
 
 def test_redaction_looks_into_lists_dictionaries_and_objects(out: io.StringIO) -> None:

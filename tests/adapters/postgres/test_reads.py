@@ -13,6 +13,7 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.projector.rows import LEADS
 from engine.identity import contact_id, uuid_of
+from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, from_datetime
@@ -48,6 +49,18 @@ async def test_what_is_no_lead_is_not_found(shown: Shown) -> None:
     await shown.decide(lead(5))
     for reference in (6, -1, 2**63, 2**80, "", "5", "not-a-uuid", "\0", uuid_of("lead", 6)):
         assert await PostgresReads(shown.pool).lead(1, reference) is None, reference
+
+
+@pytest.mark.parametrize("more", [{}, {"user_updated_at": START, "rule_deciding": "us-fl", "call_offer_conversion_id": 7}])
+async def test_what_is_read_to_show_a_lead_shows_the_same_as_its_whole_row(shown: Shown, more: dict[str, Any]) -> None:
+    await shown.decide(lead(5, data={"first_name": "Ann"}, columns={"name": "Ann"}, step_entered=3, **more))
+    found = PostgresReads(shown.pool)
+    whole, part = await found.lead(1, 5), await found.shown_lead(1, uuid_of("lead", 5))
+    assert whole is not None
+    assert part is not None
+    assert lead_view(part, START) == lead_view(whole, START)
+    assert len(part) < len(whole)
+    assert (part["rest"] is None) == (not more)
 
 
 async def test_a_deleted_lead_is_still_known_but_in_no_list(shown: Shown) -> None:

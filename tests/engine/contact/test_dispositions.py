@@ -273,6 +273,8 @@ def test_what_is_written_to_a_call_over_the_interface_moves_its_lead() -> None:
     assert (world.lead().disposition, world.lead().status_wait) == ("LATER", "callback_pending")
     world.ask(CallUpdateRequested(**asked, call_disposition_id=8))  # type: ignore[arg-type]
     assert (world.lead().disposition, world.lead().callback_at) == ("TALKED", world.now + HOUR)
+    world.ask(CallUpdateRequested(**asked, call_disposition_id=None))  # type: ignore[arg-type]
+    assert (world.lead().disposition, world.call(call_id).call_disposition_id) == (None, None)
 
 
 def test_a_disposition_that_is_taken_back_moves_nothing() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from engine.contact.revocation import meaning_of
-from engine.partition.draft import RefusedError, RepeatedError
+from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, SendSms
+from schemas.decisions import Answer
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import Company
 from schemas.requests import CallStartRequested, SmsReceived
@@ -18,9 +19,11 @@ REST = {"id": "rest", "kind": "wait", "duration": "1h"}
 EXIT = {"id": "exit", "kind": "exit"}
 
 
-def text(world: World, body: str, **fields: Any) -> None:
+def text(world: World, body: str, **fields: Any) -> Answer:
     given = {"company_id": 1, "contact_key": KEY, "body": body, "received_at": world.now, **fields}
     world.ask(SmsReceived(**given))
+    assert world.answer is not None
+    return world.answer
 
 
 @pytest.mark.parametrize(
@@ -84,10 +87,9 @@ def test_the_same_text_told_twice_is_one() -> None:
     world = World()
     world.schedule(REST, CALL)
     world.submit()
-    text(world, "yes", provider="twilio", provider_ref="SM1")
-    with pytest.raises(RepeatedError):
-        text(world, "yes", provider="twilio", provider_ref="SM1")
-    text(world, "yes", provider="twilio", provider_ref="SM2")
+    told = [text(world, "yes", provider="twilio", provider_ref=name).extra for name in ("SM1", "SM1", "SM2")]
+    assert told == [{"meaning": "reply"}, {"repeated": True}, {"meaning": "reply"}]
+    assert world.fact_types().count("sms.received") == 2
 
 
 def test_a_text_that_may_be_an_opt_out_holds_everything_for_a_day_and_somebody_can_lift_that() -> None:

@@ -81,6 +81,14 @@ def test_every_status_has_its_words_and_every_column_its_value(status: str) -> N
     assert lead["human_status"]
 
 
+@pytest.mark.parametrize("status", STATUSES)
+def test_only_a_lead_that_is_scheduled_or_waits_for_an_instant_has_a_next_action(status: str) -> None:
+    has_next_action = [
+        lead_view(Row(status=status, id=1, next_action_at=at), NOW_INSTANT)["has_next_action"] for at in (NOW, None)
+    ]
+    assert has_next_action == [status in {"scheduled", "waiting"}, False]
+
+
 def test_expiry_is_told_in_seconds() -> None:
     later = NOW + timedelta(seconds=90, milliseconds=500)
     assert expires_in(Row(status="scheduled", expires_at=later), NOW_INSTANT) == 90

@@ -98,7 +98,7 @@ CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id
     WHERE deleted_at IS NULL AND traffic_source_id IS NOT NULL;
 CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX leads_pending ON {read}.leads (company_id, created_at, id)
-    WHERE deleted_at IS NULL AND is_live AND next_action_at IS NOT NULL;
+    WHERE deleted_at IS NULL AND status IN ('scheduled', 'waiting') AND next_action_at IS NOT NULL;
 CREATE INDEX leads_converted ON {read}.leads (company_id, created_at, id) INCLUDE (buyer_converted, offer_converted)
     WHERE deleted_at IS NULL AND (buyer_converted OR offer_converted);
 CREATE INDEX leads_opted_out ON {read}.leads (company_id, created_at, id) WHERE deleted_at IS NULL AND opt_out;

@@ -1,0 +1,130 @@
+"""How does a person's text come in over HTTP? Told by a gateway, as it tells of their calls."""
+
+from functools import partial
+from typing import Any
+
+from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.parameters import Parameters
+from adapters.http.people import read_number_of
+from adapters.http.ports import Result
+from adapters.http.shapes import MOMENT, PHONE, TEXT, nullable
+from adapters.http.writes import change
+from engine.identity import contact_id, contact_key
+from engine.submission.fields import is_blank, parse_moment, parse_text
+from schemas.instant import HOUR
+from schemas.requests import SmsReceived
+
+BODY_LENGTH_MAX = 10_000
+"""Characters of a text: no carrier joins that many; what is longer is no text."""
+
+REFERENCE_LENGTH_MAX = 200
+
+AHEAD_MAX = HOUR
+"""How far a gateway's clock may be ahead of ours before its report is taken for a mistake."""
+
+MEANINGS = ("opt_out", "opt_in", "unclear", "reply")
+
+PARAMETERS = {
+    "from": "number of the person who texts",
+    "to": "number of the company that was texted",
+    "body": "what the person wrote; an empty text is one, too",
+    "text_ref": "the gateway's own name of the text: told again within 24 h, it changes nothing",
+    "received_at": "when it arrived; now",
+    "provider": "name of the gateway's provider",
+}
+
+
+async def receive(exchange: Exchange) -> Reply:
+    """Take in a text from a person."""
+    parameters = Parameters(exchange.fields)
+    for name in ("from", "to", "text_ref"):
+        if is_blank(exchange.fields.get(name)):
+            parameters.refuse(name, "must be given")
+    person, texted = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
+    reference = parameters.read("text_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
+    body = _body(parameters)
+    received_at = parameters.read("received_at", parse_moment, code="bad_date")
+    if received_at is not None and received_at > exchange.now + AHEAD_MAX:
+        parameters.refuse("received_at", "must not be ahead of us", code="bad_date")
+    provider = parameters.text("provider")
+    parameters.finish()
+    e164 = "" if person is None else person.e164
+    message = SmsReceived(
+        company_id=exchange.company_id,
+        contact_key=contact_key(exchange.company_id, e164, None) or "",
+        body=body,
+        received_at=exchange.now if received_at is None else received_at,
+        to_number=None if texted is None else texted.e164,
+        provider=provider,
+        provider_ref=reference,
+    )
+    return await change(exchange, message, partial(_render, message=message))
+
+
+def _body(parameters: Parameters) -> str:
+    body = parameters.fields.get("body")
+    if body is None:
+        parameters.refuse("body", "must be given")
+    elif not isinstance(body, str):
+        parameters.refuse("body", "must be text")
+    elif len(body) > BODY_LENGTH_MAX:
+        parameters.refuse("body", f"must have at most {BODY_LENGTH_MAX} characters")
+    return body if isinstance(body, str) else ""
+
+
+async def _render(_exchange: Exchange, result: Result, *, message: SmsReceived) -> Reply:
+    answer = result.answer
+    told: dict[str, Any] = {} if answer is None else dict(answer.extra)
+    text = {
+        "lead_id": None if answer is None else answer.record_id,
+        "contact_id": contact_id(message.contact_key),
+        "meaning": told.get("meaning"),
+        "repeated": told.get("repeated", False),
+    }
+    return Reply(content={"status": 200, "errors": {}, "text": text, "metadata": {"root": "text"}})
+
+
+_SHOWN = {
+    "type": "object",
+    "required": ["lead_id", "contact_id", "meaning", "repeated"],
+    "properties": {
+        "lead_id": nullable("integer", description="the newest live lead of the person, else the newest"),
+        "contact_id": {"type": "integer"},
+        "meaning": {"description": "how it was understood; null where it was told before", "enum": [*MEANINGS, None]},
+        "repeated": {"type": "boolean", "description": "it was told before; nothing was done again"},
+    },
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="receive_text",
+        methods=("POST",),
+        path="/api/v1/texts/received",
+        summary="Tell that a person texted one of the company's numbers",
+        handler=receive,
+        scope="sms:receive",
+        rate="write",
+        safe=False,
+        parameters=PARAMETERS,
+        types={
+            "from": PHONE,
+            "to": PHONE,
+            "body": {"type": "string", "maxLength": BODY_LENGTH_MAX},
+            "received_at": MOMENT,
+            "text_ref": TEXT,
+            "provider": TEXT,
+        },
+        required=("from", "to", "body", "text_ref"),
+        answer={
+            "type": "object",
+            "required": ["status", "errors", "text", "metadata"],
+            "properties": {
+                "status": {"type": "integer"},
+                "errors": {"type": "object"},
+                "text": _SHOWN,
+                "metadata": {"type": "object"},
+            },
+        },
+        problems=("invalid_number", "bad_date"),
+    ),
+)
