@@ -29,10 +29,7 @@ def settings_of(data_dir: Path) -> Settings:
     own = load()
     if own.kafka_bootstrap or own.postgres_dsn:
         return own
-    found = running_of(data_dir)
-    if found.embedded:
-        raise SettingsError("this `up` uses the embedded log, which no other process can read; install Java 17 and Maven")
-    return load(environ={**os.environ, **found.environment})
+    return load(environ={**os.environ, **running_of(data_dir).environment})
 
 
 def running_of(data_dir: Path) -> Running:
@@ -43,9 +40,16 @@ def running_of(data_dir: Path) -> Running:
             f"no `leadclock up` runs in {data_dir}, and LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN are not set; "
             "start one with `leadclock up`, or name its folder with --data-dir"
         )
-    if sys.stderr.isatty():
-        click.echo(f"(using the `up` at {found.api_url})", err=True)
+    say_where(found)
     return found
+
+
+def say_where(found: Running) -> None:
+    """Tell on standard error which `up` is used; a script that reads JSON, perhaps of both streams, is not told."""
+    context = click.get_current_context(silent=True)
+    is_json = context is not None and bool(context.params.get("as_json"))
+    if not is_json or sys.stderr.isatty():
+        click.echo(f"(using the `up` at {found.api_url})", err=True)
 
 
 def demo_keys(data_dir: Path) -> Keys:

@@ -10,7 +10,6 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from adapters.cli.asking import embedded, get
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.parameters import parse_local_moment, read_id
@@ -21,7 +20,6 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
-from adapters.up.folder import Running
 from adapters.why.case import case_of
 from adapters.why.proof import NoProofError, prove
 from engine.submission.fields import FieldError
@@ -31,9 +29,6 @@ from engine.why.answer import out_of_range, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import Instant
 from schemas.topics import CONTACTS_DECISIONS
-
-NATIONAL_DIGITS = 10
-"""Digits of a number of North America, which could be an id as well."""
 
 CANDIDATES = 100
 """Leads of one number among which the newest live one is looked for."""
@@ -55,33 +50,16 @@ def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_
     whole record of the decision is shown.
     """
     asked = _moment(at)
-    apart = None if from_log else embedded(data_dir)
-    if apart is not None:
-        found = _asked(apart, data_dir, lead, at)
-    else:
-        settings = settings_of(data_dir)
-        require(settings, "postgres_dsn")
-        try:
-            found = run(_explain(settings, company_id, lead, asked, from_log=from_log))
-        except NoProofError as error:
-            raise click.ClickException(str(error)) from error
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    try:
+        found = run(_explain(settings, company_id, lead, asked, from_log=from_log))
+    except NoProofError as error:
+        raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(msgspec.json.encode({"why": found}))
     else:
         _show(found)
-
-
-def _asked(apart: Running, data_dir: Path, lead: str, at: str | None) -> dict[str, Any]:
-    """Return the answer of an `up` with the embedded log, about a lead of its demo company."""
-    reference: object = lead
-    if read_id(lead) is None or len(lead) == NATIONAL_DIGITS:
-        rows = get(apart, data_dir, "/api/v1/leads", number=lead, columns="id,is_live", per_page=str(CANDIDATES))["leads"]
-        if not rows and read_id(lead) is None:
-            raise click.ClickException(f"there is no lead {lead} (an id, a uuid or a telephone number)")
-        reference = next((row["id"] for row in rows if row["is_live"]), rows[0]["id"] if rows else lead)
-    query = {} if at is None else {"at": at}
-    found: dict[str, Any] = get(apart, data_dir, f"/api/v1/leads/{reference}/why", **query)["why"]
-    return found
 
 
 def _moment(text: str | None) -> Instant | None:

@@ -12,11 +12,10 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from adapters.cli.asking import embedded, get
 from adapters.cli.call_in import call_in, text_in
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
-from adapters.http.why import FORECAST_MAX as API_FORECAST_MAX
+from adapters.http.ports import LeadFilter, Page, Paging, Row
 from adapters.partitions.routing import partition_of
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -24,6 +23,8 @@ from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
 from adapters.why.outlook import outlook_of
 from engine.partition.ports import LogError, Outgoing, Record
+from engine.submission.numbers import read_number
+from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.words import waiting_words
 from schemas.decisions import Decision
@@ -34,6 +35,9 @@ from schemas.wire import digest
 
 FORECAST_MAX = 1_000_000
 """Leads of one forecast: a quarter of an hour's work."""
+
+LIST_MAX = 1_000
+"""Leads of one list; --cursor goes on."""
 
 TAIL_LIMIT = 500
 TAIL_SECONDS = 0.5
@@ -64,6 +68,42 @@ def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json:
         return
 
 
+@leads.command(name="list")
+@click.option("--status", type=click.Choice(list(CSS_STATUSES)), help="Only leads with this status.")
+@click.option("--number", help="Only leads with this telephone number.")
+@click.option(
+    "--limit", type=click.IntRange(1, LIST_MAX), default=20, show_default=True, help="The newest so many, newest first."
+)
+@click.option("--cursor", type=click.IntRange(1), help="Only leads with a lower id: next_cursor of the list before.")
+@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@option
+@told
+def list_(  # noqa: PLR0917 - one parameter per option, given by name
+    status: str | None,
+    number: str | None,
+    limit: int,
+    cursor: int | None,
+    company_id: int,
+    data_dir: Path,
+    as_json: bool,
+) -> None:
+    """List leads, the newest first."""
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    wanted = LeadFilter(status=status, caller_id=None if number is None else _e164(number))
+    page = run(_listed(settings, company_id, wanted, Paging(cursor=cursor or -1, per_page=limit, counted=False)))
+    if as_json:
+        rows = [_plain(row) for row in page.rows]
+        click.echo(msgspec.json.encode({"leads": rows, "next_cursor": page.next_cursor or 0}))
+        return
+    if not page.rows:
+        click.echo("no lead")
+    for row in page.rows:
+        reached_at = row["caller_id"] or row["email"]
+        due = _text(row["next_action_at"])
+        click.echo(f"{row['id']:>8}  {reached_at:24} {row['status']:20} {row['status_wait'] or '':24} {due}".rstrip())
+
+
 @leads.command()
 @click.argument("lead")
 @click.option("--company", "company_id", type=int, default=1, show_default=True)
@@ -77,7 +117,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     if row is None:
         raise click.ClickException(f"company {company_id} has no lead {lead}")
     if as_json:
-        click.echo(msgspec.json.encode({"lead": row, "history": history}, enc_hook=str))
+        click.echo(msgspec.json.encode({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
         return
     for name in ("id", "uuid", "status", "status_wait", "caller_id", "email", "step", "attempts", "next_action_at"):
         click.echo(f"{name:16} {_text(row.get(name))}")
@@ -99,14 +139,9 @@ def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json
 
     Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
     """
-    apart = embedded(data_dir)
-    if apart is not None:
-        most = str(min(limit, API_FORECAST_MAX))
-        found = get(apart, data_dir, "/api/v1/leads/forecast", hours=str(hours), limit=most)["forecast"]
-    else:
-        settings = settings_of(data_dir)
-        require(settings, "postgres_dsn")
-        found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    found = run(_forecast(settings, company_id, hours=hours, limit=limit))
     if as_json:
         click.echo(msgspec.json.encode({"forecast": found}))
     else:
@@ -217,6 +252,14 @@ async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping
         await pool.close()
 
 
+async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
+    pool = await open_pool(settings.postgres_dsn, size=1)
+    try:
+        return await PostgresReads(pool).leads(company_id, wanted, paging)
+    finally:
+        await pool.close()
+
+
 async def _send(settings: Settings, body: bytes) -> tuple[int, int]:
     async with open_context(settings) as context:
         appender = await context.log.appender()
@@ -234,6 +277,18 @@ async def _append(context: Context, appender: Any, body: bytes) -> tuple[int, in
     if not offsets:
         raise LogError("the log did not say where the record went")
     return partition, offsets[0]
+
+
+def _e164(number: str) -> str:
+    found = read_number(number, "US")
+    if found is None:
+        raise click.BadParameter("is not a telephone number such as +13055550123", param_hint="--number")
+    return found.e164
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return a row as JSON takes it."""
+    return dict(row.items())
 
 
 def _text(value: object) -> str:

@@ -60,6 +60,7 @@ def _welcome(house: House) -> None:
     body = json.dumps(submission)
     folder = house.folder
     command = _program()
+    where = _where(house)
     speed = f"\n  Time runs {house.options.speed:g} times as fast as yours." if house.options.speed != 1.0 else ""
     click.echo(f"""
 leadclock is up at {house.api_url} ({house.seconds:.0f} s).{speed}
@@ -74,17 +75,22 @@ Send a first lead (a text, a call and an e-mail follow within two minutes):
 
 The same straight to Kafka:
 
-  {command} leads send {shlex.quote(body)}
+  {command} leads send {shlex.quote(body)}{where}
 
 See what comes of it:
 
-  {command} leads tail
-  {command} mail
+  {command} leads tail{where}
+  {command} mail{where}
   curl -s -u {house.keys.public_key}:{house.keys.private_key} {house.api_url}/api/v1/leads
 
 A schedule of five days, with opening hours, retries and a branch, has the lead token {house.keys.five_day_lead_token}
 (to see it end in minutes: {command} up --ephemeral --speed 600). Ctrl-C stops everything.
 """)
+
+
+def _where(house: House) -> str:
+    """Return the option by which other commands find a folder that is not the default one."""
+    return "" if house.folder == DEFAULT.resolve() else f" --data-dir {shlex.quote(str(house.folder))}"
 
 
 def _program() -> str:

@@ -13,6 +13,7 @@ import phonenumbers
 from adapters.clock import Origin, SystemClock
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.log import EmbeddedLog
+from adapters.embedded.remote import DOOR, RemoteLog
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
@@ -129,8 +130,9 @@ def versions() -> dict[str, str]:
 @asynccontextmanager
 async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> AsyncIterator[Context]:
     """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end."""
-    connection = None if log is not None else _connection(settings)
-    opened: Log = log if log is not None else _kafka(settings)
+    is_embedded = log is not None or settings.kafka_bootstrap.startswith(DOOR)
+    connection = None if is_embedded else _connection(settings)
+    opened: Log = log or (_through_the_door(settings) if is_embedded else _kafka(settings))
     context = Context(settings, opened, connection)
     stop = asyncio.Event()
     follower = asyncio.create_task(context.rules.follow(stop), name="rules")
@@ -162,6 +164,15 @@ def _connection(settings: Settings) -> Connection:
     if not settings.kafka_bootstrap:
         raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
     return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
+
+
+def _through_the_door(settings: Settings) -> RemoteLog:
+    port = settings.kafka_bootstrap.removeprefix(DOOR)
+    if not port.isdecimal():
+        raise SettingsError(
+            f"LEADCLOCK_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap!r}; it is host:port, or {DOOR} and a port"
+        )
+    return RemoteLog(int(port), settings.secret_key)
 
 
 def _kafka(settings: Settings) -> KafkaLog:
@@ -202,11 +213,13 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
             if "retention.ms" in spec.configs:
                 await context.log.expire(spec.name, int(spec.configs["retention.ms"]))
         return (), ()
+    if isinstance(context.log, RemoteLog):
+        return (), ()  # whoever holds the log made them
     return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)
 
 
 async def compare(context: Context) -> Sequence[Drift]:
     """Return how the topics differ from what this version needs; changes nothing. Raises `LogError`."""
-    if isinstance(context.log, EmbeddedLog):
+    if isinstance(context.log, EmbeddedLog | RemoteLog):
         return ()
     return await compare_topics(_connection(context.settings), specs(context.settings))

@@ -43,7 +43,6 @@ class Running(Struct, frozen=True, kw_only=True):
     api_url: str
     started_at: int
     environment: dict[str, str]
-    embedded: bool
     mail_folder: str
 
 

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.clock import wall_now
+from adapters.embedded.door import opened_door
 from adapters.embedded.log import EmbeddedLog
+from adapters.embedded.remote import DOOR
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.resolution import Broker, Database, broker, database
 from adapters.observability.logs import configure_logs
@@ -68,6 +70,7 @@ class House(Struct, frozen=True, kw_only=True):
     database: Database
     keys: Keys
     settings: Settings
+    log_address: str
     api_url: str
     seconds: float
 
@@ -137,6 +140,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         stack.push_async_callback(mailbox.stop)
         settings = _settings(options, folder, servers, keys, mailbox.port)
         log = await _embedded(stack, servers.broker, folder)
+        door = "" if log is None else f"{DOOR}{await stack.enter_async_context(opened_door(log, keys.secret_key))}"
         context = await stack.enter_async_context(open_context(settings, log))
         await asyncio.gather(prepare(context), migrate(settings.postgres_dsn))
         relax()
@@ -151,6 +155,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
             database=servers.database,
             keys=keys,
             settings=settings,
+            log_address=door or settings.kafka_bootstrap,
             api_url=f"http://127.0.0.1:{roles.api_port}",
             seconds=time.monotonic() - started,
         )
@@ -282,8 +287,7 @@ def _announce(house: House, mail_folder: Path) -> None:
         pid=os.getpid(),
         api_url=house.api_url,
         started_at=wall_now(),
-        environment=to_environment(house.settings),
-        embedded=house.broker.kind == "embedded",
+        environment=to_environment(structs.replace(house.settings, kafka_bootstrap=house.log_address)),
         mail_folder=str(mail_folder),
     )
     write_private(house.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))

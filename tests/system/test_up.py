@@ -143,13 +143,17 @@ def test_an_ephemeral_house_without_java_uses_the_embedded_log_says_so_and_leave
     assert "needs Java" in sentence
     assert "20000 times as fast" in house.printed
     [folder] = data_dir.iterdir()
+    assert house.paste(house.line(r"\S*leadclock mail")).returncode == 0
+    sent = house.paste(house.line(r"\S*leadclock leads send").replace("0100", "0105"))
+    assert sent.returncode == 0, sent.stderr
+    assert "using the `up` at" in sent.stderr
 
     assert house.paste(house.line("curl -s .*-d ")).returncode == 0
     leads = Leads(ready)
     five_days = house.line(r"A schedule of five days").split("lead token ")[1].strip()
     body = {"lead_token": five_days, "caller_id": "+12125550103", "email": "eve@example.com", "first_name": "Eve"}
     leads.post(body)
-    house.until(lambda: walked(leads, 2), seconds=60)
+    house.until(lambda: walked(leads, 3), seconds=60)
     by_number = {lead["caller_id"]: lead for lead in leads.all()}
     assert by_number["+12125550100"]["status"] == "completed_connected"
     eve = by_number["+12125550103"]  # a machine answers her calls: nobody was reached, the end step was taken all the same
@@ -170,6 +174,8 @@ def test_the_embedded_log_carries_a_lead_to_its_end_over_a_restart(opened: Open)
     house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
     # No order is taken, so nobody was tried: a claim that the stop cuts off is taken back, not told as unknown.
     assert [lead["status"] for lead in leads.all()] == ["completed"]
+    assert house.run("audit", "verify").returncode == 0
+    assert len(json.loads(house.run("leads", "list", "--json").stdout)["leads"]) == 1
     leads.close()
     stop(house)
 

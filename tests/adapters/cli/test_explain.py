@@ -12,11 +12,14 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from adapters.cli.explain import explain, explained
-from adapters.http.server import serving
+from adapters.embedded.door import opened_door
+from adapters.embedded.remote import DOOR
 from adapters.postgres.reads import PostgresReads
-from adapters.up.folder import Keys, Running
+from adapters.settings import to_environment
+from adapters.up.folder import Running
 from adapters.why.proof import NoProofError
 from engine.partition.ports import Outgoing
 from schemas.instant import from_datetime
@@ -112,48 +115,54 @@ async def test_a_forged_decision_is_found_out(town: Any, company: Any, told: Any
         await told(lead["uuid"], from_log=True)
 
 
-async def test_an_up_whose_log_nobody_else_can_read_is_asked_over_http(
+async def test_an_up_with_the_embedded_log_is_asked_through_its_door(
     town: Any,  # noqa: F811
     company: Any,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     lead = await submitted(company)
-    keys = Keys(
-        secret_key="s",
-        public_key=company.public_key,
-        private_key=company.private_key,
-        offer_lead_token="o",
-        quick_lead_token="q",
-        five_day_lead_token="f",
-    )
-    (tmp_path / "keys.json").write_bytes(msgspec.json.encode(keys))
-    async with serving(town.app, host="127.0.0.1", port=0) as port:
+    async with opened_door(town.context.log, town.context.settings.secret_key) as port:
+        settings = structs.replace(town.context.settings, kafka_bootstrap=f"{DOOR}{port}")
         up = Running(
-            pid=os.getpid(),
-            api_url=f"http://127.0.0.1:{port}",
-            started_at=0,
-            environment={},
-            embedded=True,
-            mail_folder="",
+            pid=os.getpid(), api_url="http://127.0.0.1", started_at=0, environment=to_environment(settings), mail_folder=""
         )
         (tmp_path / "up.json").write_bytes(msgspec.json.encode(up))
 
-        async def ask(*words: str, command: str = "explain") -> tuple[int | None, str]:
+        async def ask(command: str, *words: str) -> tuple[int | None, str]:
             program = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())")
-            arguments = (*program, *command.split(), *words, "--data-dir", str(tmp_path))
-            process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
+            of = ("--company", str(company.id), "--data-dir", str(tmp_path))
+            process = await asyncio.create_subprocess_exec(
+                *program, *command.split(), *words, *of, stdout=PIPE, stderr=STDOUT
+            )
             output, _ = await process.communicate()
             return process.returncode, output.decode()
 
         for reference in (lead["uuid"], "2125550123"):
-            code, output = await ask(reference, "--json")
+            code, output = await ask("explain", reference, "--json")
             assert code == 0, output
             assert msgspec.json.decode(output)["why"]["lead_id"] == lead["id"]
-        assert (await ask(NUMBER, "--at", lead["next_action_at"]))[1].startswith("An e-mail would be ordered at ")
-        code, output = await ask("--hours", "3", command="leads forecast")
+        assert "unbroken" in (await ask("explain --from-log", lead["uuid"]))[1]
+        code, output = await ask("explain", NUMBER, "--at", lead["next_action_at"])
+        assert "An e-mail would be ordered at " in output
+        assert output.startswith("(using the `up` at http://127.0.0.1)")
+        code, output = await ask("leads forecast --hours 3")
         assert (code, "1 will expire" in output, "leads were run on, 0 left out" in output) == (0, False, True), output
-        code, output = await ask("+12125550999")
-        assert (code, "there is no lead" in output) == (1, True)
+        code, output = await ask("explain", "+12125550999")
+        assert (code, "has no lead" in output) == (1, True)
+        await assert_the_other_commands_answer(ask, lead, company.id)
+
+
+async def assert_the_other_commands_answer(ask: Any, lead: dict[str, Any], company_id: int) -> None:
+    listed = msgspec.json.decode((await ask("leads list --json --status", lead["status"]))[1])
+    assert ([row["uuid"] for row in listed["leads"]], listed["next_cursor"]) == ([lead["uuid"]], 0)
+    assert NUMBER in (await ask("leads list --number", NUMBER))[1]
+    assert "no lead" in (await ask("leads list --status opt_out"))[1]
+    shown = msgspec.json.decode((await ask("leads show --json", lead["uuid"]))[1])
+    assert shown["lead"]["caller_id"] == NUMBER
+    assert "lead.created" in {fact["type"] for fact in shown["history"]}
+    made = msgspec.json.decode((await ask("keys create --name second --json"))[1])
+    assert made["company_id"] == company_id
+    assert made["public_key"] in (await ask("keys list"))[1]
 
 
 async def test_a_command_without_a_deployment_says_how_to_start_one(tmp_path: Any) -> None:
