@@ -77,7 +77,8 @@ OF_REST = ("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call
 """What is read of `rest`, where all is that has no column of its own."""
 
 ROW_COLUMNS: tuple[str, ...] = (
-    *("company_id", "id", "uuid", "version", "name", "flight", "zones", "zone_deciding", "urgency_class", "rest"),
+    *("company_id", "id", "uuid", "version", "contact_key", "name", "flight", "zones", "zone_deciding", "urgency_class"),
+    "rest",
     *_PLAIN,
     *_MOMENTS,
 )
