@@ -121,8 +121,10 @@ class Lead(Entity, kw_only=True):
     `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
     places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
-    the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `heard` are
-    the events since the last action that a step may be waiting for; `pause` holds the contacts of a person who answered.
+    the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `judged`
+    are, by step, the calls of this run after which a disposition had it tried again, unawaited. `heard` are the events since
+    the last action that a step may be waiting for; `pause` holds the contacts of a person who answered. `stopped_before` is
+    the step before which a stop of the person ended the lead. `aging` is taken off its priority for every overdue hour.
     """
 
     id: int
@@ -205,6 +207,10 @@ class Lead(Entity, kw_only=True):
     disposition: str | None = None
     heard: tuple[str, ...] = ()
     pause: ContactPause | None = None
+    judged: dict[str, tuple[int, ...]] = {}
+    stopped_before: str | None = None
+    aging: float = 0.0
+    last_email_at: Instant | None = None
 
 
 class Call(Entity, kw_only=True):

@@ -53,6 +53,8 @@ class Company(Body, frozen=True, kw_only=True):
 
     `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
     was said on. Where offer or channel are not known, it reaches the company.
+
+    Without `allow_auth_token` keys are taken in the Authorization header alone, not as the field `auth_token`.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Company(Body, frozen=True, kw_only=True):
     paused: bool = False
     optout_confirmation: str | None = None
     optout_scope: OptOutScope = "company"
+    allow_auth_token: bool = True
 
 
 class Offer(Body, frozen=True, kw_only=True):
@@ -81,7 +84,7 @@ class Offer(Body, frozen=True, kw_only=True):
 class Schedule(Body, frozen=True, kw_only=True):
     """Timed actions for a lead; each update is a new version, leads on it keep the version they entered.
 
-    `purpose` chooses the legal limits. `min_spacing` (keys call, sms and any) is kept between contacts to one number,
+    `purpose` chooses the legal limits. `min_spacing` (keys call, sms, email, any) is kept between contacts to one number,
     `jitter_seconds` spreads what follows the first contact; both are off by default. `unknown_zone` says what is done about
     a telephone whose place nothing tells. With `real_time_priority` a first call goes before those of other schedules;
     `priority_aging` is taken off the priority of a call for every hour that it waits for a line.

@@ -61,7 +61,8 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API changes one lead. A new `caller_id` or `email` may move the lead to another contact.
 
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
-    whose change this follows from; it is what a conversion is put down to.
+    whose change this follows from; it is what a conversion is put down to. With `resume_on_unblock` a lead that a block or
+    opt-out had ended, which this lifts, goes on where it stood.
     """
 
     lead_id: int
@@ -78,6 +79,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     lead_priority: float | UnsetType = UNSET
     schedule_start: bool = False
     schedule_stop: bool = False
+    resume_on_unblock: bool = False
     move_to_another_schedule_id: int | None = None
     zones: tuple[str, ...] | UnsetType = UNSET
     zone_source: str | UnsetType = UNSET
@@ -96,12 +98,16 @@ class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
 
 
 class CallerActed(ContactRequest, frozen=True, kw_only=True):
-    """The person, or somebody for them, opted out, left, or skipped to the end; found by token and number."""
+    """The person, or somebody for them, opted out, left, or skipped to the end; found by token and number.
+
+    With `keep_callback` a promised call outlives the skip.
+    """
 
     action: Literal["opt_out", "remove", "move_to_end"]
     offer_id: int | None = None
     schedule_id: int | None = None
     update_all_matching_leads: bool = False
+    keep_callback: bool = False
 
 
 class CallProgressed(ContactRequest, frozen=True, kw_only=True):
@@ -186,7 +192,8 @@ class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
     """Somebody wants this person called now.
 
     For the lead of `lead_id`; else for the one on the schedule or offer, which is made where there is none: on the schedule
-    if `enrols`, else on its offer. `force` passes over the hours that the schedule prefers, never over those of the law.
+    if `enrols`, else on its offer. `force` passes over the hours that the schedule prefers, never over those of the law;
+    only a written `override_reason` of somebody who may does that (the key of `override_key_id`).
     """
 
     lead_id: int | None = None
@@ -196,6 +203,8 @@ class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
     caller_id: str | None = None
     from_number: str | None = None
     force: bool = False
+    override_reason: str | None = None
+    override_key_id: int | None = None
     columns: dict[str, Any] = {}
     zones: tuple[str, ...] = ()
     zone_source: str = "default"

@@ -20,6 +20,9 @@ CALLER_PARAMETERS = {
 }
 
 
+MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a call that was promised is still made"}
+
+
 async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
     # A refusal is not kept either: the next look at the link may be the person's own.
@@ -27,6 +30,7 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     target = await exchange.target(exchange.fields.get("lead_token"))
     parameters = Parameters(exchange.fields)
     matching = parameters.flag("update_all_matching_leads")
+    keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
     parameters.finish()
     message = CallerActed(
         company_id=target.company_id,
@@ -35,6 +39,7 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
         offer_id=target.offer_id,
         schedule_id=target.schedule_id,
         update_all_matching_leads=bool(matching),
+        keep_callback=bool(keeps_callback),
     )
     return await change(exchange, message, render)
 
@@ -52,7 +57,7 @@ def _operation(
         scope="lead:update",
         rate="write",
         safe=False,
-        parameters=CALLER_PARAMETERS,
+        parameters=CALLER_PARAMETERS if action != "move_to_end" else MOVE_PARAMETERS,
         required=("lead_token",),
         answer=LEAD_ANSWER,
         problems=("unknown_lead_token", *(("lead_not_live",) if action == "move_to_end" else ())),

@@ -50,7 +50,7 @@ JITTER_SECONDS_MAX = 3_600
 AGING_MAX = 10_000
 """An hour of waiting is then worth more than any priority that people give."""
 
-SPACING_KEYS = ("call", "sms", "any")
+SPACING_KEYS = ("call", "sms", "email", "any")
 SPACING_MAX = 31 * DAY
 """As long as the ledger of a number remembers its contacts."""
 
@@ -335,6 +335,7 @@ PARSERS: dict[str, Parser] = {
     "end_steps_may_contact": parse_boolean,
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
+    "allow_auth_token": parse_boolean,
     "optout_scope": choice("company", "offer", "channel"),
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,

@@ -130,7 +130,11 @@ class ContactAggregate:
         # Asked for every change and, at a restore, for every value: plain tests cost a quarter of class patterns.
         if isinstance(entity, Lead):
             due_at = entity.wake_at
-            return None if due_at is None else Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key)
+            return (
+                None
+                if due_at is None
+                else Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key, entity.aging)
+            )
         if isinstance(entity, Head):
             return None if entity.sweep_at is None else Timer(entity.sweep_at, STOP_CLASS, 0.0, 0, key)
         if isinstance(entity, Relay):

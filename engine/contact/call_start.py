@@ -3,6 +3,8 @@
 A call by hand is a call: it counts to the lead's attempts and to every cap of the law (research/domain.md 2.7).
 """
 
+from typing import Any
+
 import msgspec
 
 from engine.contact import ledger, slots
@@ -41,7 +43,11 @@ def start(person: Person, request: CallStartRequested) -> None:
     _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id)
     is_new = lead is None
     lead = lead or _new(person, request, schedule)
-    _check_hours(person, lead, force=request.force)
+    if request.override_reason is None:
+        _check_hours(person, lead, force=request.force)
+    else:
+        about: dict[str, Any] = {"reason": request.override_reason, "key_id": request.override_key_id}
+        person.draft.fact("law.overridden", lead_id=lead.id, **about)
     _check_recent(person)
     _check_in_progress(person, lead)
     if is_new:
@@ -236,7 +242,7 @@ def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:
         lead.expires_at = None  # the end of the schedule is no end of the call
     cadence = cadence_for(person, lead)
     lead.urgency_class = CLASS_NOW
-    connection = Connection(manual=True, forced=request.force)
+    connection = Connection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)
     place_call(person, lead, cadence, CallStep(id=MANUAL, from_number=request.from_number), connection)
     if status not in LIVE_STATUSES:
         lead.status, lead.status_wait, lead.expires_at = status, wait, expires_at

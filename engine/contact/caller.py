@@ -25,7 +25,7 @@ def act(person: Person, request: CallerActed) -> None:
             for lead in leads:
                 remove(person, lead, "caller_remove")
         case "move_to_end":
-            _move_to_end(person, leads)
+            _move_to_end(person, leads, keeps_callback=request.keep_callback)
         case _:
             assert_never(request.action)
     ids = tuple(lead.id for lead in leads)
@@ -50,11 +50,11 @@ def _opt_out(person: Person, leads: list[Lead]) -> None:
             stop(person, lead, "opt_out")
 
 
-def _move_to_end(person: Person, leads: list[Lead]) -> None:
+def _move_to_end(person: Person, leads: list[Lead], *, keeps_callback: bool) -> None:
     live = [lead for lead in leads if lead.status in LIVE_STATUSES]
     if not live:
         raise RefusedError("lead_not_live", "The lead has ended; there is no schedule to move to the end of.")
     for lead in live:
         if not lead.ending:
-            begin_end(person, lead, COMPLETED, keeps_callback=False)
+            begin_end(person, lead, COMPLETED, keeps_callback=keeps_callback)
             go_on(person, lead)

@@ -1,6 +1,6 @@
 """What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
 
-from engine.contact import effects, triggers
+from engine.contact import effects, slots, triggers
 from engine.contact.cadence import duration
 from engine.contact.ending import begin_end
 from engine.contact.orders import has_webhook, webhook_about
@@ -60,10 +60,12 @@ def awaits(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at
     False where the outcome itself moves the lead on.
     """
     step = cadence_for(person, lead).step(lead.step or "")
-    if not isinstance(step, CallStep) or step.await_disposition is None:
+    if not isinstance(step, CallStep):
         return False
     call = person.call(flight.call_id)
     disposition = of_call(person, call)
+    if step.await_disposition is None:
+        return call is not None and disposition is not None and tries_again(person, lead, call, disposition)
     is_known = call is not None and disposition is not None and may_be_led(person, lead, call)
     if not is_known and outcome not in SPOKEN_TO:
         return False
@@ -147,6 +149,41 @@ def follow(person: Person, lead: Lead, call: Call, disposition: CallDisposition)
         begin_end(person, lead, _result(disposition))
     elif lead.flight is None and may_be_led(person, lead, call):
         lead_on(person, lead, call, disposition)
+    elif lead.flight is None:
+        tries_again(person, lead, call, disposition)
+
+
+def tries_again(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> bool:
+    """Let a lead that waited for no disposition try the step of the call again, where the disposition says so.
+
+    Only where it has done nothing since the call, and as often in a run as the disposition allows; said again of one call
+    it counts once.
+    """
+    step_id = call.schedule_action_id
+    asks = disposition.retry_delay_seconds is not None and disposition.category not in {"callback", "wrong_number"}
+    if step_id is None or not asks or not _is_last_thing_done(lead, call) or not cadence_for(person, lead).has(step_id):
+        return False
+    tried = lead.judged.get(step_id, ())
+    if call.id not in tried and len(tried) >= _times(disposition):
+        return False
+    slots.withdraw(person, lead)
+    lead.judged = {**lead.judged, step_id: tuple(dict.fromkeys((*tried, call.id)))}
+    if lead.step != step_id:
+        enter(lead, cadence_for(person, lead).step(step_id), person.now)
+    _plan_from(person, lead, disposition, len(lead.judged[step_id]))
+    return True
+
+
+def _times(disposition: CallDisposition) -> int:
+    return 1 if disposition.retry_max is None else disposition.retry_max
+
+
+def _plan_from(person: Person, lead: Lead, disposition: CallDisposition, times: int) -> None:
+    lead.status, lead.status_wait = "queue", None
+    lead.base_at = person.now + (disposition.retry_delay_seconds or 0) * SECOND
+    lead.planned_at = None
+    person.draft.fact("step.retried", lead_id=lead.id, step_id=lead.step, disposition=code_of(disposition), times=times)
+    person.keep(lead)
 
 
 def lead_on(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
@@ -184,11 +221,16 @@ def _result(disposition: CallDisposition) -> LeadStatus:
 
 def may_be_led(person: Person, lead: Lead, call: Call) -> bool:
     """Tell whether the lead has done nothing since this call of a step that waits for dispositions, in this run."""
-    is_last = lead.attempted_call_id == call.id and lead.last_action_at == call.created_at and lead.attempts > 0
-    if not is_last or lead.ending or call.schedule_id != lead.schedule_id or call.schedule_action_id is None:
+    if not _is_last_thing_done(lead, call):
         return False
     step = next((step for step in cadence_for(person, lead).steps if step.id == call.schedule_action_id), None)
     return isinstance(step, CallStep) and step.await_disposition is not None
+
+
+def _is_last_thing_done(lead: Lead, call: Call) -> bool:
+    """Tell whether the lead has done nothing since this call of a step, in this run."""
+    is_last = lead.attempted_call_id == call.id and lead.last_action_at == call.created_at and lead.attempts > 0
+    return is_last and not lead.ending and call.schedule_id == lead.schedule_id and call.schedule_action_id is not None
 
 
 def _stands_there(lead: Lead, call: Call) -> bool:
@@ -203,17 +245,13 @@ def _try_again(person: Person, lead: Lead, call: Call, disposition: CallDisposit
     if not _stands_there(lead, call):  # the lead had gone on: a later word replaces the one before
         enter(lead, cadence.step(call.schedule_action_id or ""), person.now)
     made = lead.retries.get(JUDGED, 0)
-    if is_first_word and made >= (1 if disposition.retry_max is None else disposition.retry_max):
+    if is_first_word and made >= _times(disposition):
         _settle(lead)
         leave_step(person, lead, cadence, person.now)
         return
     lead.retries[JUDGED] = made + 1 if is_first_word else max(1, made)
     _settle(lead)
-    lead.base_at = person.now + (disposition.retry_delay_seconds or 0) * SECOND
-    lead.planned_at = None
-    person.draft.fact(
-        "step.retried", lead_id=lead.id, step_id=lead.step, disposition=code_of(disposition), times=lead.retries[JUDGED]
-    )
+    _plan_from(person, lead, disposition, lead.retries[JUDGED])
 
 
 def _leave(person: Person, lead: Lead, disposition: CallDisposition) -> None:

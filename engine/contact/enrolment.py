@@ -47,7 +47,7 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
     lead.reasons, lead.zone_deciding, lead.last_outcome = (), None, None
     lead.restarts, lead.fired, lead.schedule_trigger_type = 0, (), None
-    lead.disposition_due_at, lead.disposition, lead.heard, lead.pause = None, None, (), None
+    lead.disposition_due_at, lead.disposition, lead.heard, lead.pause, lead.judged = None, None, (), None, {}
     lead.first_queued_at = lead.first_queued_at or person.now
     person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
     person.keep(lead)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from engine.contact.person import Person
 from schemas.contact import Attempt, Flight, Head, Lead
 from schemas.instant import DAY, SECOND, Instant
+from schemas.law import CHANNELS
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 
 SAME_NUMBER_GUARD = 30 * SECOND
@@ -58,15 +59,19 @@ def guarded_until(head: Head, kind: str) -> Instant | None:
     return head.last_call_at + SAME_NUMBER_GUARD
 
 
-def spaced_until(head: Head, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
-    """Return until when a schedule keeps its distance to earlier contacts of the number, or None.
+def spaced_until(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
+    """Return until when a schedule keeps its distance to earlier contacts of the person, or None.
 
-    `spacing` (`call`, `sms`, `any`: milliseconds) is between two of a kind, and between any two.
+    `spacing` (`call`, `sms`, `email`, `any`: milliseconds) is between two of a kind, and between any two. No law counts
+    e-mails, so they stand in no ledger: each lead remembers its last.
     """
-    if kind not in {"call", "sms"}:
+    if kind not in CHANNELS:
         return None
-    alike = [entry.at + spacing[kind] for entry in head.ledger if entry.kind == kind] if kind in spacing else []
-    others = [entry.at + spacing["any"] for entry in head.ledger] if "any" in spacing else []
+    made = [(entry.at, entry.kind) for entry in person.head.ledger]
+    if "email" in spacing or "any" in spacing:
+        made += [(lead.last_email_at, "email") for lead in person.leads() if lead.last_email_at is not None]
+    alike = [at + spacing[kind] for at, made_kind in made if made_kind == kind] if kind in spacing else []
+    others = [at + spacing["any"] for at, _ in made] if "any" in spacing else []
     return max((*alike, *others), default=None)
 
 

@@ -45,7 +45,8 @@ WEBHOOK_EVENT = "lead.schedule_step"
 class Connection(msgspec.Struct, frozen=True):
     """Whom an answered call is connected to, and the slot that this takes; `callback` for a call that was promised.
 
-    `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers.
+    `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers; `overrides_law`,
+    outside all hours, for a reason that was written down.
     """
 
     buyer_id: int | None = None
@@ -55,6 +56,7 @@ class Connection(msgspec.Struct, frozen=True):
     callback: bool = False
     manual: bool = False
     forced: bool = False
+    overrides_law: bool = False
 
     @property
     def origin(self) -> str:
@@ -77,7 +79,10 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     """Order a call. With a slot, the command has the slot's id."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
-    close = _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
+    if connection.overrides_law:
+        close = until if lead.expires_at is None else min(until, lead.expires_at)
+    else:
+        close = _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
     command = PlaceCall(
         **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
         not_after=close,
@@ -142,6 +147,7 @@ def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep) ->
         body=_rendered(person, lead, step.id, step.template),
     )
     lead.emails_count += 1
+    lead.last_email_at = person.now
     _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
 
 

@@ -215,6 +215,7 @@ def _uncount(lead: Lead, flight: Flight) -> None:
             lead.sms_count = max(0, lead.sms_count - 1)
         case "email":
             lead.emails_count = max(0, lead.emails_count - 1)
+            lead.last_email_at = None  # the one before was kept its distance from, or there would have been none
 
 
 def _wake_siblings(person: Person, lead: Lead) -> None:

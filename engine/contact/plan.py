@@ -112,6 +112,7 @@ LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint
 def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
     lead.urgency_class = _class_of(lead, cadence, step)
+    lead.aging = cadence.schedule.priority_aging
     base = _base(person, lead)
     earliest = (_first if cadence.is_plain else _planned)(person, lead, cadence, step, base)
     is_due = _schedule(person, lead, earliest, _source(lead), base)
@@ -366,7 +367,7 @@ def _past_limits(
     if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
         start, held = lead.pause.until, (*held, Constraint(lead.pause.code, lead.pause.until))
     if cadence.spacing and not _is_explicit_retry(lead, step):
-        until = ledger.spaced_until(person.head, kind, cadence.spacing)
+        until = ledger.spaced_until(person, kind, cadence.spacing)
         if until is not None and until > start:
             start, held = until, _also(held, Constraint(MIN_SPACING, until))
     return start, held

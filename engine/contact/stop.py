@@ -16,6 +16,9 @@ from schemas.requests import ReachWithdrawn
 from schemas.schedule import OptOutScope
 from schemas.topics import CONTACTS_REQUESTS
 
+AT_ITS_END = "(end)"
+"""Where a lead stood that had left its steps already; in brackets, so that it is no step's id."""
+
 OPT_OUTS_MAX = 100
 """Offers that one person may have opted out of one by one; the next opt-out reaches the whole company."""
 
@@ -167,6 +170,8 @@ def unblock(person: Person) -> None:
 def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     """End one lead of a person who must not be contacted; its webhooks are told, nobody else."""
     was_live = lead.status in LIVE_STATUSES
+    if was_live:
+        lead.stopped_before = AT_ITS_END if lead.ending else lead.step
     mark(lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)

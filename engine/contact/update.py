@@ -9,14 +9,18 @@ from engine.contact.orders import email_key
 from engine.contact.person import Person
 from engine.contact.reactions import converted
 from engine.contact.removal import delete, remove
-from engine.contact.stop import block, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.steps import enter
+from engine.contact.stop import AT_ITS_END, block, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, check_callback, merge_fields
-from engine.contact.walk import basis, plan_again
+from engine.contact.walk import basis, cadence_for, go_on, plan_again
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
+
+RESUMED = frozenset({"blocked", "opt_out", "dnc"})
+"""What a lead may have ended as that goes on once the stop of its person is lifted."""
 
 
 def update(person: Person, request: LeadUpdateRequested) -> None:
@@ -35,6 +39,9 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
     _change_plan(person, lead, request)
     if contact_key != person.key:
         send_away(person, lead, contact_key)
+    elif request.resume_on_unblock and _may_resume(person, lead):
+        resume(person, lead)
+        go_on(person, lead)
     elif lead.status in LIVE_STATUSES:
         plan_again(person, lead, before)
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
@@ -69,12 +76,39 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
+    if request.resume_on_unblock and request.blocked is not False and request.opt_out is not False:
+        problem = "goes with blocked=false or opt_out=false"
+        raise RefusedError("validation_failed", f"resume_on_unblock {problem}", {"resume_on_unblock": [problem]})
     is_out = stop_reason(person.head, lead.offer_id) == "opt_out" or person.head.suppressed_at is not None
     stays_out = is_out and request.opt_out is not False
     stays_blocked = person.head.blocked_at is not None and request.blocked is not False
     if target is not None and (stays_out or stays_blocked):
         raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
     return target
+
+
+def _may_resume(person: Person, lead: Lead) -> bool:
+    """Tell whether a lead ended because its person was stopped, on its way, and the stop is over."""
+    is_stopped = lead.status in RESUMED and lead.stopped_before != AT_ITS_END
+    return is_stopped and stop_reason(person.head, lead.offer_id) is None
+
+
+def resume(person: Person, lead: Lead) -> None:
+    """Let a lead that a stop of the person ended stand again before the step where it stood, in the same run.
+
+    Its expiry has run on, and its attempts stay counted. Who stood before no step yet begins with the first.
+    """
+    cadence = cadence_for(person, lead)
+    step_id, lead.stopped_before = lead.stopped_before, None
+    if lead.schedule_id is None:
+        lead.status = "captured"
+    else:
+        step = cadence.step(step_id) if step_id is not None and cadence.has(step_id) else cadence.first(ending=False)
+        enter(lead, step, person.now)
+        lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
+    lead.schedule_ended_at = None
+    person.draft.fact("lead.resumed", lead_id=lead.id, step_id=lead.step)
+    person.keep(lead)
 
 
 def _begins(request: LeadUpdateRequested) -> bool:

@@ -14,13 +14,17 @@ from schemas.wire import Entity, Message
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """When an entity wants to be woken. Due ones are fired in the order of these fields behind `due_at`."""
+    """When an entity wants to be woken. Due ones are fired in the order of these fields behind `due_at`.
+
+    `aging` is taken off the priority for every hour that it is overdue.
+    """
 
     due_at: Instant
     urgency_class: int
     priority: float
     id: int
     key: str
+    aging: float = 0.0
 
 
 class News(Struct, frozen=True):

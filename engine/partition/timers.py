@@ -9,10 +9,13 @@ import heapq
 from collections.abc import Callable, Iterable
 
 from engine.partition.aggregate import Timer
-from schemas.instant import MINUTE, Instant
+from schemas.instant import HOUR, MINUTE, Instant
 
 STALE_ENTRIES_MAX = 10_000
 """Rebuilding below this many passed-over entries costs more than it frees."""
+
+AGED_EVERY = MINUTE
+"""How often the order of those that are due and age is made anew: what grows by the hour is as good a minute later."""
 
 RIPEN_AT_ONCE = 1_000
 """Keys whose timers are read between two chances for others to run: about 5 ms where a campaign is due at one instant."""
@@ -32,6 +35,7 @@ class TimerQueue:
         self._near_until: Instant = 0
         self._ready: list[tuple[int, float, Instant, int, Timer]] = []
         self._parked: list[tuple[Instant, Timer]] = []
+        self._aged_at: Instant | None = None
 
     def rebuild(self, timers: Iterable[Timer]) -> None:
         """Start from these timers alone."""
@@ -42,6 +46,7 @@ class TimerQueue:
         self._near_until = 0
         self._ready.clear()
         self._parked.clear()
+        self._aged_at = None
         for timer in timers:
             self.push(timer)
 
@@ -77,6 +82,7 @@ class TimerQueue:
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` timers that are due and still meant, most urgent first."""
         self.ripen(now)
+        self._age(now)
         due: list[Timer] = []
         taken: set[str] = set()
         while self._ready and len(due) < limit:
@@ -132,4 +138,21 @@ class TimerQueue:
         return len(taken)
 
     def _get_ready(self, timer: Timer) -> None:
+        if timer.aging and self._aged_at is None:
+            self._aged_at = 0
         heapq.heappush(self._ready, (timer.urgency_class, timer.priority, timer.due_at, timer.id, timer))
+
+    def _age(self, now: Instant) -> None:
+        """Put those that are due in the order that they have by now, where any of them ages; nothing where none does."""
+        if self._aged_at is None or now - self._aged_at < AGED_EVERY:
+            return
+        self._aged_at = now
+        self._ready = [_aged(timer, now) for *_, timer in self._ready]
+        heapq.heapify(self._ready)
+
+
+def _aged(timer: Timer, now: Instant) -> tuple[int, float, Instant, int, Timer]:
+    priority = timer.priority
+    if timer.aging:
+        priority -= timer.aging * max(0, now - timer.due_at) / HOUR
+    return timer.urgency_class, priority, timer.due_at, timer.id, timer

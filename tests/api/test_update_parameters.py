@@ -93,3 +93,25 @@ async def test_blocking_a_lead_and_naming_its_source_and_field_type(company: Any
     assert (await _put(company, lead, 422, schedule_start=True))["code"] == "suppressed_contact"
     free = await _put(company, lead, blocked="no", schedule_start=True)
     assert (free["blocked"], free["status"]) == (False, "scheduled")
+
+
+async def test_a_lead_whose_block_is_lifted_resumes_where_that_is_asked_for(company: Any) -> None:
+    schedule = await company.schedule(steps=STEPS)
+    lead = await _made(company, schedule["lead_token"])
+    await _put(company, lead, blocked="1")
+    alone = await _put(company, lead, 422, resume_on_unblock="1")
+    assert list(alone["errors"]) == ["resume_on_unblock"]
+    resumed = await _put(company, lead, blocked="0", resume_on_unblock="1")
+    assert (resumed["is_live"], resumed["blocked"]) == (True, False)
+
+
+async def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_for(company: Any) -> None:
+    schedule = await company.schedule()
+    for keeps, lives in (("no", False), ("yes", True)):
+        lead = await _made(company, schedule["lead_token"], schedule_callback_in_seconds=3600)
+        path = f"/api/v1/leads/{lead['caller_id']}/caller_move_to_end_of_schedule"
+        fields = {"lead_token": schedule["lead_token"], "keep_callback": keeps}
+        answer = await company.send("PUT", path, json=fields)
+        assert answer.status_code == 200, answer.text
+        shown = (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]
+        assert shown["is_live"] is lives

@@ -149,6 +149,22 @@ async def test_hours_that_a_schedule_prefers_are_told_and_give_way_to_force(town
     assert (await _start(company, lead_id=lead["id"], force="yes")).status_code == 201
 
 
+async def test_the_law_is_passed_over_only_by_a_key_that_may_by_name_and_for_a_written_reason(
+    town: Any, company: Any
+) -> None:
+    lead = await _lead(company, windows={"call": [{"days": WEEK, "open": "08:01", "close": "08:02"}]})
+    refused = await _start(company, lead_id=lead["id"], override_reason="they asked for it")
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    assert "call:override_legal" in refused.json()["detail"]
+    key = await company.record("keys", {"name": "counsel", "scopes": ["call:start", "call:read", "call:override_legal"]})
+    placed = await town.client.post(
+        "/api/v1/calls",
+        json={"from": OURS, "to": NUMBER, "lead_id": lead["id"], "override_reason": "they asked for it"},
+        headers=basic(key["public_key"], key["private_key"]),
+    )
+    assert placed.status_code == 201, placed.text
+
+
 BAD_STARTS: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"from": None, "to": ""}, "validation_failed", ["from", "to"]),
     ({"to": "+1"}, "invalid_number", ["to"]),

@@ -14,7 +14,7 @@ CALL = {"id": "call-1", "kind": "call"}
     ("fields", "place", "word"),
     [
         ({"purpose": "sales"}, "purpose", "telemarketing, informational"),
-        ({"min_spacing": {"fax": "1h"}}, "min_spacing", "call, sms, any"),
+        ({"min_spacing": {"fax": "1h"}}, "min_spacing", "call, sms, email, any"),
         ({"min_spacing": {"call": "1d"}}, "min_spacing", "hours, minutes or seconds"),
         ({"min_spacing": {"call": "800h"}}, "min_spacing", "744h"),
         ({"min_spacing": "4h"}, "min_spacing", "object"),

@@ -69,7 +69,7 @@ def test_where_nobody_spoke_nobody_is_waited_for(outcome: str) -> None:
 def test_a_step_that_does_not_ask_for_one_waits_for_none() -> None:
     world = spoken({"id": "call", "kind": "call"}, REST, TEXT)
     assert world.lead().step == "text"
-    assert judge(world, disposition(retry_delay_seconds=60)).step == "text"
+    assert judge(world, disposition()).step == "text"
 
 
 def test_when_nobody_says_anything_in_time_the_outcome_moves_the_lead_on() -> None:
@@ -298,3 +298,52 @@ def test_a_wait_for_a_disposition_may_last_a_day() -> None:
     world = spoken({**CALL, "await_disposition": "1d"}, TEXT)
     world.wait_until(NOON + DAY + HOUR)
     assert world.steps() == ["call", "text"]
+
+
+# -- without waiting for it --------------------------------------------------------------------------------------------
+
+UNASKED = {"id": "call", "kind": "call"}
+
+
+def test_a_disposition_that_nobody_waited_for_has_the_call_tried_again() -> None:
+    world = spoken(UNASKED, REST, TEXT, EXIT)
+    assert world.lead().step == "text"
+    lead = judge(world, disposition(retry_delay_seconds=600))
+    assert (lead.step, lead.next_action_at) == ("call", world.now + 10 * MINUTE)
+    world.wait(600)
+    assert world.steps() == ["call", "call"]
+
+
+def test_it_is_tried_again_as_often_as_the_disposition_allows_and_no_more() -> None:
+    world = spoken(UNASKED, REST, TEXT, EXIT)
+    for delay in (600, 1200):  # said again of one call, it counts once
+        assert judge(world, disposition(retry_delay_seconds=delay)).next_action_at == world.now + delay * 1000
+    world.wait(1200)
+    world.outcome("connected_human")
+    lead = judge(world, disposition(retry_delay_seconds=600))
+    assert (lead.step, lead.judged["call"]) == ("text", (world.commands[0].call_id,))  # type: ignore[attr-defined]
+
+
+def test_what_was_said_before_the_call_was_over_holds_when_it_is() -> None:
+    world = World()
+    world.schedule(UNASKED, REST, TEXT)
+    world.submit()
+    judge(world, disposition(retry_delay_seconds=600))
+    assert world.lead().status == "running"
+    world.wait(60)
+    world.outcome("connected_human")
+    assert (world.lead().step, world.lead().next_action_at) == ("call", world.now + 10 * MINUTE)
+
+
+def test_a_lead_that_has_done_something_since_is_not_taken_back() -> None:
+    world = spoken(UNASKED, TEXT, REST, EXIT)
+    world.outcome("delivered")
+    assert judge(world, disposition(retry_delay_seconds=600)).step == "exit"
+
+
+@pytest.mark.parametrize("fields", [{}, {"category": "no_contact"}, {"category": "callback"}], ids=str)
+def test_other_dispositions_leave_a_lead_that_waited_for_none_where_it_is(fields: dict[str, Any]) -> None:
+    world = spoken(UNASKED, REST, TEXT, EXIT)
+    before = world.lead()
+    lead = judge(world, disposition(**fields))
+    assert (lead.step, lead.base_at) == (before.step, before.base_at)

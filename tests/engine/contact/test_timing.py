@@ -62,6 +62,41 @@ def test_a_text_keeps_its_distance_to_a_call_only_where_any_says_so() -> None:
         assert world.steps() == (["call-1"] if expected else ["call-1", "sms-1"])
 
 
+@pytest.mark.parametrize(
+    ("spacing", "expected"),
+    [({"email": "4h"}, NOON + 4 * HOUR), ({"any": "30m"}, NOON + 30 * MINUTE), ({"call": "4h", "sms": "4h"}, NOON)],
+    ids=["between two mails", "between any two", "not that of others"],
+)
+def test_mails_keep_their_distance_as_well(spacing: dict[str, str], expected: Instant) -> None:
+    mail = {"kind": "email", "subject": "S", "template": "B"}
+    world = World()
+    world.schedule({"id": "mail-1", **mail}, {"id": "mail-2", **mail}, min_spacing=spacing)
+    world.submit(email="ann@example.com")
+    world.outcome("accepted")
+
+    assert world.lead().next_action_at == expected
+    world.wait_until(expected)
+    assert world.steps() == ["mail-1", "mail-2"]
+
+
+def test_a_mail_that_reached_nobody_keeps_no_distance() -> None:
+    world = World()
+    world.schedule({"id": "mail-1", "kind": "email", "subject": "S", "template": "B"}, min_spacing={"email": "4h"})
+    world.submit(email="ann@example.com")
+    world.outcome("rejected_at_gate")
+
+    assert world.lead().next_action_at == NOON + 30 * SECOND
+
+
+def test_a_call_keeps_its_distance_to_a_mail_of_another_lead_where_any_says_so() -> None:
+    world = World()
+    world.schedule({"id": "mail-1", "kind": "email", "subject": "S", "template": "B"})
+    world.schedule({"id": "call-1", "kind": "call"}, record_id=2, min_spacing={"any": "30m"})
+    world.submit(email="ann@example.com")
+
+    assert world.submit(schedule_id=2).next_action_at == NOON + 30 * MINUTE
+
+
 def test_distance_is_kept_between_leads_of_one_number() -> None:
     world = World()
     world.schedule({"id": "call-1", "kind": "call"}, min_spacing={"call": "4h"}, duplicate_policy="create")

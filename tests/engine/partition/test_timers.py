@@ -14,6 +14,10 @@ def timer(name: str, due_at: Instant, urgency_class: int = 2, priority: float = 
     return Timer(due_at, urgency_class, priority, int(name), f"lead/{name}")
 
 
+def ages(name: str, due_at: Instant, aging: float, priority: float = 100.0) -> Timer:
+    return Timer(due_at, 2, priority, int(name), f"lead/{name}", aging)
+
+
 class Leads:
     """Entities with one timer each, and the queue that is derived from them."""
 
@@ -135,3 +139,21 @@ def test_the_queue_says_what_a_search_through_all_timers_says(
         while leads.queue.ripen(now, limit):
             pass
         assert leads.fire(now, 100) == [one.key for one in due]
+
+
+def test_who_ages_overtakes_who_is_more_urgent_once_it_has_waited_long_enough() -> None:
+    for hours, first in ((1, "lead/2"), (3, "lead/1")):
+        leads = Leads()
+        leads.set(ages("1", NOON - hours * HOUR, aging=10.0))
+        leads.set(timer("2", NOON, priority=80.0))
+        assert leads.fire(NOON, limit=1) == [first]
+
+
+def test_the_order_of_those_that_wait_is_made_anew_as_they_age() -> None:
+    leads = Leads()
+    leads.set(ages("1", NOON, aging=60.0))
+    for name in ("2", "3", "4"):
+        leads.set(timer(name, NOON, priority=50.0))
+    assert leads.fire(NOON, limit=1) == ["lead/2"]
+    assert leads.fire(NOON + 30 * MINUTE, limit=1) == ["lead/3"]
+    assert leads.fire(NOON + HOUR, limit=1) == ["lead/1"]

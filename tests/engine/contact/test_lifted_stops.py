@@ -1,0 +1,125 @@
+"""What goes on once a stop is lifted, or past a rule that somebody may pass over? Only what was asked for by name."""
+
+import pytest
+
+from engine.partition.draft import RefusedError
+from schemas.commands import PlaceCall
+from schemas.contact import Lead
+from schemas.instant import HOUR
+from schemas.requests import CallStartRequested
+from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
+
+CALL = {"id": "call", "kind": "call"}
+TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
+REST = {"id": "rest", "kind": "wait", "duration": "1h"}
+
+
+def stopped(how: str, **fields: object) -> tuple[World, Lead]:
+    """Return a world whose lead was stopped before its second step."""
+    world = World()
+    world.schedule(TEXT, REST, CALL, **fields)
+    world.submit()
+    world.outcome("delivered")
+    return world, world.update(**{how: True})
+
+
+@pytest.mark.parametrize("how", ["blocked", "opt_out"])
+def test_nothing_resumes_by_itself(how: str) -> None:
+    world, _ = stopped(how)
+    world.update(**{how: False})
+    world.wait(2 * 3600)
+
+    assert (world.lead().status, world.steps()) == (how, ["text"])
+
+
+@pytest.mark.parametrize("how", ["blocked", "opt_out"])
+def test_a_lead_that_is_to_resume_goes_on_where_it_stood(how: str) -> None:
+    world, before = stopped(how, max_contact_attempts=5)
+    world.wait(600)
+
+    lead = world.update(**{how: False, "resume_on_unblock": True})
+
+    assert world.steps() == ["text", "call"]
+    assert (lead.status, lead.step, lead.enrolment, lead.attempts) == ("running", "call", before.enrolment, 2)
+    assert len({command.command_id for command in world.commands}) == 2
+
+
+def test_who_had_expired_meanwhile_expires_when_it_resumes() -> None:
+    world, _ = stopped("blocked", hours_to_expire=5)
+    world.wait(6 * 3600)
+
+    assert world.update(blocked=False, resume_on_unblock=True).status == "expired"
+    assert world.steps() == ["text"]
+
+
+def test_a_lead_does_not_resume_while_another_stop_holds() -> None:
+    world, _ = stopped("blocked")
+    world.update(opt_out=True)
+
+    assert world.update(blocked=False, resume_on_unblock=True).status == "opt_out"
+
+
+def test_a_lead_that_was_at_its_end_already_stays_there() -> None:
+    world = World()
+    world.schedule(CALL, end_steps=[REST, TEXT])
+    world.submit()
+    world.outcome("no_answer")
+    assert world.lead().ending
+
+    world.update(blocked=True)
+
+    assert world.update(blocked=False, resume_on_unblock=True).status == "blocked"
+
+
+def test_resuming_is_refused_where_nothing_is_lifted() -> None:
+    world, lead = stopped("blocked")
+
+    with pytest.raises(RefusedError, match="goes with blocked=false or opt_out=false"):
+        world.update(lead, resume_on_unblock=True)
+
+
+@pytest.mark.parametrize(("keeps", "steps"), [(False, []), (True, ["(callback)"])])
+def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_for(keeps: bool, steps: list[str]) -> None:
+    world = World()
+    world.schedule(REST, CALL)
+    world.submit(schedule_callback_at=NOON + 2 * HOUR)
+
+    world.act("move_to_end", keep_callback=keeps)
+    world.wait(3 * 3600)
+
+    assert world.steps() == steps
+
+
+# -- past the law ------------------------------------------------------------------------------------------------------
+
+NIGHT = at("2026-07-15 23:00")
+
+
+def test_a_written_reason_overrides_the_hours_of_the_law_and_is_kept() -> None:
+    world = World(now=NIGHT)
+    world.schedule(CALL)
+    lead = world.submit()
+    asked = {"company_id": 1, "contact_key": KEY, "lead_id": lead.id, "caller_id": NUMBER}
+    with pytest.raises(RefusedError) as refused:
+        world.ask(CallStartRequested(**asked, force=True))
+    assert refused.value.code == "quiet_hours"
+
+    world.ask(CallStartRequested(**asked, override_reason="She asked to be called at 23:00, see ticket 17", override_key_id=4))
+
+    (order,) = world.commands
+    assert isinstance(order, PlaceCall)
+    assert order.not_after is not None
+    assert order.not_after > NIGHT
+    (fact,) = [fact for fact in world.facts if fact.type == "law.overridden"]
+    assert fact.data == {"reason": "She asked to be called at 23:00, see ticket 17", "key_id": 4}
+
+
+def test_no_reason_overrides_an_opt_out() -> None:
+    world = World(now=NIGHT)
+    world.schedule(CALL)
+    lead = world.update(world.submit(), opt_out=True)
+
+    with pytest.raises(RefusedError) as refused:
+        world.ask(CallStartRequested(company_id=1, contact_key=KEY, lead_id=lead.id, override_reason="please"))
+
+    assert refused.value.code == "suppressed_contact"
