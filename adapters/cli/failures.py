@@ -11,6 +11,8 @@ from adapters.http.server import ServerError
 from adapters.local.process import LocalServerError
 from adapters.observability.health import HealthPortError
 from adapters.postgres.migrate import MigrationError
+from adapters.projector.shadow import RebuildError
+from adapters.projector.store import StoreError as ProjectionStoreError
 from adapters.roles.asking import NotMadeError
 from adapters.settings import SettingsError
 from adapters.up.folder import InUseError
@@ -25,6 +27,8 @@ EXPECTED = (
     MigrationError,
     InUseError,
     NotMadeError,
+    RebuildError,
+    ProjectionStoreError,
     RoleEndedError,
     PortTakenError,
     ServerError,

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
     "preview": ("adapters.cli.preview", "Try a schedule on paper: what it does to a lead, when, and why then."),
     "audit": ("adapters.cli.audit", "Prove what was decided."),
+    "projection": ("adapters.cli.projection", "Look at the read schema, verify it, or build it again."),
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
     "bench": ("adapters.cli.bench", "Measure against bare baselines."),
 }

@@ -5,7 +5,7 @@ the release that needs it is deployed. Each schema remembers its own files, so a
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from importlib.resources import files
@@ -18,6 +18,9 @@ from msgspec import Struct
 from adapters.postgres.sql import Schemas
 
 Phase = Literal["pre", "post"]
+Which = Literal["read", "work"]
+
+BOTH: tuple[Which, ...] = ("work", "read")
 
 LOCK_KEY = 0x6C656164636C6F63
 """`leadclo…` as a number: the advisory lock that two migrations of one database meet at."""
@@ -36,7 +39,7 @@ class MigrationError(Exception):
 class Migration(Struct, frozen=True):
     """One file: `schema` is `read` or `work`, whatever the schema is called in the database."""
 
-    schema: Literal["read", "work"]
+    schema: Which
     number: int
     phase: Phase
     name: str
@@ -59,23 +62,32 @@ class Status(Struct, frozen=True):
 
 def migrations() -> list[Migration]:
     """Return every shipped file in the order in which they are applied."""
-    found = [migration for schema in ("work", "read") for migration in _of(schema)]
+    found = [migration for schema in BOTH for migration in _of(schema)]
     for earlier, later in pairwise(found):
         if earlier.schema == later.schema and earlier.number == later.number:
             raise MigrationError(f"{earlier.name} and {later.name} have the same number")
     return found
 
 
-async def migrate(dsn: str, *, phase: Phase | None = None, schemas: Schemas = Schemas()) -> list[str]:  # noqa: B008 - frozen
+async def migrate(
+    dsn: str,
+    *,
+    phase: Phase | None = None,
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+    only: Sequence[Which] = BOTH,
+) -> list[str]:
     """Apply what is missing and return the names of the files applied.
 
     With `phase="pre"` it stops before the first missing file that runs after the deployment; `phase="post"` applies all.
+    `only` names the schemas that are touched at all.
     Raises `MigrationError` where a file that was applied has been changed since, is unknown, or fails.
     """
     async with _locked(dsn) as connection:
-        applied = await _applied(connection, schemas)
+        applied = await _applied(connection, schemas, only=only)
         done: list[str] = []
         for migration in _missing(applied):
+            if migration.schema not in only:
+                continue
             if phase == "pre" and migration.phase == "post":
                 break
             await _apply(connection, migration, schemas)
@@ -94,7 +106,7 @@ async def status(dsn: str, *, schemas: Schemas = Schemas()) -> list[Status]:  # 
     return [Status(item.schema, item.name, item.phase, (item.schema, item.number) not in missing) for item in migrations()]
 
 
-def _of(schema: Literal["read", "work"]) -> Iterator[Migration]:
+def _of(schema: Which) -> Iterator[Migration]:
     folder = files(__package__).joinpath("migrations", schema)
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         match = _FILE.fullmatch(path.name)
@@ -128,10 +140,10 @@ async def _locked(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]
 
 
 async def _applied(
-    connection: "asyncpg.Connection[asyncpg.Record]", schemas: Schemas, *, create: bool = True
+    connection: "asyncpg.Connection[asyncpg.Record]", schemas: Schemas, *, create: bool = True, only: Sequence[Which] = BOTH
 ) -> dict[tuple[str, int], tuple[str, str]]:
     found: dict[tuple[str, int], tuple[str, str]] = {}
-    for schema in ("work", "read"):
+    for schema in only:
         if create:
             await connection.execute(_of_schema(_CREATE, schemas, schema))
         elif await connection.fetchval(_of_schema(_EXISTS, schemas, schema)) is None:

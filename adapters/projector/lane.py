@@ -37,6 +37,12 @@ class Lane:
         else:
             self._written(batch, len(fresh))
 
+    async def skip(self, store: ProjectionStore, offset: int) -> None:
+        """Go on from `offset`: the log holds nothing any more before it, which counts as a gap. Raises as `write`."""
+        batch = Batch(mark=Mark(self.topic, self.number, self.epoch, self.offset, offset), sequence=self.sequence, gaps=1)
+        await store.write(batch)
+        self._written(batch, 0)
+
     async def _write_halves(self, store: ProjectionStore, records: Sequence[Record], error: RowsRefusedError) -> None:
         """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
         if len(records) > 1:

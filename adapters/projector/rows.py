@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.identity import contact_id
-from engine.views.call import caller_number, has_no_buyer, profit, ring_seconds, talk_seconds, total_seconds
+from engine.views.call import call_country, caller_number, has_no_buyer, profit, ring_seconds, talk_seconds, total_seconds
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.records import Record
 from schemas.wire import to_json
@@ -68,7 +68,8 @@ CALLS = Table(
         *("placed_on_hold", "in_progress", "hold_duration", "ring_duration", "talk_duration", "total_duration"),
         *("initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at", "hangup_cause", "hung_up_by"),
         *("detail", "has_recording", "recording_url", "call_disposition_id", "agent_call_disposition_notes"),
-        *("attempt_number", "is_callback", "contact_field_type"),
+        *("attempt_number", "is_callback", "contact_field_type", "ring_pool_id", "provider_configuration_id", "agent_id"),
+        *("scheduled_callback_id", "dial_tier", "transcription_status"),
     ),
     key=2,
     version_at=4,
@@ -217,7 +218,7 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
         *(call.offer_id, call.schedule_id, call.schedule_action_id, call.traffic_source_id, call.buyer_id),
         *(call.buyer_group_id, call.number_id, call.command_id, call.provider, call.provider_ref, call.direction),
         *(call.origin, call.status, call.sub_status, call.outcome, call.answered_by, caller_number(call)),
-        *(call.number_called, call.from_number, call.country, call.state, call.city, call.zip, call.time_zone),
+        *(call.number_called, call.from_number, call_country(call), call.state, call.city, call.zip, call.time_zone),
         *(_raw(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
         *(call.buyer_converted, call.offer_converted, call.buyer_conversion_duplicated_call),
         *(call.offer_conversion_duplicated_call, call.buyer_repeat_caller, call.offer_repeat_caller, has_no_buyer(call)),
@@ -225,7 +226,8 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
         *(total_seconds(call), call.initiated_at, call.ringing_at, call.answered_at, call.buyer_answered_at),
         *(call.ended_at, call.hangup_cause, call.hung_up_by, call.detail, call.recording_url is not None),
         *(call.recording_url, call.call_disposition_id, call.agent_call_disposition_notes, call.attempt_number),
-        *(is_callback, call.contact_field_type),
+        *(is_callback, call.contact_field_type, call.ring_pool_id, call.provider_configuration_id, call.agent_id),
+        *(call.scheduled_callback_id, call.dial_tier, call.transcription_status),
     )
 
 

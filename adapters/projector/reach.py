@@ -1,0 +1,158 @@
+"""How does a projection get as far as a given decision of each partition, and no further?"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from msgspec import Struct
+
+from adapters.projector.batch import Batch
+from adapters.projector.lane import Lane
+from adapters.projector.shadow import RebuildError
+from adapters.projector.store import (
+    OwnershipLostError,
+    PositionMovedError,
+    ProjectionStore,
+    StoreError,
+    TopicChangedError,
+)
+from engine.partition.ports import Log, LogError, Reader
+from engine.partition.runner import Names
+from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
+
+T = TypeVar("T")
+
+TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
+Place = tuple[str, int]
+"""A topic, without prefix, and a partition."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The bounds of a rebuild."""
+
+    records_max: int = 2_000
+    """Decisions per poll and batch, as of the running projector."""
+    writers_max: int = 4
+    """Partitions that are read and written at the same time."""
+    poll_seconds: float = 1.0
+    stalls_max: int = 30
+    """Empty polls in a row after which the log is given up."""
+    near_offsets: int = 2_000
+    """So few, over all partitions, that the projectors can wait for them: about a tenth of a second."""
+    rounds_max: int = 20
+    """Of catching up before the first freeze; each is shorter than the one before."""
+    freeze_seconds: float = 10.0
+    """How long the projectors are held up at most; their own statements give up after 30 s."""
+    freezes_max: int = 5
+    retries_max: int = 8
+    retry_seconds: float = 0.5
+    roll_up_seconds: float = 300.0
+    """For the sums of hours; what is left is made by the projectors after the swap."""
+
+
+class Reach:
+    """Projects into a store, up to a bound in each partition; goes on from where the store's positions are."""
+
+    def __init__(
+        self, log: Log, store: ProjectionStore, names: Names, limits: Limits, progress: Callable[[int, int], None]
+    ) -> None:
+        self._log = log
+        self._store = store
+        self._names = names
+        self._limits = limits
+        self._progress = progress
+        self._lanes: dict[Place, Lane] = {}
+        self._writers = asyncio.Semaphore(limits.writers_max)
+        self.decisions = 0
+        self.rows = 0
+        self.gaps = 0
+        self.faults = 0
+
+    async def to(self, bounds: Mapping[Place, int]) -> None:
+        """Project every partition up to its bound. Raises `RebuildError`, `LogError`."""
+        total = sum(bounds.values())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for place, bound in bounds.items():
+                    group.create_task(self._one(place, bound, total))
+        except ExceptionGroup as error:
+            raise error.exceptions[0] from error
+
+    def behind(self, bounds: Mapping[Place, int]) -> int:
+        """Return how many offsets are still to come; every partition must have been projected once."""
+        return sum(max(0, bound - self._lanes[place].offset) for place, bound in bounds.items())
+
+    def forget(self) -> None:
+        """Take every partition again before the next decision: a write that was cut off may have come through."""
+        self._lanes.clear()
+
+    async def _one(self, place: Place, bound: int, total: int) -> None:
+        async with self._writers:
+            lane = self._lanes.get(place)
+            if lane is None:
+                lane = self._lanes[place] = await tried(partial(self._take, place), self._limits)
+            if lane.offset >= bound:
+                return
+            reader = await self._log.reader(self._names.of(place[0]), [place[1]])
+            try:
+                await reader.seek(place[1], lane.offset)
+                await self._read_to(reader, lane, bound, total)
+            finally:
+                await reader.close()
+
+    async def _read_to(self, reader: Reader, lane: Lane, bound: int, total: int) -> None:
+        stalls = 0
+        while lane.offset < bound and reader.position(lane.number) < bound:
+            found = await reader.poll(limit=self._limits.records_max, timeout_seconds=self._limits.poll_seconds)
+            stalls = 0 if found else stalls + 1
+            if stalls > self._limits.stalls_max:
+                raise LogError(f"{lane.topic}[{lane.number}] cannot be read to {bound}; it is at {lane.offset}")
+            records = [record for record in found if record.offset < bound]
+            await tried(partial(lane.write, self._store, records), self._limits)
+            self._progress(sum(one.offset for one in self._lanes.values()), total)
+        if lane.offset < bound:
+            await tried(partial(lane.skip, self._store, bound), self._limits)
+
+    async def _take(self, place: Place) -> Lane:
+        topic, number = place
+        topic_id = await self._log.topic_id(self._names.of(topic))
+        return Lane(topic, number, await self._store.take(topic, topic_id, number), self._written)
+
+    def _written(self, batch: Batch, decisions: int) -> None:
+        self.decisions += decisions
+        self.rows += batch.rows_count
+        self.gaps += batch.gaps
+        self.faults += len(batch.faults)
+
+
+async def tried(work: Callable[[], Awaitable[T]], limits: Limits) -> T:
+    """Do it, again where the database is away for a moment. Raises `RebuildError`."""
+    for left in reversed(range(limits.retries_max)):
+        try:
+            return await work()
+        except StoreError as error:
+            if not left:
+                raise RebuildError(f"{error}; run it again, it goes on from there") from error
+            await asyncio.sleep(limits.retry_seconds)
+        except (OwnershipLostError, PositionMovedError, TopicChangedError) as error:
+            raise RebuildError(f"another process works on the same rebuild: {error}") from error
+    raise AssertionError("unreachable")
+
+
+async def ends_of(log: Log, names: Names, places: Sequence[Place]) -> dict[Place, int]:
+    """Return the present end of every partition. Raises `LogError`."""
+    ends: dict[Place, int] = {}
+    for topic in TOPICS:
+        numbers = [number for name, number in places if name == topic]
+        reader = await log.reader(names.of(topic), numbers)
+        try:
+            ends |= {(topic, number): await reader.end(number) for number in numbers}
+        finally:
+            await reader.close()
+    return ends
+
+
+async def places_of(log: Log, names: Names) -> list[Place]:
+    """Return every partition of both decisions topics. Raises `LogError`."""
+    return [(topic, number) for topic in TOPICS for number in range(await log.partition_count(names.of(topic)))]

@@ -1,0 +1,272 @@
+"""How is a projection built again while it is read? Beside it, from the first decision, and then put in its place.
+
+Positions of the read schema are never passed: the new rows are compared with the old at the very same decisions, in one
+snapshot, and swapped at the same decisions, so nobody who reads sees anything older than before. What is held up are the
+projectors alone, for as long as the last few decisions take. Interrupted anywhere, the next run goes on from there.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from importlib.metadata import version
+from typing import Any, Self
+
+import asyncpg
+from msgspec import Struct
+
+from adapters.http.ports import ReadsUnavailableError
+from adapters.postgres.migrate import MigrationError
+from adapters.postgres.pool import Pool
+from adapters.postgres.rollups import Rollups
+from adapters.postgres.sql import Schemas
+from adapters.postgres.upkeep import RESULT_KEPT
+from adapters.projector.batch import Batch
+from adapters.projector.checksums import CHECKSUM_SECONDS, SUMMED, Difference, differences
+from adapters.projector.postgres import PostgresStore
+from adapters.projector.reach import TOPICS, Limits, Place, Reach, ends_of, places_of, tried
+from adapters.projector.shadow import DROP_ATTEMPTS, RebuildError, Shadow
+from engine.partition.ports import Clock, Log
+from engine.partition.runner import Names
+from schemas.instant import Instant
+
+TURN_PAUSE_SECONDS = 0.1
+"""Between two turns of adding up, so that the projectors get theirs."""
+
+QUIET_TURNS = 3
+"""In a row without anything to add up: in one of them the projectors may have had the turn."""
+
+Progress = Callable[[str, int, int], None]
+"""Told how far a stage is: its name, how much is done, of how much."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a rebuild or a verification came to.
+
+    `differences` is null where there was nothing to compare with (the topics were created anew), `gaps` counts decisions
+    that the log does not hold any more, `former_kept` says that somebody still reads what was read before.
+    """
+
+    decisions: int
+    rows: int
+    gaps: int
+    faults: int
+    resumed: bool
+    swapped: bool
+    differences: list[Difference] | None
+    former_kept: bool = False
+
+
+class _ShadowStore(PostgresStore):
+    """Writes a projection that nobody reads yet: no results that are over their time, and no word that there are any."""
+
+    def __init__(self, pool: Pool, schemas: Schemas, results_after: Instant) -> None:
+        super().__init__(pool, schemas=schemas)
+        self._results_after = results_after
+
+    async def write(self, batch: Batch) -> None:
+        batch.results = {key: row for key, row in batch.results.items() if row[-1] > self._results_after}
+        await super().write(batch)
+
+    async def announce(self) -> None:
+        """Nobody waits for these."""
+
+
+class Rebuild:
+    """Builds a second projection, within `async with`: `catch_up`, `compare`, `swap`. Raises `RebuildError`, `LogError`."""
+
+    def __init__(
+        self,
+        log: Log,
+        pool: Pool,
+        clock: Clock,
+        dsn: str,
+        *,
+        names: Names = Names(),  # noqa: B008 - frozen
+        schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        progress: Progress = lambda _stage, _done, _total: None,
+        afresh: bool = False,
+    ) -> None:
+        self._log = log
+        self._pool = pool
+        self._names = names
+        self._schemas = schemas
+        self._dsn = dsn
+        self._limits = limits
+        self._progress = progress
+        self._afresh = afresh
+        self._shadow = Shadow(dsn, schemas)
+        self._shown = PostgresStore(pool, schemas=schemas)
+        self._clock = clock
+        self._store = _ShadowStore(pool, self._shadow.schemas, clock.now() - RESULT_KEPT)
+        self.reach = Reach(log, self._store, names, limits, partial(progress, "projecting"))
+        self._topic_ids: dict[str, str] = {}
+        self._places: list[Place] = []
+        self.resumed = False
+        self.comparable = True
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._shadow.open()
+            self._places = await places_of(self._log, self._names)
+            self._topic_ids = {topic: await self._log.topic_id(self._names.of(topic)) for topic in TOPICS}
+            note = " ".join(["leadclock", version("leadclock"), *self._topic_ids.values()])
+            self.resumed = await self._shadow.begin(note, afresh=self._afresh)
+            await self._shadow.fence([(topic, number, self._topic_ids[topic]) for topic, number in self._places])
+        except BaseException:
+            await self._shadow.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._store.close()
+        await self._shown.close()
+        await self._shadow.close()
+
+    async def catch_up(self) -> None:
+        """Project until it is as far as the read schema, or nearly: that may be moving on meanwhile."""
+        for _ in range(self._limits.rounds_max):
+            await self.reach.to(await self._bounds())
+            if self.reach.behind(await self._bounds()) <= self._limits.near_offsets:
+                return
+
+    async def finish(self) -> None:
+        """Make what follows from the rows: sums of hours, statistics, visibility; readers are to find them."""
+        await self._roll_up()
+        tables = await self._shadow.tables()
+        for done, table in enumerate(tables):
+            self._progress("tidying", done, len(tables))
+            await self._shadow.tidy(table, CHECKSUM_SECONDS)
+        self._progress("tidying", len(tables), len(tables))
+
+    async def compare(self) -> list[Difference] | None:
+        """Compare both at the same decisions; None where the read schema is about other topics than those that are there."""
+        async with self._snapshot() as connection:
+            if not self.comparable:
+                return None
+            done, after = 0, self._clock.now() - RESULT_KEPT // 2  # older ones are purged some at a time
+
+            def compared(_table: str) -> None:
+                nonlocal done
+                done += 1
+                self._progress("comparing", done, 2 * len(SUMMED))
+
+            return await differences(connection, self._schemas, self._shadow.schema, results_after=after, progress=compared)
+
+    async def swap(self) -> bool:
+        """Put it in the place of the read schema, and drop that; False where somebody still reads it: it is left there."""
+        async with self._level():
+            await self._shadow.swap()
+        return await self._shadow.drop_former(DROP_ATTEMPTS)
+
+    async def drop(self) -> None:
+        """Drop what was built."""
+        await self._shadow.drop()
+
+    # -- both at the same decisions ------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator[Any]:
+        """A connection that sees both at the same decisions, while the projectors go on."""
+        connection = await asyncpg.connect(self._dsn, timeout=CHECKSUM_SECONDS)
+        try:
+            transaction = connection.transaction(isolation="repeatable_read", readonly=True)
+            async with self._level():
+                await transaction.start()
+                await connection.fetchval("SELECT 1")  # from here on it sees nothing newer
+            yield connection
+        finally:
+            connection.terminate()
+
+    @asynccontextmanager
+    async def _level(self) -> AsyncIterator[None]:
+        """Hold the projectors up and bring the shadow to where they are; try again where that takes too long."""
+        for _ in range(self._limits.freezes_max):
+            await self.catch_up()
+            async with self._shadow.frozen():
+                if await self._levelled():
+                    yield
+                    return
+        raise RebuildError("the projectors write faster than the rebuild can follow: run it again at a quieter time")
+
+    async def _levelled(self) -> bool:
+        bounds = await self._bounds()
+        try:
+            async with asyncio.timeout(self._limits.freeze_seconds):
+                await self.reach.to(bounds)
+        except TimeoutError:
+            self.reach.forget()  # what was cut off is not known: taken again, they tell
+            return False
+        return not self.comparable or not await self._shadow.apart()
+
+    # -- how far --------------------------------------------------------------------------------------------------------
+
+    async def _bounds(self) -> dict[Place, int]:
+        """Return how far the read schema is; where it is about other topics than those that are there, how far these are."""
+        standings = {(one.topic, one.partition): one for one in await tried(self._shown.standings, self._limits)}
+        self.comparable = all(one.topic_id == self._topic_ids.get(one.topic) for one in standings.values())
+        if self.comparable:
+            return {place: standings[place].next_offset if place in standings else 0 for place in self._places}
+        return await ends_of(self._log, self._names, self._places)
+
+    async def _roll_up(self) -> None:
+        """Make the sums that reports add up; the projectors' turn at it, for which this one waits, is short."""
+        rollups, rolled, quiet = Rollups(self._pool, self._shadow.schemas), 0, 0
+        try:
+            async with asyncio.timeout(self._limits.roll_up_seconds):
+                while quiet < QUIET_TURNS:
+                    found = await rollups.run()
+                    rolled, quiet = rolled + found, 0 if found else quiet + 1
+                    self._progress("adding up", rolled, rolled)
+                    await asyncio.sleep(TURN_PAUSE_SECONDS)
+        except (TimeoutError, ReadsUnavailableError):
+            return
+
+
+async def rebuild(work: Rebuild, *, accept: bool) -> Outcome:
+    """Build it, compare, and swap where nothing differs, or where differences are accepted. Else what was built stays.
+
+    Raises `RebuildError`, `LogError`; the next run goes on from there.
+    """
+    with _understood():
+        async with work:
+            await work.catch_up()
+            await work.finish()
+            found = await work.compare()
+            swaps = accept or found == []
+            dropped = await work.swap() if swaps else True
+            return _outcome(work, found, swapped=swaps, former_kept=not dropped)
+
+
+async def verify(work: Rebuild) -> Outcome:
+    """Build it and compare; where nothing differs it is dropped, else kept for `rebuild` to go on with."""
+    with _understood():
+        async with work:
+            await work.catch_up()
+            found = await work.compare()
+            if found == []:
+                await work.drop()
+            return _outcome(work, found)
+
+
+def _outcome(work: Rebuild, found: list[Difference] | None, *, swapped: bool = False, former_kept: bool = False) -> Outcome:
+    return Outcome(
+        decisions=work.reach.decisions,
+        rows=work.reach.rows,
+        gaps=work.reach.gaps,
+        faults=work.reach.faults,
+        resumed=work.resumed,
+        swapped=swapped,
+        differences=found,
+        former_kept=former_kept,
+    )
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Say what to do when the database goes away."""
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, MigrationError, OSError, TimeoutError) as error:
+        raise RebuildError(f"{type(error).__name__}: {error}; run it again, it goes on from there") from error

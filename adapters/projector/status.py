@@ -1,0 +1,182 @@
+"""How far is the projection, is it of this release, and what does it hold? Asked without changing anything."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from adapters.postgres import migrate
+from adapters.postgres.pool import Pool
+from adapters.postgres.sql import Schemas
+from adapters.postgres.upkeep import RESULT_KEPT
+from adapters.projector.checksums import Sum, combined, sums
+from adapters.projector.postgres import PostgresStore
+from adapters.projector.reach import TOPICS, Place, places_of
+from adapters.projector.store import Standing
+from engine.partition.ports import Clock, Log, Reader
+from engine.partition.runner import Names
+from schemas.instant import Instant
+
+LAG_READ_MAX = 10_000
+"""Decisions that are read to tell the lag: a second's work."""
+
+POLL_SECONDS = 0.5
+STALLS_MAX = 4
+
+_POSITIONS = "SELECT topic, partition, next_offset FROM {read}.positions"
+_SHADOW = "SELECT to_regnamespace('{read}_rebuild') IS NOT NULL"
+
+
+class Partition(Struct, frozen=True, kw_only=True):
+    """Where a partition stands: `next_offset` of `end`, `lag` decisions behind; `epoch` counts its owners.
+
+    `checksum` is that of all rows that came from it, at `next_offset`; null where none was asked for. `is_current` is false
+    where the topic was created again since: then the projection must be rebuilt.
+    """
+
+    topic: str
+    partition: int
+    next_offset: int
+    end: int
+    lag: int
+    sequence: int
+    decided_at: Instant | None
+    epoch: int
+    is_current: bool
+    checksum: str | None = None
+
+
+class ProjectionStatus(Struct, frozen=True, kw_only=True):
+    """The projection: its migration, files that are missing, and whether a rebuild was begun and not brought to its end."""
+
+    version: str | None
+    missing: list[str]
+    rebuild_begun: bool
+    lag: int
+    partitions: list[Partition]
+    tables: list[Sum]
+    checksum: str | None
+
+
+async def status_of(
+    log: Log,
+    pool: Pool,
+    clock: Clock,
+    dsn: str,
+    *,
+    names: Names = Names(),  # noqa: B008 - frozen
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+    with_checksums: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ProjectionStatus:
+    """Look at everything. Raises `LogError`, `StoreError`, `MigrationError`."""
+    files = [file for file in await migrate.status(dsn, schemas=schemas) if file.schema == "read"]
+    applied = [file.name for file in files if file.applied]
+    if not applied:
+        return ProjectionStatus(
+            version=None,
+            missing=[file.name for file in files],
+            rebuild_begun=False,
+            lag=0,
+            partitions=[],
+            tables=[],
+            checksum=None,
+        )
+    places = await places_of(log, names)
+    ids = {topic: await log.topic_id(names.of(topic)) for topic, _ in places}
+    standings = {(one.topic, one.partition): one for one in await PostgresStore(pool, schemas=schemas).standings()}
+    found, at = await _summed(pool, schemas, clock.now(), progress) if with_checksums else ([], {})
+    offsets = {place: at.get(place, standings[place].next_offset) for place in places if _is_of(standings.get(place), ids)}
+    lags = await _lags(log, names, places, offsets)
+    partitions = [
+        _partition(
+            place,
+            standings.get(place),
+            lags[place],
+            is_current=place not in standings or _is_of(standings[place], ids),
+            checksum=_checksum(found, place) if with_checksums else None,
+        )
+        for place in places
+    ]
+    async with pool.acquire() as connection:
+        begun = await connection.fetchval(_SHADOW.replace("{read}", schemas.read))
+    return ProjectionStatus(
+        version=applied[-1],
+        missing=[file.name for file in files if not file.applied],
+        rebuild_begun=begun,
+        lag=sum(partition.lag for partition in partitions),
+        partitions=partitions,
+        tables=found,
+        checksum=combined(found) if with_checksums else None,
+    )
+
+
+async def _summed(
+    pool: Pool, schemas: Schemas, now: Instant, progress: Callable[[str], None]
+) -> tuple[list[Sum], dict[Place, int]]:
+    """Return the sums, and the positions that they belong to."""
+    async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        rows = await connection.fetch(_POSITIONS.replace("{read}", schemas.read))
+        found = await sums(connection, schemas.read, results_after=now - RESULT_KEPT // 2, progress=progress)
+    return found, {(row["topic"], row["partition"]): row["next_offset"] for row in rows}
+
+
+def _is_of(standing: Standing | None, ids: Mapping[str, str]) -> bool:
+    return standing is not None and standing.topic_id == ids[standing.topic]
+
+
+async def _lags(log: Log, names: Names, places: Sequence[Place], offsets: Mapping[Place, int]) -> dict[Place, "_Lag"]:
+    """Return how many decisions are still to come: exact up to `LAG_READ_MAX`, beyond that offsets are counted."""
+    found: dict[Place, _Lag] = {}
+    for topic in TOPICS:
+        numbers = [number for name, number in places if name == topic]
+        reader = await log.reader(names.of(topic), numbers)
+        try:
+            ends = {number: await reader.end(number) for number in numbers}
+            for number in numbers:
+                await reader.seek(number, min(offsets.get((topic, number), 0), ends[number]))
+            counts = await _count(reader, ends)
+            for number, end in ends.items():
+                lag = counts[number] + max(0, end - reader.position(number))
+                found[topic, number] = _Lag(offsets.get((topic, number), 0), end, lag)
+        finally:
+            await reader.close()
+    return found
+
+
+async def _count(reader: Reader, ends: Mapping[int, int]) -> Counter[int]:
+    """Count decisions up to the ends: offsets between them are control records, and those do not lag."""
+    counts: Counter[int] = Counter()
+    stalls = 0
+    while any(reader.position(number) < end for number, end in ends.items()):
+        records = await reader.poll(limit=LAG_READ_MAX, timeout_seconds=POLL_SECONDS)
+        counts.update(record.partition for record in records if record.offset < ends[record.partition])
+        stalls = 0 if records else stalls + 1
+        if counts.total() >= LAG_READ_MAX or stalls > STALLS_MAX:
+            break
+    return counts
+
+
+class _Lag(Struct, frozen=True):
+    offset: int
+    end: int
+    lag: int
+
+
+def _partition(place: Place, standing: Standing | None, lag: _Lag, *, is_current: bool, checksum: str | None) -> Partition:
+    return Partition(
+        topic=place[0],
+        partition=place[1],
+        next_offset=lag.offset,
+        end=lag.end,
+        lag=lag.lag,
+        sequence=0 if standing is None else standing.sequence,
+        decided_at=None if standing is None else standing.decided_at,
+        epoch=0 if standing is None else standing.epoch,
+        is_current=is_current,
+        checksum=checksum,
+    )
+
+
+def _checksum(found: Sequence[Sum], place: Place) -> str:
+    return combined([one for one in found if one.place == f"{place[0]}[{place[1]}]"])
