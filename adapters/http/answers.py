@@ -57,7 +57,9 @@ def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
     order = parameters.choice("order", sorted(sortable))
     direction = parameters.choice("order_dir", ("desc", "asc"))
     if cursor is not None and (order is not None or direction == "asc"):
-        parameters.refuse("order", "cannot be chosen with a cursor, which goes by descending id")
+        parameters.refuse(
+            "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
+        )
     return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=direction != "asc")
 
 
@@ -81,6 +83,7 @@ async def listed(
     view: Callable[[Row], dict[str, Any]],
 ) -> Reply:
     """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
+    _bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
         return await whole_list(read, paging, columns, view)
     return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
@@ -108,9 +111,10 @@ def many(
 ) -> Reply:
     """Return the answer with a list."""
     rows = [view(row) for row in page.rows]
+    bare = _bare(exchange)
     if wants_csv(exchange):
         return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
-    if _bare(exchange):
+    if bare:
         return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
     return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
 
@@ -132,6 +136,7 @@ def one_list(
     `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
     line of a file of a row.
     """
+    bare = _bare(exchange)
     if wants_csv(exchange):
         chosen = rows if per_page is None and "page" not in exchange.query else _cut(rows, page, per_page)
         return Reply(content=csv_text(columns, map(flat, chosen) if flat else chosen), media_type=CSV)
@@ -139,7 +144,7 @@ def one_list(
     paging = Paging(page=page, per_page=size)
     chosen = _cut(rows, page, size)
     counted = Page(rows=chosen, total_count=len(rows))
-    if _bare(exchange):
+    if bare:
         return Reply(content=chosen, headers=_paging_headers(exchange, counted, paging))
     metadata = {"root": name, **_metadata(counted, paging), **more}
     return Reply(content={"status": 200, "errors": {}, name: chosen, **(beside or {}), "metadata": metadata})

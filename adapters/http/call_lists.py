@@ -9,7 +9,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import country_of
 from adapters.http.ports import CallFilter, Paging
-from adapters.http.shapes import choice, columned, many_of
+from adapters.http.shapes import choice, columned, many_of, whole
 from engine.submission.fields import INTEGER_MAX
 from engine.submission.numbers import read_number
 from engine.views.call import CALL_COLUMNS, COLUMNS, SORTABLE_COLUMNS, call_view
@@ -142,7 +142,9 @@ def read_call_paging(parameters: Parameters) -> Paging:
     direction = parameters.choice("order_dir", ("desc", "asc"))
     per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX)
     if cursor is not None and (order is not None or direction == "asc"):
-        parameters.refuse("order", "cannot be chosen with a cursor, which goes by descending id")
+        parameters.refuse(
+            "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
+        )
     if cursor is None and (page is not None or order is not None or direction == "asc"):
         if per_page is not None and per_page > PAGE_PER_PAGE_MAX:
             sentence = f"must be at most {PAGE_PER_PAGE_MAX} with page or order; use cursor for more"
@@ -210,6 +212,7 @@ LIST_TYPES: Mapping[str, Mapping[str, Any]] = {
     "created_at_label": choice(LABELS),
     "order": choice(sorted(SORTABLE_COLUMNS)),
     "status": choice(STATUSES),
+    "per_page": whole(1, CURSOR_PER_PAGE_MAX),
 }
 _SHOWN = {"serializer": SERIALIZER, "columns": PAGING_PARAMETERS["columns"], "root": PAGING_PARAMETERS["root"]}
 _SUFFIXES = ("", ".csv", ".json")
@@ -254,7 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=of_caller,
         scope="call:read",
         parameters={**_SHOWN, "per_page": "rows: 25, at most 1000"},
-        types={"serializer": LIST_TYPES["serializer"]},
+        types={name: LIST_TYPES[name] for name in ("serializer", "per_page")},
         answer=ANSWER,
         suffixes=_SUFFIXES,
     ),

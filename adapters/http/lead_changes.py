@@ -15,6 +15,7 @@ from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
 from engine.submission.fields import (
     FieldError,
+    is_blank,
     parse_boolean,
     parse_decimal,
     parse_email,
@@ -50,9 +51,10 @@ VERSION_DIGITS = 15
 """No lead is changed more often than that."""
 
 UPDATE_PARAMETERS: Mapping[str, str] = {
-    **{name: SUBMISSION_PARAMETERS[name] for name in ("contact_field_type", "caller_id", "email", "data", "lead_priority")},
+    **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
+    "contact_field_type": f"{SUBMISSION_PARAMETERS['contact_field_type']}; blank empties it",
     **{name: SUBMISSION_PARAMETERS[name] for name in ("schedule_callback_at", "schedule_callback_in_seconds")},
-    **{name: SUBMISSION_PARAMETERS[name] for name in COLUMNS},
+    **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
     "next_action_at": "when the next step may start at the earliest; blank takes it back",
@@ -72,6 +74,7 @@ async def update(exchange: Exchange) -> Reply:
     reading = Reading(exchange.fields, exchange.now)
     reading.take_data()
     reading.take_columns()
+    _empty(reading)
     reading.take_tokens(_NAMED)
     reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
     message = _update(exchange, reading, row)
@@ -95,6 +98,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         name: value for name, parse in _OPTIONAL.items() if (value := reading.optional(name, parse)) is not None
     }
     found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
+    _check_agreement(reading, found)
     found |= _moments(reading)
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
@@ -117,6 +121,24 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         **found,
         **_place(reading, row, number, country),
     )
+
+
+def _empty(reading: Reading) -> None:
+    """Empty the columns that were sent blank: unlike a submission, a change says what it wants of every field it names."""
+    for field in (*COLUMNS, *ALIASES, "contact_field_type"):
+        name = ALIASES.get(field, field)
+        if field in reading.raw and is_blank(reading.raw[field]) and name not in reading.columns:
+            reading.columns[name] = None
+
+
+def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
+    """Keep a fault for a field that begins a schedule beside one that ends it."""
+    ending = next((name for name in ("schedule_stop", "opt_out", "blocked") if found.get(name)), None)
+    if ending is None:
+        return
+    for beginning in ("schedule_start", "move_to_another_schedule_id"):
+        if found.get(beginning) or (beginning not in _FLAGS and not is_blank(reading.raw.get(beginning))):
+            reading.fault(beginning, f"cannot be sent together with {ending}")
 
 
 def _if_versions(exchange: Exchange) -> tuple[int, ...] | None:

@@ -11,6 +11,7 @@ from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
 from adapters.http.shapes import LEAD_ANSWER, choice
 from adapters.http.writes import change
+from engine.submission.fields import is_blank
 from engine.submission.normalise import normalise
 from engine.views.cells import moment
 from engine.views.lead import token_view
@@ -56,13 +57,15 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
 
 async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply:
     """Take a lead in."""
-    target = await exchange.target(exchange.fields.get("lead_token"))
+    token = exchange.fields.get("lead_token")
+    # Without a token there is no company whose rules could be asked; all that is wrong is told at once by `normalise`.
+    target = None if is_blank(token) else await exchange.target(token)
     access = exchange.access
     found = normalise(
         exchange.fields,
         exchange.services.source.rules,
         received_at=exchange.now,
-        api_company_id=None if access is None else target.company_id,
+        api_company_id=None if access is None or target is None else target.company_id,
         may_update=access is not None and access.may("lead:update"),
         create_or_update=create_or_update,
         idempotency_key=exchange.request.headers.get("idempotency-key") or None,

@@ -101,8 +101,10 @@ def normalise(
     """
     if not isinstance(raw, Mapping):
         raise RefusedError("malformed_body", "A lead is an object of fields.")
-    target = _target(raw.get("lead_token"), rules, api_company_id)
     reading = Reading(raw, received_at)
+    if is_blank(raw.get("lead_token")):
+        _refuse_without_token(reading)
+    target = _target(raw["lead_token"], rules, api_company_id)
     if reading.flag("auto_format_nested_fields", parse_boolean):
         reading.raw = lifted(raw)
     request = _request(reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key)
@@ -113,10 +115,20 @@ def normalise(
     return Normalised(request, tuple(reading.warnings))
 
 
+def _refuse_without_token(reading: Reading) -> None:
+    """Raise `RefusedError` with what else is wrong, as far as that can be told without an offer or schedule."""
+    reading.fault("lead_token", "must be the lead token of an offer or a schedule")
+    reading.take_data()
+    reading.take_columns()
+    reading.take_tokens(_NAMED)
+    reading.optional("email", parse_email)
+    if is_blank(reading.raw.get("caller_id")) and is_blank(reading.raw.get("email")):
+        reading.fault("caller_id", "must be given, or an email")
+    _given(reading)
+    reading.close()
+
+
 def _target(token: Any, rules: Rules, api_company_id: int | None) -> Target:
-    if is_blank(token):
-        sentence = "must be the lead token of an offer or a schedule"
-        raise RefusedError("validation_failed", "Send the lead_token of an offer or a schedule.", {"lead_token": [sentence]})
     target = rules.target(token.strip()) if isinstance(token, str) else None
     # Another company's token is as unknown as one that nobody has.
     if target is None or rules.body(Company, "company", target.company_id) is None:

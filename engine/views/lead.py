@@ -11,6 +11,7 @@ from typing import Any
 from engine.calendar.zones import is_zone
 from engine.law.pack import RulePack, default_pack
 from engine.views.cells import cell, moment
+from engine.views.lead_columns import LEAD_COLUMNS
 from engine.why.words import ACTIONS, LAW_CODES, clock, told, waiting_words
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
@@ -73,7 +74,10 @@ _MOMENTS = (
     "created_at", "updated_at", "deleted_at", "last_action_at", "first_action_at", "first_queued_at", "schedule_ended_at",
     "next_action_at", "last_call_at", "expires_at", "planned_at", "requested_next_action_at", "callback_at",
 )  # fmt: skip
-OF_REST = ("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id")
+OF_REST = (
+    *("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id"),
+    *("scheduled_callback_id", "dial_tier"),
+)
 """What is read of `rest`, where all is that has no column of its own."""
 
 ROW_COLUMNS: tuple[str, ...] = (
@@ -84,7 +88,7 @@ ROW_COLUMNS: tuple[str, ...] = (
 )
 """The columns of its row that a lead is shown from; there are as many again that only the engine reads."""
 
-_NOT_YET = ("legacy_id", "lead_import_id", "scheduled_callback_id", "dial_tier")
+_NOT_YET = ("legacy_id", "lead_import_id")
 
 
 PENDING_STATUSES = frozenset({"scheduled", "waiting"})
@@ -166,8 +170,12 @@ def _moment(name: str) -> Callable[[Row, Instant], Any]:
     return lambda row, _: moment(row[name])
 
 
+def _rest(row: Row) -> Mapping[str, Any]:
+    return row["rest"] or {}
+
+
 def _of_rest(name: str) -> Callable[[Row, Instant], Any]:
-    return lambda row, _: (row["rest"] or {}).get(name)
+    return lambda row, _: _rest(row).get(name)
 
 
 def _moment_of_rest(row: Row, name: str) -> str | None:
@@ -194,6 +202,8 @@ _COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
     "user_updated_at": lambda row, _: _moment_of_rest(row, "user_updated_at"),
     "call_buyer_conversion_id": _of_rest("call_buyer_conversion_id"),
     "call_offer_conversion_id": _of_rest("call_offer_conversion_id"),
+    "scheduled_callback_id": lambda row, _: None if row["callback_at"] is None else _rest(row).get("scheduled_callback_id"),
+    "dial_tier": _of_rest("dial_tier"),
     "sms_number_id": _nothing,
     "dial_number_id": _nothing,
     "routes_show_path": _path,
@@ -212,21 +222,6 @@ _COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
     **dict.fromkeys(_NOT_YET, _nothing),
 }
 
-_ORDER_OF_THE_INTERFACE = """
-id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id
-context_menu_name name caller_id email full_name contact_field_type expires_in country state_province zip_postal_code
-time_zone sub_id offer_id schedule_id status human_status css_status has_next_action opt_out revenue payout offer_converted
-buyer_converted traffic_source_id buyer_id lead_import_id remote_ip attempted_call_id connected_call_id
-scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id dial_tier
-last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live
-schedule_trigger_type blocked data
-status_wait expires_at planned_at requested_next_action_at callback_at lead_priority schedule_version svc_number sms_number
-svc_number_plain sms_number_plain outbound_calls_count sms_count emails_count
-"""
-
-LEAD_COLUMNS: tuple[str, ...] = tuple(_ORDER_OF_THE_INTERFACE.split())
-"""Every column that can be asked for: those of the interface in its order, then ours."""
-
 GRID_COLUMNS: tuple[str, ...] = (
     "id", "uuid", "created_at", "context_menu_name", "name", "caller_id", "email", "offer_id", "schedule_id", "status",
     "human_status", "css_status", "status_wait", "has_next_action", "next_action_at", "last_action_at",
@@ -243,7 +238,7 @@ SERIALIZERS: dict[str, tuple[str, ...]] = {
     "lead_external": tuple(
         name
         for name in LEAD_COLUMNS
-        if name not in _INTERNAL and (not name.endswith("_id") or name in {"external_record_id", "sub_id"})
+        if name not in _INTERNAL and (not name.endswith("_id") or name in {"external_record_id", "sub_id", "caller_id"})
     ),
 }
 """The forms in which a lead can be asked for: all columns, the list's own few, or none that is an internal id or money."""

@@ -115,3 +115,26 @@ async def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_fo
         assert answer.status_code == 200, answer.text
         shown = (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]
         assert shown["is_live"] is lives
+
+
+async def test_a_blank_field_of_a_change_empties_the_column(company: Any) -> None:
+    schedule = await company.schedule()
+    given = {"zip": "10001", "sub_id": "s-1", "contact_field_type": "5", "full_name": "Ada"}
+    lead = await _made(company, schedule["lead_token"], **given)
+    changed = await _put(company, lead, zip="", sub_id=None, contact_field_type="", roof="flat")
+    emptied = [changed[name] for name in ("zip_postal_code", "sub_id", "contact_field_type")]
+    assert (emptied, changed["full_name"], changed["data"]) == ([None] * 3, "Ada", {"roof": "flat"})
+    submitted = {"lead_token": schedule["lead_token"], "caller_id": lead["caller_id"], "full_name": ""}
+    again = await company.send("POST", "/api/v1/leads", json=submitted)
+    assert again.json()["lead"]["full_name"] == "Ada", "a form that is submitted again with an empty field says nothing"
+
+
+@pytest.mark.parametrize("ending", ["schedule_stop", "opt_out", "blocked"])
+async def test_a_change_that_begins_and_ends_the_schedule_is_refused(company: Any, ending: str) -> None:
+    schedule = await company.schedule()
+    lead = await _made(company, schedule["lead_token"])
+    refused = await _put(company, lead, 422, schedule_start=True, **{ending: True})
+    assert refused["errors"] == {"schedule_start": [f"cannot be sent together with {ending}"]}
+    moved = await _put(company, lead, 422, move_to_another_schedule_id=schedule["id"], **{ending: "yes"})
+    assert list(moved["errors"]) == ["move_to_another_schedule_id"]
+    assert (await _put(company, lead, schedule_start=True, **{ending: False}))["is_live"]

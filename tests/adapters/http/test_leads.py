@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.views.lead import LEAD_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -122,6 +122,7 @@ async def test_what_a_list_cannot_do_is_refused_with_the_parameter_named(company
         ({"per_page": "0", "order": "shoe_size"}, 422, "validation_failed", {"per_page", "order"}),
         ({"cursor": "abc"}, 400, "bad_cursor", {"cursor"}),
         ({"cursor": "-1", "order": "id"}, 422, "validation_failed", {"order"}),
+        ({"cursor": "-1", "order_dir": "asc"}, 422, "validation_failed", {"order_dir"}),
         ({"cursor": "-1", "per_page": "1001"}, 422, "validation_failed", {"per_page"}),
         ({"created_at_from": "yesterday"}, 400, "bad_date", {"created_at_from"}),
         ({"created_at_from": "yesterday", "opt_out": "perhaps"}, 422, "validation_failed", {"created_at_from", "opt_out"}),

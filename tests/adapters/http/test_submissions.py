@@ -151,3 +151,11 @@ async def test_a_key_can_be_sent_in_one_word_and_is_never_kept(town: Any, compan
     for scheme in ("Bearer", "Token"):
         listed = await town.client.get("/api/v1/leads", headers={"Authorization": f"{scheme} {token}"})
         assert listed.status_code == 200
+
+
+async def test_without_a_lead_token_the_other_faults_are_told_too(town: Any) -> None:
+    fields = {"blocked": "maybe", "email": "nobody", "data": {"status": "x"}}
+    answer = await town.client.post("/api/v1/leads", json=fields)
+    assert answer.status_code == 422, answer.text
+    assert set(answer.json()["errors"]) == {"lead_token", "blocked", "email", "data.status"}
+    assert set((await town.client.post("/api/v1/leads", json={})).json()["errors"]) == {"lead_token", "caller_id"}
