@@ -15,7 +15,7 @@ from schemas.contact import Call, Lead
 from schemas.envelope import Envelope
 from schemas.instant import DAY, HOUR, MINUTE, SECOND
 from schemas.records import Offer, OutgoingWebhook
-from schemas.requests import CallerActed, CallProgressed, LeadSubmitted, SmsReceived
+from schemas.requests import CallerActed, CallProgressed, CallStartRequested, LeadSubmitted, SmsReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
 CALL = {"id": "call", "kind": "call"}
@@ -331,3 +331,31 @@ def test_e37_a_hard_bounce_closes_the_mailbox_and_the_telephone_goes_on() -> Non
     lead: Lead = world.submit(email="ann@example.com")
     world.outcome("bounced_hard")
     assert (world.steps(), world.lead(lead.id).failed_channels) == (["mail", "call"], ("email",))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"kind": "call"},
+        {"kind": "sms", "template": "Hi"},
+        {"kind": "email", "subject": "S", "template": "B"},
+    ],
+    ids=lambda step: step["kind"],
+)
+def test_e39_while_an_opt_out_may_be_unread_no_contact_goes_out_by_any_way(step: dict[str, Any]) -> None:
+    """Suppression is our own state and no service is asked: what can fail is that requests are unread, for however long."""
+    world = World(behind=True)
+    world.schedule({"id": "step", **step}, {"id": "rest", "kind": "wait", "duration": "1h"})
+    lead = world.submit(email="ann@example.com")
+    promised = world.submit(schedule_callback_at=NOON + MINUTE, contact_key="1|+13055550177", caller_id="+13055550177")
+    world.wait(600)
+
+    assert (world.commands, world.lead(lead.id).status) == ([], "scheduled")
+    assert world.lead(promised.id).callback_at is not None
+    with pytest.raises(RefusedError) as refused:
+        world.ask(CallStartRequested(company_id=1, contact_key=KEY, lead_id=lead.id))
+    assert refused.value.code == "requests_unread"
+
+    world.behind = False
+    world.wait(120)
+    assert sorted({command.step_id for command in world.commands}) == ["(callback)", "step"]
