@@ -44,6 +44,21 @@ def zone_names() -> frozenset[str]:
     return frozenset(listed) - _NOT_A_PLACE
 
 
+@cache
+def _zones_by_country() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for line in files(tzdata).joinpath("zoneinfo", "zone.tab").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            country, _, name = line.split("\t")[:3]
+            found[country] = (*found.get(country, ()), name)
+    return found
+
+
+def country_zones(country: str) -> tuple[str, ...]:
+    """Return every zone in use in a country of two capital letters; none where the country is not known."""
+    return _zones_by_country().get(country, ())
+
+
 def is_zone(name: str) -> bool:
     """Tell whether this is an IANA name, in its exact spelling."""
     return name in zone_names()

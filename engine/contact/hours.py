@@ -11,6 +11,7 @@ from engine.calendar import (
     after_duration,
     closes_at,
     constraint,
+    country_zones,
     first_open,
     next_local_time,
     same_until,
@@ -21,6 +22,7 @@ from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed, same_time_allowed
 from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, RulePack
 from engine.rules import Rules
+from engine.submission.calling_codes import countries_of_number
 from schemas.contact import Lead
 from schemas.instant import DAY, Instant
 from schemas.law import CHANNELS, Purpose
@@ -121,11 +123,14 @@ def _rules(
     paused = cadence.paused_dates if is_contact else _NO_DATES
     if windows is None and not held.hours and not paused:
         return (), held.changes_at
-    zones = lead.zones
-    is_anywhere = not zones and channel in TELEPHONE and schedule.unknown_zone != "default_zone"
-    is_anywhere = is_anywhere and countries_of(lead) == ("US",)
-    if not zones:
-        zones = UNKNOWN_US_ZONES if is_anywhere else (schedule.time_zone,)
+    zones, is_anywhere = lead.zones, False
+    if not zones and channel in TELEPHONE and schedule.unknown_zone != "default_zone":
+        countries = countries_of(lead)
+        is_anywhere = countries == ("US",)
+        zones = (
+            UNKNOWN_US_ZONES if is_anywhere else tuple([name for country in countries for name in country_zones(country)])
+        )
+    zones = zones or (schedule.time_zone,)
     return _constraints(held, windows, paused, zones, is_anywhere, schedule.close_margin_seconds), held.changes_at
 
 
@@ -145,7 +150,7 @@ def countries_of(lead: Lead) -> tuple[str, ...]:
     country = lead.columns.get("country")
     if country:
         return (country,)
-    return ("US",) if (lead.caller_id or "").startswith("+1") else ()
+    return countries_of_number(lead.caller_id) if lead.caller_id else ()
 
 
 @lru_cache(maxsize=RULES_MAX)

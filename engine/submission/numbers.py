@@ -82,6 +82,16 @@ def read_number(text: str, country: str) -> Number | None:
     return _read_any(text, country)
 
 
+def country_of_number(e164: str) -> str | None:
+    """Return the country of a number as two capital letters, None where it is not valid or of no one country."""
+    found: _Exchange | Number | None
+    if e164.startswith("+1") and e164[2:5] in AREA_CODE_STATES:
+        found = _exchange(e164[2:5], e164[5:8])
+    else:
+        found = _read_any(e164, "US")
+    return None if found is None else found.country
+
+
 @lru_cache(maxsize=EXCHANGES_MAX)
 def _exchange(area_code: str, exchange: str) -> _Exchange | None:
     number = _read_any(f"+1{area_code}{exchange}0100", "US")
@@ -116,7 +126,8 @@ def _described(text: str, country: str | None) -> Number | None:
 
 
 def _zones(number: phonenumbers.PhoneNumber) -> tuple[str, ...]:
-    zones = tuple(zone for zone in timezone.time_zones_for_geographical_number(number) if is_zone(zone))
+    # Of a mobile number whose digits name no place, every zone of its country.
+    zones = tuple(zone for zone in timezone.time_zones_for_number(number) if is_zone(zone))
     return zones if len(zones) <= ZONES_MAX else ()
 
 

@@ -90,8 +90,8 @@ WORDS: dict[str, Words] = {
         "The hours of the schedule never meet those that the law allows where this lead may be",
     ),
     "timezone_unknown": Words(
-        "the time zone is not known, so only hours that suit every zone are used",
-        "Nothing tells in which time zone this lead is",
+        "nothing tells in which time zone it is; give it a time zone or a zip code",
+        "Nothing tells in which time zone this lead is; give it a time zone or a zip code",
     ),
     "consent_missing": Words("there is no consent", "There is no consent to contact this person"),
     "rnd_pending": Words(
@@ -102,7 +102,8 @@ WORDS: dict[str, Words] = {
     ),
     "provider_backoff": Words("the provider does not answer", "The provider does not answer"),
     "move_loop_guard": Words(
-        "the lead moves between schedules in a circle", "The lead moves between schedules in a circle and is held back"
+        "it goes through steps or schedules in a circle",
+        "The lead went through too many steps or schedules at once and is held back; look for a circle",
     ),
     "manual_hold": Words("somebody holds it", "Somebody holds this lead back"),
     "expires_first": Words("it expires before the step is due", "The lead expires before the step is due"),

@@ -9,6 +9,7 @@ from engine.calendar import (
     TZDATA_VERSION,
     UnknownZoneError,
     canonical_zone,
+    country_zones,
     day_start,
     is_zone,
     local_datetime,
@@ -109,3 +110,20 @@ def test_a_reading_with_milliseconds_and_the_second_of_two_can_be_resolved() -> 
 
     assert to_rfc3339(resolve_local(reading, "America/New_York")) == "2026-11-01T05:30:00.250Z"
     assert to_rfc3339(resolve_local(reading.replace(fold=1), "America/New_York")) == "2026-11-01T06:30:00.250Z"
+
+
+@pytest.mark.parametrize(
+    ("country", "some"),
+    [
+        ("AU", {"Australia/Perth", "Australia/Lord_Howe"}),
+        ("NP", {"Asia/Kathmandu"}),
+        ("US", {"Pacific/Honolulu"}),
+        ("XX", set()),
+    ],
+)
+def test_a_country_has_its_zones_each_of_which_is_known(country: str, some: set[str]) -> None:
+    found = country_zones(country)
+
+    assert some <= set(found)
+    assert bool(found) == bool(some)
+    assert all(map(is_zone, found))

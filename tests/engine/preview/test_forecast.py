@@ -356,3 +356,33 @@ def test_a_preview_keeps_to_the_companys_own_rules() -> None:
     (action,) = preview(read_trial(asked, now=0), rule_packs=packs).actions
 
     assert action.at == at("2026-07-16 10:00")
+
+
+@pytest.mark.parametrize(
+    ("country", "number", "is_held"),
+    [
+        ("GB", "+442071838750", True),
+        ("CA", "+14165550123", True),
+        ("US", "+14165550123", False),
+        ("US", "+12125550123", True),
+        ("GB", "+35315550123", False),
+    ],
+)
+def test_a_rule_of_a_country_holds_for_its_numbers_where_no_country_is_stated(
+    country: str, number: str, is_held: bool
+) -> None:
+    row = {
+        "id": "own",
+        "country": country,
+        "purposes": ["telemarketing"],
+        "channels": ["call"],
+        "windows": [{"days": ["thu"], "open": "10:00", "close": "18:00"}],
+        "source_url": "https://example.com/memo",
+        "reviewed_at": "2026-11-01",
+    }
+    packs = [from_builtins({"name": "Counsel", "rules": [row]}, RulePack)]
+    asked = {"schedule": {"steps": [CALL]}, "lead": {"caller_id": number}, "at": "2026-07-15 12:00:00 -0400"}
+
+    (action,) = preview(read_trial(asked, now=0), rule_packs=packs).actions
+
+    assert (action.at > at("2026-07-16 00:00")) == is_held

@@ -8,6 +8,7 @@ from phonenumbers import timezone
 from phonenumbers.geocoder import description_for_number
 
 from engine.submission.area_codes import AREA_CODE_STATES
+from engine.submission.calling_codes import countries_of_number
 from engine.submission.numbers import read_number
 from engine.submission.place import STATES
 
@@ -78,6 +79,23 @@ def test_the_memory_of_exchanges_changes_no_answer(area: str, exchange: int, lin
         assert number.e164 == text
         assert number.country == phonenumbers.region_code_for_number(oracle)
         assert number.zones == timezone.time_zones_for_geographical_number(oracle)
+
+
+@pytest.mark.parametrize("region", sorted(phonenumbers.SUPPORTED_REGIONS))
+def test_the_country_of_a_number_is_the_main_one_of_its_calling_code(region: str) -> None:
+    example = phonenumbers.example_number(region)
+    if example is None:
+        assert region in {"AC", "TA"}  # islands without an example
+        return
+    e164 = phonenumbers.format_number(example, phonenumbers.PhoneNumberFormat.E164)
+    main = phonenumbers.region_code_for_country_code(example.country_code)
+    expected = region if region in {"CA", "KZ"} else main
+
+    assert countries_of_number(e164) == (expected,)
+
+
+def test_a_satellite_is_in_no_country() -> None:
+    assert countries_of_number("+88216123456") == ()
 
 
 def test_area_codes_are_those_of_the_number_plan() -> None:
