@@ -1,6 +1,7 @@
 """What is a thing called? Every id is derived, so that deciding again gives the same one."""
 
 from hashlib import blake2b
+from operator import itemgetter
 
 PARTITIONS_MAX = 1024
 """Ids carry their partition in the low digits; 2**53 / 1024 leaves 8.8e12 ids to each partition."""
@@ -41,10 +42,12 @@ def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, 
 
 
 def _uuid(name: str) -> str:
-    digits = blake2b(name.encode(), digest_size=16).hexdigest()
-    # The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562).
-    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}"
+    low, mid, high, variant, clock, node = _PARTS(blake2b(name.encode(), digest_size=16).hexdigest())
+    return f"{low}-{mid}-8{high}-{_VARIANT[variant]}{clock}-{node}"
 
+
+_PARTS = itemgetter(slice(8), slice(8, 12), slice(13, 16), 16, slice(17, 20), slice(20, None))
+"""The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562)."""
 
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 

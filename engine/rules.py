@@ -34,7 +34,7 @@ class Rules:
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
         self._live: dict[tuple[str, int | None], Body] = {}
-        self._schedules: dict[tuple[int, int], Schedule] = {}
+        self._schedules: dict[tuple[int | None, int | None], Schedule] = {}
         self._versions: dict[int, list[tuple[int, Instant]]] = {}
         self._tokens: dict[str, Target] = {}
         self._public_keys: dict[str, int] = {}
@@ -77,7 +77,7 @@ class Rules:
         body = self._live.get((record_type, record_id))
         return body if isinstance(body, kind) else None
 
-    def schedule(self, schedule_id: int, version: int) -> Schedule | None:
+    def schedule(self, schedule_id: int | None, version: int | None) -> Schedule | None:
         """Return a schedule as it was at a version, deleted or not."""
         return self._schedules.get((schedule_id, version))
 

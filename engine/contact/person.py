@@ -48,7 +48,7 @@ class Person:
         self.source: str | None = None
         self._law: RulePack | None = None
         self._head_key = head_key(contact_key)
-        self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key, version=0)
+        self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
         self._kept: dict[str, Head | Lead | Call] = {}
 
     @property
@@ -95,8 +95,8 @@ class Person:
                 head.lead_ids = head.lead_ids[1:]
                 head.sweep_from = max(0, head.sweep_from - 1)
         head.lead_ids = (*head.lead_ids, lead.id)
-        self.keep_head()
-        self.keep(lead)
+        self._kept[self._head_key] = head
+        self._kept[lead_key(lead.id)] = lead
 
     def drop(self, lead: Lead) -> None:
         """Let a lead go: it was deleted, or it moved to another contact."""
@@ -176,9 +176,11 @@ def wake_at(lead: Lead) -> Instant | None:
         return None
     # Asked for every lead that is put: plain comparisons cost a fifth of a list and its least.
     due_at = _next_look(lead) if lead.slot_id is None else lead.slot_due_at
-    for moment in (None if lead.ending else lead.expires_at, lead.disposition_due_at):
-        if moment is not None and (due_at is None or moment < due_at):
-            due_at = moment
+    expires_at, disposition_due_at = lead.expires_at, lead.disposition_due_at
+    if expires_at is not None and not lead.ending and (due_at is None or expires_at < due_at):
+        due_at = expires_at
+    if disposition_due_at is not None and (due_at is None or disposition_due_at < due_at):
+        due_at = disposition_due_at
     return due_at
 
 

@@ -11,7 +11,6 @@ from engine.calendar import Opening
 from engine.contact import ledger
 from engine.contact.cadence import CONTACTS, Cadence
 from engine.contact.hours import (
-    PREFERRED_CODE,
     PROMISED,
     SEEN_AT_ONCE,
     UNKNOWN_ZONE_CODE,
@@ -27,7 +26,7 @@ from engine.contact.hours import (
 from engine.contact.person import PAUSES, Person
 from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
-from schemas.contact import ContactPause, Lead
+from schemas.contact import ContactPause, Lead, LeadStatus
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.records import Company, Offer, Schedule
@@ -94,7 +93,8 @@ KEEPS_TIME = "same_time_next_allowed_day"
 class Earliest(Struct, frozen=True):
     """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone.
 
-    `constraints` say of each code until when it moved the action, and by which rules.
+    `constraints` say of each code until when it moved the action, and by which rules; `rule` is the row of the rule pack
+    behind the decider.
     """
 
     at: Instant | None
@@ -103,6 +103,7 @@ class Earliest(Struct, frozen=True):
     zone: str | None = None
     constraints: tuple[Constraint, ...] = ()
     purpose: Purpose = SELLING
+    rule: str | None = None
 
 
 LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint(UNKNOWN_ZONE_CODE),))
@@ -407,22 +408,24 @@ def _earliest(  # noqa: PLR0917 - what was asked, and what was found
     held: tuple[Constraint, ...],
     found: Opening | None,
 ) -> Earliest:
-    codes = tuple([rule.code for rule in held])
-    if found is None:
-        law = limits(person.law, lead, channel, start, purpose)
-        never = Constraint(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
-        return Earliest(None, (*codes, NEVER_OPEN), NEVER_OPEN, None, (*held, never), purpose)
-    if not found.moves:
-        return Earliest(found.at, codes, codes[-1] if codes else None, None, held, purpose)
-    moves = found.moves
-    if len(moves) == 1 and moves[0].code == PREFERRED_CODE:  # the most common plan by far is the schedule's own hours
-        (last,) = moves
-        mine = Constraint(last.code, last.until, last.zone)
-        return Earliest(found.at, (*codes, last.code), last.code, found.zone, (*held, mine), purpose)
     law = limits(person.law, lead, channel, start, purpose)
-    moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in moves]
-    last = max(moves, key=lambda move: move.until)
-    return Earliest(found.at, (*codes, *found.codes), last.code, found.zone, (*held, *moved), purpose)
+    if found is None:
+        never = Constraint(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
+        return _told(None, (*held, never), NEVER_OPEN, None, purpose)
+    if not found.moves:
+        return _told(found.at, held, held[-1].code if held else None, None, purpose)
+    moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in found.moves]
+    last = max(found.moves, key=lambda move: move.until)
+    return _told(found.at, (*held, *moved), last.code, found.zone, purpose)
+
+
+def _told(
+    at: Instant | None, constraints: tuple[Constraint, ...], decider: str | None, zone: str | None, purpose: Purpose
+) -> Earliest:
+    codes = tuple([constraint.code for constraint in constraints])
+    # The row behind the code that moved it last; the first where several rows say the same.
+    rows = next((constraint.rules for constraint in constraints if constraint.code == decider), ())
+    return Earliest(at, codes, decider, zone, constraints, purpose, rows[0] if rows else None)
 
 
 def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
@@ -431,32 +434,25 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     The fact of a plan holds what was weighed (research/domain.md 3.9); what the lead itself says (zones, states, attempts,
     schedule version) stands beside it in the same decision.
     """
-    before = lead.status, lead.next_action_at, lead.reasons
+    status_before, now = lead.status, person.now
     at, reasons, reason = earliest.at, earliest.codes, earliest.decider
-    if at is not None and not lead.ending and lead.expires_at is not None and at >= lead.expires_at:
+    if at is not None and lead.expires_at is not None and at >= lead.expires_at and not lead.ending:
         at, reasons, reason = None, reasons or (EXPIRES_FIRST,), reason or EXPIRES_FIRST
+    is_new = at != lead.next_action_at or reasons != lead.reasons
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
-    lead.rule_deciding = _rule_of(earliest) if earliest.constraints else None
-    if at is not None and (lead.planned_at is None or lead.planned_at > person.now):
+    lead.rule_deciding = earliest.rule
+    if at is not None and (lead.planned_at is None or lead.planned_at > now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
     person.source = source
-    if at == person.now:
+    if at == now:
         return True
-    lead.status, lead.status_wait = ("scheduled", None) if reason is None else ("waiting", reason)
-    lead.held_at = None
-    if before != (lead.status, at, reasons):
+    status: LeadStatus = "scheduled" if reason is None else "waiting"
+    lead.status, lead.status_wait, lead.held_at = status, reason, None
+    if is_new or status != status_before:
         found = _weighed(person, lead, earliest, source, base)
-        person.draft.fact(f"lead.{lead.status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
+        person.draft.fact(f"lead.{status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
     return False
-
-
-def _rule_of(earliest: Earliest) -> str | None:
-    """Return the row behind the code that moved the plan last; the first where several rows say the same."""
-    for rule in earliest.constraints:
-        if rule.code == earliest.decider:
-            return rule.rules[0] if rule.rules else None
-    return None
 
 
 def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
@@ -480,12 +476,9 @@ def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: 
 
 
 def _class_of(lead: Lead, cadence: Cadence, step: Step) -> int:
-    match channel_of(step):
-        case "call" if lead.attempts == 0:
-            return CLASS_REAL_TIME if cadence.schedule.real_time_priority else CLASS_FIRST_ATTEMPT
-        case "call":
-            return CLASS_RETRY
-        case "sms" | "email":
-            return CLASS_MESSAGE
-        case _:
-            return CLASS_OTHER
+    channel = channel_of(step)
+    if channel != "call":
+        return CLASS_MESSAGE if channel in CHANNELS else CLASS_OTHER
+    if lead.attempts:
+        return CLASS_RETRY
+    return CLASS_REAL_TIME if cadence.schedule.real_time_priority else CLASS_FIRST_ATTEMPT

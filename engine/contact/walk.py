@@ -95,13 +95,11 @@ def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> N
 
 def cadence_for(person: Person, lead: Lead) -> Cadence:
     """Return the steps that a lead is pinned to; a lead of an offer alone has none."""
-    schedule = None
-    if lead.schedule_id is not None and lead.schedule_version is not None:
-        schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
-    if schedule is None:
-        offer = person.rules.body(Offer, "offer", lead.offer_id)
-        return Cadence(Schedule(name="", lead_token="", time_zone=offer.time_zone if offer else "UTC"))
-    return cadence_of(schedule)
+    schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    if schedule is not None:
+        return cadence_of(schedule)
+    offer = person.rules.body(Offer, "offer", lead.offer_id)
+    return Cadence(Schedule(name="", lead_token="", time_zone=offer.time_zone if offer else "UTC"))
 
 
 def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
@@ -306,7 +304,7 @@ def _acts(  # noqa: PLR0911 - the reasons not to act, line by line
     person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
 ) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
-    if ledger.is_at_limit(lead, cadence.schedule.max_contact_attempts) and not lead.ending and cadence.is_counted_to_come(step.id):
+    if _is_spent(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
         return True
     passed_over = _reason_to_pass_over(person, lead, cadence, step)
@@ -363,18 +361,21 @@ def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Ste
         return "no_address"
     if is_closed(person, lead, channel_of(step)):
         return OPTED_OUT_OF if is_opted_out_of(person.head, channel_of(step)) else "channel_disabled"
-    if lead.ending and lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
+    if not lead.ending:
+        return None
+    if lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
         return "expired"  # research/domain.md E11: who expired is not contacted once more
-    if lead.ending and isinstance(step, COUNTED) and _is_spent(lead, cadence):
-        return "attempts_used"
-    return None
+    return "attempts_used" if isinstance(step, COUNTED) and _is_spent(lead, cadence) else None
 
 
 def is_closed(person: Person, lead: Lead, channel: str) -> bool:
     """Tell whether a channel is not to be used for this lead: an invalid number, an address that bounced, an opt-out."""
-    until = person.head.disabled_until.get(channel)
+    head = person.head
+    if not (head.disabled_until or head.opt_outs or lead.failed_channels):  # of almost everybody nothing is known
+        return False
+    until = head.disabled_until.get(channel)
     is_disabled = channel in lead.failed_channels or (until is not None and until > person.now)
-    return is_disabled or is_opted_out_of(person.head, channel)
+    return is_disabled or is_opted_out_of(head, channel)
 
 
 def _passes_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
