@@ -207,6 +207,8 @@ class Lead(Entity, kw_only=True):
     disposition: str | None = None
     heard: tuple[str, ...] = ()
     pause: ContactPause | None = None
+    scheduled_callback_id: int | None = None
+    dial_tier: int | None = None
     judged: dict[str, tuple[int, ...]] = {}
     stopped_before: str | None = None
     aging: float = 0.0
@@ -282,6 +284,12 @@ class Call(Entity, kw_only=True):
     offer_repeat_caller: bool = False
     call_disposition_id: int | None = None
     agent_call_disposition_notes: str | None = None
+    agent_id: int | None = None
+    ring_pool_id: int | None = None
+    provider_configuration_id: int | None = None
+    transcription_status: str | None = None
+    scheduled_callback_id: int | None = None
+    dial_tier: int | None = None
 
 
 class Relay(Entity, kw_only=True):

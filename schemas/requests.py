@@ -13,6 +13,9 @@ from schemas.instant import Instant
 from schemas.law import Purpose
 from schemas.wire import Message
 
+TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
+"""Of a recording, as the gateway says that had it written down."""
+
 
 class ContactRequest(Message, frozen=True, kw_only=True):
     """Asked of one contact: `contact_key` is `company|+E.164` or `company|email:address`, and the key of the record."""
@@ -153,6 +156,9 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     cost: float | None = None
     recording_url: str | None = None
     detail: str | None = None
+    agent_id: int | None = None
+    provider_configuration_id: int | None = None
+    transcription_status: TranscriptionStatus | None = None
 
 
 class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -241,6 +247,10 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     cost: float | None = None
     recording_url: str | None = None
     detail: str | None = None
+    agent_id: int | None = None
+    ring_pool_id: int | None = None
+    provider_configuration_id: int | None = None
+    transcription_status: TranscriptionStatus | None = None
     columns: dict[str, Any] = {}
     zones: tuple[str, ...] = ()
     zone_source: str = "default"

@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.rules import Rules
 from schemas.commands import PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
+from schemas.requests import TranscriptionStatus
 
 Kind = Literal["call", "sms", "email", "webhook"]
 
@@ -127,6 +128,7 @@ class CallBack(Struct, frozen=True, kw_only=True):
 class Result(Struct, frozen=True, kw_only=True):
     """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
 
+    `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
     `reply` is what the person wrote back at once, and `calls_back` that they ring us, where a carrier plays the person as
     well (sandbox.md).
@@ -145,6 +147,9 @@ class Result(Struct, frozen=True, kw_only=True):
     cost: float | None = None
     recording_url: str | None = None
     detail: str | None = None
+    agent_id: int | None = None
+    provider_configuration_id: int | None = None
+    transcription_status: TranscriptionStatus | None = None
     reply: str | None = None
     calls_back: CallBack | None = None
 

@@ -63,6 +63,9 @@ class Reports:
             cost=result.cost,
             recording_url=result.recording_url,
             detail=None if result.detail is None else result.detail[:DETAIL_LENGTH_MAX],
+            agent_id=result.agent_id,
+            provider_configuration_id=result.provider_configuration_id,
+            transcription_status=result.transcription_status,
         )
 
     async def post(self, record: Record, outcome: OutcomeRecorded) -> None:

@@ -17,7 +17,7 @@ from adapters.http.ports import RulesSource
 from adapters.http.problems import ProblemError
 from engine.rules import Target
 from schemas.instant import Instant
-from schemas.records import ApiKey, Offer, Schedule
+from schemas.records import ApiKey, Company, Offer, Schedule
 
 CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
 
@@ -97,6 +97,8 @@ class Gate:
         record, key = found
         if key.ip_allow_list and not _listed(address, key.ip_allow_list):
             raise unauthenticated("This key is not for use from this network address.")
+        if not authorization and not self._takes_auth_token(record.company_id):
+            raise unauthenticated("This company takes keys in the Authorization header only, not as auth_token.")
         return Access(record.company_id, record.id, key.scopes)
 
     async def target(self, lead_token: str) -> TokenTarget | None:
@@ -138,6 +140,10 @@ class Gate:
             for record in rules.records("schedule", target.company_id)
             if (schedule := rules.body(Schedule, "schedule", record.id)) is not None and schedule.offer_id == target.id
         )
+
+    def _takes_auth_token(self, company_id: int) -> bool:
+        company = self._source.rules.body(Company, "company", company_id)
+        return company is None or company.allow_auth_token
 
     def _described(self, target: Target) -> TokenTarget:
         rules = self._source.rules

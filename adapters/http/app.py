@@ -34,6 +34,7 @@ from adapters.http import (
     call_starts,
     callers,
     calls,
+    company,
     documents,
     lead_changes,
     leads,
@@ -81,6 +82,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,
     *records.OPERATIONS,
+    *company.OPERATIONS,
     *system.OPERATIONS,
     *documents.OPERATIONS,
 )

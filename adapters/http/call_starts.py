@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from adapters.http.call_lists import LIST_TYPES, SERIALIZER, read_shown
 from adapters.http.calls import CALL_ANSWER, MONEY_MAX, is_known, render
@@ -10,14 +10,14 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import country_of, read_number_of
 from adapters.http.ports import Row
-from adapters.http.shapes import DECIMAL, MOMENT, TEXT, WHOLE, choice
+from adapters.http.shapes import DECIMAL, ID, MOMENT, TEXT, WHOLE, choice
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_moment, parse_text
 from engine.submission.numbers import Number
 from engine.submission.reading import Reading
 from schemas.instant import HOUR
-from schemas.requests import CallReceived, CallStartRequested
+from schemas.requests import CallReceived, CallStartRequested, TranscriptionStatus
 
 FORCE_SCOPE = "call:override_window"
 
@@ -28,6 +28,8 @@ TALK_SECONDS_MAX = 24 * 3_600
 
 AHEAD_MAX = HOUR
 """How far a gateway's clock may be ahead of ours before its report is taken for a mistake."""
+
+TRANSCRIPTION_STATUSES: tuple[str, ...] = get_args(TranscriptionStatus)
 
 STATES = ("ringing", "connected", "on-hold", "resumed", "ended")
 
@@ -67,6 +69,10 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
     "recording_url": "where the recording is",
     "provider": "name of the gateway's provider",
     "provider_sid": "the provider's own id of the call",
+    "agent_id": "who speaks for the company",
+    "ring_pool_id": "the pool that the number called is of",
+    "provider_configuration_id": "the account or trunk that carries the call",
+    "transcription_status": f"of the recording: {', '.join(TRANSCRIPTION_STATUSES)}",
     "detail": "anything else, up to 500 characters",
 }
 
@@ -204,6 +210,8 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
         "provider": parameters.text("provider"),
         "provider_ref": parameters.text("provider_sid"),
+        **{name: parameters.id(name) for name in ("agent_id", "ring_pool_id", "provider_configuration_id")},
+        "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
     }
 
@@ -277,6 +285,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "buyer_answered_at": MOMENT,
             "talk_seconds": WHOLE,
             "hung_up_by": choice(("caller", "buyer", "us")),
+            "transcription_status": choice(TRANSCRIPTION_STATUSES),
+            "agent_id": ID,
             "cost": DECIMAL,
             **dict.fromkeys(("call_ref", "hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
         },

@@ -166,6 +166,8 @@ EXAMPLES: Mapping[str, Example] = {
         body={"from": NUMBER, "to": "+12125550188", "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
     "receive_text": Example(body={"from": NUMBER, "to": "+12125550188", "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "show_company": Example(query={"columns": "name,time_zone,optout_scope"}),
+    "update_company": Example(body={"optout_scope": "company", "allow_auth_token": "true"}),
     "show_call": Example(path={"id": CALL}, query={"columns": "id,status,caller_number,talk_duration"}),
     "list_call_events": Example(path={"id": CALL}),
     "update_call": Example(

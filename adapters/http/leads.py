@@ -14,7 +14,8 @@ from adapters.http.shapes import choice, many_of, one_of
 from engine.law.company import law_of
 from engine.submission.numbers import read_number
 from engine.views.buyers import availability, resources, ways
-from engine.views.lead import LEAD_COLUMNS, SERIALIZERS, SORTABLE_COLUMNS, lead_view
+from engine.views.lead import SERIALIZERS, SORTABLE_COLUMNS, lead_view
+from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.periods import LABELS
 from schemas.contact import PRIORITY_DEFAULT, LeadStatus
 from schemas.instant import Instant

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.submission.fields import INTEGER_MAX, TEXT_LENGTH_MAX
-from engine.views.lead import LEAD_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
 from schemas.records import RECORD_BODIES

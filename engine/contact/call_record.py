@@ -10,7 +10,8 @@ from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.contact import Call, Lead
 from schemas.instant import SECOND, Instant
-from schemas.records import Number
+from schemas.records import Buyer, BuyerGroup, Number
+from schemas.requests import CallReceived, OutcomeRecorded
 
 CALLS_LISTED_MAX = 200
 """Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
@@ -43,6 +44,8 @@ def of_order(person: Person, lead: Lead, command: PlaceCall, *, origin: str, ste
         buyer_id=command.buyer_id,
         buyer_group_id=command.buyer_group_id,
         attempt_number=lead.attempts,
+        scheduled_callback_id=lead.scheduled_callback_id if origin == "callback" else None,
+        dial_tier=None if command.buyer_id is None else tier_of(person, command.buyer_group_id, command.buyer_id),
     )
 
 
@@ -102,6 +105,20 @@ def compare(person: Person, call: Call) -> None:
     call.offer_repeat_caller = bool(same_offer)
     call.buyer_conversion_duplicated_call = any(other.buyer_converted for other in same_buyer)
     call.offer_conversion_duplicated_call = any(other.offer_converted for other in same_offer)
+
+
+def tier_of(person: Person, buyer_group_id: int | None, buyer_id: int | None) -> int | None:
+    """Return the tier of whom a call is put through to: that of the group takes the place of the buyer's own."""
+    group = person.rules.body(BuyerGroup, "buyer_group", buyer_group_id)
+    found = group or person.rules.body(Buyer, "buyer", buyer_id)
+    return None if found is None else found.tier
+
+
+def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
+    """Keep who and what handled the call, as far as this report of its gateway says."""
+    call.agent_id = request.agent_id or call.agent_id
+    call.provider_configuration_id = request.provider_configuration_id or call.provider_configuration_id
+    call.transcription_status = request.transcription_status or call.transcription_status
 
 
 def merge_tokens(call: Call, data: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
 
-from engine.contact import effects, slots, triggers
+from engine.contact import callbacks, effects, slots, triggers
 from engine.contact.cadence import duration
 from engine.contact.ending import begin_end
 from engine.contact.orders import has_webhook, webhook_about
@@ -135,8 +135,7 @@ def promise(person: Person, lead: Lead, disposition: CallDisposition, callback_a
         at = None if delay is None else person.now + delay * SECOND
     if at is None or not lead.caller_id:
         return
-    lead.callback_at = at
-    person.draft.fact("callback.scheduled", lead_id=lead.id, at=at)
+    callbacks.schedule(person, lead, at)
     person.keep(lead)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from engine.contact import callbacks
 from engine.contact.cadence import Cadence, duration
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.hours import after, local_time
@@ -132,6 +133,5 @@ def _promise(person: Person, lead: Lead, cadence: Cadence, step: CallbackStep) -
         at = local_time(lead, cadence, step.at, person.now)
     else:
         at = after(person.now, duration(step.after or "0s"), lead, cadence)
-    lead.callback_at = at
-    person.draft.fact("callback.scheduled", lead_id=lead.id, at=at)
+    callbacks.schedule(person, lead, at)
     person.keep(lead)

@@ -3,7 +3,16 @@
 from typing import assert_never
 
 from engine.contact import reactions
-from engine.contact.call_record import calls_of, compare, enter, of_caller, put_on_hold, take_off_hold
+from engine.contact.call_record import (
+    calls_of,
+    compare,
+    enter,
+    note_handling,
+    of_caller,
+    put_on_hold,
+    take_off_hold,
+    tier_of,
+)
 from engine.contact.ending import begin_end
 from engine.contact.enrolment import expiry
 from engine.contact.person import Person
@@ -118,7 +127,10 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
     at = min(request.occurred_at, person.now)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
         call.buyer_id = request.buyer_id
+        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
         compare(person, call)
+    note_handling(call, request)
+    call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
     call.buyer_answered_at = request.buyer_answered_at or call.buyer_answered_at
     match request.state:
         case "ringing":
@@ -145,6 +157,7 @@ def _connect(person: Person, call: Call, at: int) -> None:
     if lead is not None:
         lead.connected, lead.connected_call_id = True, call.id
         lead.buyer_id = call.buyer_id or lead.buyer_id
+        lead.dial_tier = lead.dial_tier if call.dial_tier is None else call.dial_tier
         person.keep(lead)
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from engine.contact import ledger
 from engine.contact.cadence import Cadence, duration
-from engine.contact.call_record import enter, of_order
+from engine.contact.call_record import enter, of_order, tier_of
 from engine.contact.hours import PROMISED, closing, countries_of, purpose_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
@@ -106,6 +106,8 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     lead.outbound_calls_count += 1
     lead.attempted_call_id = call_id
     lead.last_call_at = person.now
+    if connection.buyer_id is not None:
+        lead.dial_tier = tier_of(person, connection.buyer_group_id, connection.buyer_id)
     _dispatch(person, lead, command, flight)
     step_id = None if flight.callback else step.id
     enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))

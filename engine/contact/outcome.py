@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from engine.contact import dispositions, ledger, slots, triggers
-from engine.contact.call_record import compare, put_on_hold, take_off_hold
+from engine.contact.call_record import compare, note_handling, put_on_hold, take_off_hold, tier_of
 from engine.contact.ledger import counts_legally, row_of
 from engine.contact.moving import forward
 from engine.contact.person import Person, at_once
@@ -296,11 +296,13 @@ def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row:
     call.hangup_cause = request.hangup_cause or request.outcome
     call.cost = call.cost if request.cost is None else request.cost
     call.recording_url = request.recording_url or call.recording_url
+    note_handling(call, request)
     call.detail = request.detail
     if request.outcome == "connected_buyer":
         call.buyer_answered_at = request.buyer_answered_at or call.answered_at
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
         call.buyer_id = request.buyer_id
+        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
         compare(person, call)
     _end_call(person, call, row, occurred_at)
     if lead is not None and row.connected:

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.contact import callbacks
 from engine.contact.call_record import apply_data
 from engine.contact.ending import begin_end, end
 from engine.contact.enrolment import begin, expiry, schedule_of
@@ -207,7 +208,9 @@ def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     lead.columns, lead.data = _said(request.columns), _said(request.data)
     lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     lead.attempts_max, lead.base_at = request.max_contact_attempts, now
-    lead.requested_next_action_at, lead.callback_at = request.next_action_at, request.schedule_callback_at
+    lead.requested_next_action_at = request.next_action_at
+    if request.schedule_callback_at is not None:
+        callbacks.take_down(person, lead, request.schedule_callback_at)
     if request.lead_priority is not None:
         lead.lead_priority = request.lead_priority
     lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
@@ -265,8 +268,7 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not None:
-        lead.callback_at = request.schedule_callback_at
-        person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
+        callbacks.schedule(person, lead, request.schedule_callback_at)
 
 
 def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:

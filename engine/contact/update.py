@@ -2,6 +2,7 @@
 
 from msgspec import UNSET
 
+from engine.contact import callbacks
 from engine.contact.call_record import MONEY_DIGITS, apply_data
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.moving import forward, send_away
@@ -220,7 +221,6 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not UNSET:
-        lead.callback_at = request.schedule_callback_at
-        person.draft.fact("callback.scheduled", lead_id=lead.id, at=request.schedule_callback_at)
+        callbacks.schedule(person, lead, request.schedule_callback_at)
     if request.buyer_converted is True or request.offer_converted is True:
         converted(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

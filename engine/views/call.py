@@ -5,24 +5,16 @@ this version has no value for is null, never missing: whoever asked for the colu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from engine.submission.numbers import country_of_number
 from engine.views.cells import cell
+from engine.views.column import Column
 from schemas.contact import Call
 from schemas.instant import SECOND, Instant
 
 Row = Mapping[str, Any]
 
-
-class Column(NamedTuple):
-    """One column: its type outside, and what fills it."""
-
-    name: str
-    type: str
-    rule: str
-
-
-NOT_KEPT = "null: such records are not kept yet"
 
 COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "given out by the partition of the person; below 2^53, rising"),
@@ -44,9 +36,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("traffic_source_id", "integer", "the lead's when the call began, until an update replaces it"),
     Column("buyer_id", "integer", "who was or is to be connected; an update may replace it"),
     Column("buyer_group_id", "integer", "the group that the buyer was taken from"),
-    Column("ring_pool_id", "integer", NOT_KEPT),
+    Column("ring_pool_id", "integer", "the pool of the number called, as the gateway of an inbound call says"),
     Column("number_id", "integer", "the company's own number in use: called from, or called"),
-    Column("provider_configuration_id", "integer", NOT_KEPT),
+    Column("provider_configuration_id", "integer", "the account or trunk that carried it, as its gateway says"),
     Column("provider_sid", "string", "the provider's own id of the call"),
     Column("provider", "string", "the gateway's provider"),
     Column("direction", "string", "outbound or inbound"),
@@ -60,7 +52,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("caller_number", "string", "the person's number, in whichever direction"),
     Column("number_called", "string", "the number that was dialled: the person's, or ours for an inbound call"),
     Column("from_number", "string", "the number that it came from: ours, or the person's for an inbound call"),
-    Column("country", "string", "the lead's when the call began"),
+    Column("country", "string", "the lead's when the call began, else that of the person's number"),
     Column("state", "string", "the lead's state_province when the call began, else the first candidate"),
     Column("city", "string", "the token city of the lead when the call began"),
     Column("zip", "string", "the lead's zip_postal_code when the call began"),
@@ -92,14 +84,14 @@ COLUMNS: tuple[Column, ...] = (
     Column("hung_up_by", "string", "caller, buyer or us, where the gateway says so"),
     Column("has_recording", "boolean", "there is a recording_url"),
     Column("recording_url", "string", "where the recording is, as the gateway says"),
-    Column("transcription_status", "string", "null: no transcriber is configured"),
+    Column("transcription_status", "string", "none, pending, completed or failed, as the gateway says"),
     Column("call_disposition_id", "integer", "how somebody said that it went; a later one replaces it"),
     Column("agent_call_disposition_notes", "string", "what they noted"),
-    Column("agent_id", "integer", NOT_KEPT),
+    Column("agent_id", "integer", "who spoke for us, as its gateway says"),
     Column("attempt_number", "integer", "which of the lead's counted attempts it was; 0 for an inbound call"),
     Column("is_callback", "boolean", "it was promised"),
-    Column("scheduled_callback_id", "integer", NOT_KEPT),
-    Column("dial_tier", "integer", NOT_KEPT),
+    Column("scheduled_callback_id", "integer", "the promise that the call kept; null for all but callbacks"),
+    Column("dial_tier", "integer", "the tier of the buyer that it is for: its group's, else its own"),
     Column("contact_field_type", "string", "the lead's when the call began, until an update replaces it"),
     Column("detail", "string", "what the gateway adds"),
 )
@@ -132,6 +124,12 @@ def call_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
 def caller_number(call: Call) -> str | None:
     """Return the person's number."""
     return call.from_number if call.direction == "inbound" else call.number_called
+
+
+def call_country(call: Call) -> str | None:
+    """Return the country: as the lead said, else as the person's number does."""
+    number = caller_number(call)
+    return call.country or (None if number is None else country_of_number(number))
 
 
 def profit(call: Call) -> float:

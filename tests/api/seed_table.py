@@ -244,7 +244,7 @@ scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_numb
 last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live schedule_trigger_type
 blocked data
 """
-"""Of a lead, as section 2.2 lists them; test_lead_lists.py says which rule fills each."""
+"""Of a lead, as section 2.2 lists them; `engine.views.lead_columns` says which rule fills each."""
 
 CALL_COLUMNS_GIVEN = """
 id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id

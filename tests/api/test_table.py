@@ -3,7 +3,7 @@
 from adapters.http.documents import PLACEHOLDER, documented
 from adapters.http.shapes import LEAD_TYPES
 from engine.views.call import CALL_COLUMNS
-from engine.views.lead import LEAD_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
 from tests.api.seed_table import CALL_COLUMNS_GIVEN, INTERFACE, LEAD_COLUMNS_GIVEN
 from tests.api.table import faults
 

@@ -127,7 +127,8 @@ INSERT INTO {read}.calls AS t (
     offer_conversion_duplicated_call, buyer_repeat_caller, offer_repeat_caller, no_buyer, placed_on_hold,
     in_progress, hold_duration, ring_duration, talk_duration, total_duration, initiated_at, ringing_at, answered_at,
     buyer_answered_at, ended_at, hangup_cause, hung_up_by, detail, has_recording, recording_url, call_disposition_id,
-    agent_call_disposition_notes, attempt_number, is_callback, contact_field_type
+    agent_call_disposition_notes, attempt_number, is_callback, contact_field_type, ring_pool_id,
+    provider_configuration_id, agent_id, scheduled_callback_id, dial_tier, transcription_status
 )
 SELECT
     u.company_id, u.id, u.uuid::uuid, u.contact_key, u.version, u.partition, u.sequence,
@@ -143,7 +144,8 @@ SELECT
     to_timestamp(u.answered_at::float8 / 1000), to_timestamp(u.buyer_answered_at::float8 / 1000),
     to_timestamp(u.ended_at::float8 / 1000), u.hangup_cause, u.hung_up_by, u.detail, u.has_recording,
     u.recording_url, u.call_disposition_id, u.agent_call_disposition_notes, u.attempt_number, u.is_callback,
-    u.contact_field_type
+    u.contact_field_type, u.ring_pool_id, u.provider_configuration_id, u.agent_id, u.scheduled_callback_id,
+    u.dial_tier, u.transcription_status
 FROM unnest($1::{read}.call_row[]) AS u
 ON CONFLICT (company_id, id) DO UPDATE SET
     uuid = excluded.uuid, contact_key = excluded.contact_key, version = excluded.version,
@@ -172,7 +174,10 @@ ON CONFLICT (company_id, id) DO UPDATE SET
     has_recording = excluded.has_recording, recording_url = excluded.recording_url,
     call_disposition_id = excluded.call_disposition_id,
     agent_call_disposition_notes = excluded.agent_call_disposition_notes, attempt_number = excluded.attempt_number,
-    is_callback = excluded.is_callback, contact_field_type = excluded.contact_field_type, deleted_at = NULL
+    is_callback = excluded.is_callback, contact_field_type = excluded.contact_field_type,
+    ring_pool_id = excluded.ring_pool_id, provider_configuration_id = excluded.provider_configuration_id,
+    agent_id = excluded.agent_id, scheduled_callback_id = excluded.scheduled_callback_id,
+    dial_tier = excluded.dial_tier, transcription_status = excluded.transcription_status, deleted_at = NULL
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
 -- upsert_contacts --

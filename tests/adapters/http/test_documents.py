@@ -9,7 +9,7 @@ from adapters.http.documents import documented, openapi, parameter_schema, probl
 from adapters.http.examples import EXAMPLES
 from adapters.http.exchange import Operation
 from adapters.http.shapes import LEAD_TYPES
-from engine.views.lead import LEAD_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from tests.api.world import make_places, placed, send
 

@@ -47,6 +47,17 @@ async def test_senders_that_cannot_set_headers_send_the_key_as_a_field_on_the_ro
     assert (await company.send("GET", path)).json()["lead"]["email"] == "d@example.com"
 
 
+async def test_a_company_can_turn_keys_in_fields_off(town: Any, company: Any) -> None:
+    key = {"auth_token": _in_one_word(company)}
+    assert (await town.client.get("/api/v1/leads", params=key)).status_code == 200
+    off = await company.send("PUT", "/api/v1/company", json={"allow_auth_token": "off"})
+    assert (off.status_code, off.json()["company"]["allow_auth_token"]) == (200, False)
+    refused = await town.client.get("/api/v1/leads", params=key)
+    assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+    assert "Authorization header only" in refused.json()["detail"]
+    assert (await company.send("GET", "/api/v1/leads")).status_code == 200
+
+
 async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any) -> None:
     key = {"auth_token": _in_one_word(company)}
     for operation in OPERATIONS:

@@ -231,3 +231,17 @@ async def test_an_action_group_is_put_into_a_schedule_that_names_it(company: Any
     group = await company.record("action_groups", {"name": "Hello", "steps": steps})
     schedule = await company.schedule(steps=[{"id": "hello", "kind": "action_group", "action_group_id": group["id"]}])
     assert [step["id"] for step in schedule["steps"]] == ["hello/text", "hello/rest"]
+
+
+async def test_the_company_of_a_key_is_shown_and_changed_and_no_other(company: Any) -> None:
+    shown = (await company.send("GET", "/api/v1/company")).json()["company"]
+    assert (shown["id"], shown["type"], shown["routes_show_path"]) == (shown["company_id"], "Company", "/api/v1/company")
+    paused = await company.send("PATCH", "/api/v1/company", json={"paused": True, "optout_scope": "offer"})
+    assert paused.status_code == 200, paused.text
+    assert (paused.json()["company"]["paused"], paused.json()["company"]["optout_scope"]) == (True, "offer")
+    assert paused.headers["etag"] == f'"{paused.json()["company"]["version"]}"'
+    few = await company.send("GET", "/api/v1/company", params={"columns": "paused,name", "root": "false"})
+    assert list(few.json()) == ["paused", "name"]
+    for fields, named in [({"time_zone": "Mars"}, ["time_zone"]), ({"nmae": "x"}, ["nmae"]), ({"name": ""}, ["name"])]:
+        refused = await company.send("PUT", "/api/v1/company", json=fields)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, named)

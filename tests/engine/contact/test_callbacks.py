@@ -27,9 +27,18 @@ def test_a_callback_is_placed_at_its_time_and_holds_the_steps_until_then(world: 
     assert (command.decided_at, command.urgency_class) == (NOON + 3 * HOUR, 1)
     call = world.call(world.lead().attempted_call_id)
     assert (call.origin, call.schedule_action_id, world.lead().callback_at) == ("callback", None, None)
+    assert call.scheduled_callback_id == lead.scheduled_callback_id is not None
     world.outcome("no_answer")
     world.wait(30)
     assert world.steps() == ["(callback)", "call"]
+    assert world.call(world.lead().attempted_call_id).scheduled_callback_id is None
+
+
+def test_a_promise_that_is_made_anew_is_another_one(world: World) -> None:
+    first = world.submit(schedule_callback_at=NOON + 3 * HOUR).scheduled_callback_id
+    second = world.update(schedule_callback_at=NOON + 4 * HOUR).scheduled_callback_id
+    third = world.submit(schedule_callback_at=NOON + 5 * HOUR).scheduled_callback_id
+    assert len({first, second, third, None}) == 4
 
 
 def test_a_callback_keeps_to_the_law_and_not_to_preferred_hours(world: World) -> None:

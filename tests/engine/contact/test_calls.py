@@ -7,7 +7,6 @@ import pytest
 
 from adapters.projector.rows import CALLS, RawCall, call_row
 from engine.partition.draft import RefusedError
-from engine.views.call import COLUMNS, SORTABLE_COLUMNS
 from schemas.commands import PostWebhook, PressKeys
 from schemas.contact import Call
 from schemas.instant import HOUR, SECOND
@@ -362,27 +361,6 @@ def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pyt
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
-
-DOMAIN_COLUMNS = """
-id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id
-lead_id contact_id offer_id schedule_id schedule_action_id traffic_source_id buyer_id buyer_group_id ring_pool_id number_id
-provider_configuration_id provider_sid direction origin status sub_status outcome answered_by caller_number number_called
-from_number country state city zip time_zone token_values revenue payout cost profit buyer_converted offer_converted
-buyer_conversion_duplicated_call offer_conversion_duplicated_call buyer_repeat_caller offer_repeat_caller no_buyer
-placed_on_hold in_progress hold_duration ring_duration talk_duration total_duration initiated_at ringing_at answered_at
-buyer_answered_at ended_at hangup_cause hung_up_by has_recording recording_url transcription_status call_disposition_id
-agent_call_disposition_notes agent_id attempt_number is_callback scheduled_callback_id dial_tier contact_field_type
-"""
-"""research/domain.md 2.11, behind the base columns of seed.md 2.1."""
-
-
-def test_every_column_of_the_interface_has_a_type_and_a_rule() -> None:
-    named = {column.name: column for column in COLUMNS}
-    assert set(DOMAIN_COLUMNS.split()) <= named.keys()
-    types = {"integer", "number", "string", "boolean", "object", "date-time", "uuid"}
-    assert all(column.type in types and column.rule for column in COLUMNS)
-    assert named.keys() >= SORTABLE_COLUMNS
-
 
 def test_the_number_of_a_person_is_theirs_for_ever_and_below_two_to_the_53(world: World) -> None:
     call = _called(world)

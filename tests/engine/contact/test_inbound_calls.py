@@ -49,6 +49,15 @@ def test_an_inbound_call_is_told_from_its_ringing_to_its_end(world: World) -> No
     assert (lead.connected, lead.connected_call_id, lead.inbound_calls_count, lead.attempts) == (True, call.id, 1, 0)
     assert len(world.head().ledger) == 0
     assert len(world.head().call_ids) == 1
+    assert (call.dial_tier, lead.dial_tier) == (1, 1)
+
+
+def test_a_gateway_says_who_and_what_handled_a_call_and_forgets_none_of_it(world: World) -> None:
+    _rings(world, ring_pool_id=4, provider_configuration_id=2)
+    _rings(world, "connected", after=5, agent_id=9)
+    call = _rings(world, "ended", after=20, transcription_status="pending")
+    assert (call.ring_pool_id, call.provider_configuration_id, call.agent_id) == (4, 2, 9)
+    assert call.transcription_status == "pending"
 
 
 def test_a_call_that_nobody_took_rang_in_vain(world: World) -> None:

@@ -17,7 +17,7 @@ TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
 def world() -> World:
     made = World()
     made.add("buyer", 70, Buyer(name="Bob", number="+12125550170"))
-    made.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70,), concurrency_cap_limit=2))
+    made.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70,), concurrency_cap_limit=2, tier=-3))
     made.schedule(CALL, TEXT)
     return made
 
@@ -57,6 +57,7 @@ def test_a_call_to_a_limited_group_waits_for_a_slot(world: World) -> None:
     (command,) = world.commands
     assert isinstance(command, PlaceCall)
     assert (command.buyer_id, command.buyer_number, command.command_id) == (70, "+12125550170", asked.request_id)
+    assert (world.call(command.call_id).dial_tier, world.lead().dial_tier) == (-3, -3)
 
 
 def test_a_slot_is_given_back_with_the_outcome(world: World) -> None:

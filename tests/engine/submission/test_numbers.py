@@ -9,7 +9,7 @@ from phonenumbers.geocoder import description_for_number
 
 from engine.submission.area_codes import AREA_CODE_STATES
 from engine.submission.calling_codes import countries_of_number
-from engine.submission.numbers import read_number
+from engine.submission.numbers import country_of_number, read_number
 from engine.submission.place import STATES
 
 
@@ -79,6 +79,23 @@ def test_the_memory_of_exchanges_changes_no_answer(area: str, exchange: int, lin
         assert number.e164 == text
         assert number.country == phonenumbers.region_code_for_number(oracle)
         assert number.zones == timezone.time_zones_for_geographical_number(oracle)
+
+
+@pytest.mark.parametrize(
+    ("e164", "country"),
+    [
+        ("+13055550123", "US"),
+        ("+14165550123", "CA"),
+        ("+18765550123", "JM"),
+        ("+442079460958", "GB"),
+        ("+4930123456", "DE"),
+        ("+80012345678", None),
+        ("+1305", None),
+        ("nobody", None),
+    ],
+)
+def test_a_number_says_which_country_it_is_of(e164: str, country: str | None) -> None:
+    assert country_of_number(e164) == country
 
 
 @pytest.mark.parametrize("region", sorted(phonenumbers.SUPPORTED_REGIONS))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.views.lead import CSS_STATUSES, LEAD_COLUMNS, expires_in, human_status, lead_view
+from engine.views.lead import CSS_STATUSES, expires_in, human_status, lead_view
+from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.contact import LeadStatus
 from schemas.instant import from_datetime
 

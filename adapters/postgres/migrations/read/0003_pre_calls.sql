@@ -1,7 +1,7 @@
 -- What came of each call?
 --
 -- The columns of the interface, those that follow from others as well, so that lists and reports filter by them as they
--- are. Nothing fills the last six yet: their records are not kept.
+-- are.
 CREATE TABLE {read}.calls (
     company_id                        bigint            NOT NULL,
     id                                bigint            NOT NULL,

@@ -148,7 +148,13 @@ CREATE TYPE {read}.call_row AS (
     agent_call_disposition_notes      text,
     attempt_number                    bigint,
     is_callback                       boolean,
-    contact_field_type                text
+    contact_field_type                text,
+    ring_pool_id                      bigint,
+    provider_configuration_id         bigint,
+    agent_id                          bigint,
+    scheduled_callback_id             bigint,
+    dial_tier                         integer,
+    transcription_status              text
 );
 CREATE TYPE {read}.contact_row AS (
     contact_key      text,
