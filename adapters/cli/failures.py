@@ -16,7 +16,7 @@ from adapters.projector.store import StoreError as ProjectionStoreError
 from adapters.roles.asking import NotMadeError
 from adapters.settings import SettingsError
 from adapters.up.folder import InUseError
-from adapters.up.house import PortTakenError, RoleEndedError
+from adapters.up.house import PlaceError, PortTakenError, RoleEndedError
 from engine.partition.ports import LogError
 
 EXPECTED = (
@@ -31,6 +31,7 @@ EXPECTED = (
     ProjectionStoreError,
     RoleEndedError,
     PortTakenError,
+    PlaceError,
     ServerError,
     HealthPortError,
 )

@@ -82,6 +82,13 @@ class PortTakenError(Exception):
         super().__init__(f"port {port} is taken; give another one with --port (0 takes a free one)")
 
 
+class PlaceError(Exception):
+    """A folder or file that was asked for cannot be written."""
+
+    def __init__(self, flag: str, path: Path, error: OSError) -> None:
+        super().__init__(f"{flag} {path} cannot be written: {error.strerror}; give another one")
+
+
 class RoleEndedError(Exception):
     """A role ended although nobody asked it to."""
 
@@ -93,6 +100,7 @@ async def up(options: Options, *, default_folder: Path, say: Say, welcome: Calla
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     _check_port(options.port)
+    _make_room(options)
     with _folder(options, default_folder) as folder, held(folder):
         _remove(options.ready_file, folder / "up.json")
         try:
@@ -111,6 +119,22 @@ def _check_port(port: int) -> None:
             raise PortTakenError(port) from error
 
 
+def _make_room(options: Options) -> None:
+    """Make the folders that were asked for. Raises `PlaceError` before anything is started for nothing."""
+    wanted = [("--data-dir", options.data_dir, options.data_dir)]
+    if options.ready_file is not None:
+        wanted.append(("--ready-file", options.ready_file, options.ready_file.parent))
+    for flag, path, folder in wanted:
+        if path is None or folder is None:
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise PlaceError(flag, path, error) from error
+
+
 @contextlib.contextmanager
 def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
     """Give the folder to work in; a fresh one that is deleted at the end where nothing is to be kept."""
@@ -119,8 +143,6 @@ def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder.resolve()
         return
-    if options.data_dir is not None:
-        options.data_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="leadclock-", dir=options.data_dir) as fresh:
         Path(fresh).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
         yield Path(fresh).resolve()

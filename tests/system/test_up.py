@@ -188,6 +188,17 @@ def test_a_port_that_is_taken_is_named_with_its_flag_before_anything_starts(open
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize(("flag", "name"), [("--data-dir", "a-file"), ("--ready-file", "a-file/ready.json")])
+def test_a_place_that_cannot_be_written_is_named_with_its_flag_before_anything_starts(
+    opened: Open, tmp_path: Path, flag: str, name: str
+) -> None:
+    (tmp_path / "a-file").write_text("no folder")
+    refused = opened().run("up", "--port", "0", "--ephemeral", flag, str(tmp_path / name))
+    assert refused.returncode != 0
+    assert flag in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_fast_time_is_refused_for_data_that_is_kept(opened: Open) -> None:
     refused = opened().run("up", "--port", "0", "--speed", "600")
     assert refused.returncode == 2
