@@ -86,6 +86,8 @@ async def listed(
     _bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
         return await whole_list(read, paging, columns, view)
+    if paging.cursor is not None and not (_bare(exchange) or wants_csv(exchange)):
+        paging = structs.replace(paging, counted=False)  # only headers say how many there are
     return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
 
 

@@ -17,7 +17,7 @@ from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import contact_key_of
 from adapters.http.ports import Result, Row
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import TOKENS, columned, one_of
+from adapters.http.shapes import REFERENCE, TOKENS, columned, one_of, whole
 from adapters.http.submissions import SUBMISSION_PARAMETERS
 from adapters.http.writes import change
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_id, parse_integer, parse_text
@@ -393,6 +393,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="write",
         safe=False,
         parameters=UPDATE_BY_CALLER_PARAMETERS,
+        types={"call_timeframe": whole(1, TIMEFRAME_MINUTES_MAX)},
         required=("offer_token",),
         answer=CALL_ANSWER,
         problems=("unknown_lead_token",),
@@ -411,7 +412,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "digits": "0-9, *, #, A-D, and w for a pause",
             "data": "object of tokens; merged into those of the call, null takes one away",
         },
-        types={"id": {"type": ["integer", "string"]}, "data": TOKENS},
+        types={"id": REFERENCE, "digits": {"type": "string", "pattern": "^[0-9*#A-Da-dwW]{1,64}$"}, "data": TOKENS},
         required=("id", "digits"),
         answer=CALL_ANSWER,
         problems=("call_ended", "not_supported"),

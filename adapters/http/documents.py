@@ -8,14 +8,19 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from adapters.http.examples import EXAMPLES, Example
+from adapters.http.examples import EXAMPLES, REQUEST, Example, recorded
 from adapters.http.exchange import JSON, Exchange, Operation, Reply
+from adapters.http.links import links_of
 from adapters.http.pages import events_page, interface_page
-from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE
-from adapters.http.shapes import PARAMETERS, Schema, components
+from adapters.http.parameters import LIST_LENGTH_MAX
+from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE, problem
+from adapters.http.shapes import IDS, PARAMETERS, Schema, components
 from adapters.http.writes import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
+
+UNCHOOSABLE = frozenset({"private_key", "secret", "pivots", "total"})
+"""Members of a record that are no columns of it: shown once, or beside them."""
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -27,11 +32,25 @@ CSV = "text/csv"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 _DESCRIPTION = """
-Paths are relative to this server. A body may be JSON, a form or multipart, and every field of a body may also stand in
-the query. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans are 1,
-true, yes, on, 0, false, no, off. Answers without an envelope: `root=false`. A field that is left blank is left out.
-Lists and reports are CSV under their path with `.csv`, or with `Accept: text/csv`.
-Every answer has an `X-Request-Id`; limited ones have `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.
+Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
+stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
+`ids[]=1&ids[]=2` or text with commas. A field that is left blank is left out; NUL characters are refused.
+
+Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans are 1, true, yes,
+on, 0, false, no, off. An `{id}` is the internal id or the uuid.
+
+Answers stand in an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
+record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
+text/csv`; `columns` chooses what is told, in that order. Beyond 10,000 rows use `cursor`: -1 to begin, then
+`metadata.next_cursor`, until that is 0.
+
+Whatever changes something is stored on a log before it is answered. An answer that is not there in 2 s, or that nobody
+wants to wait for (`Prefer: respond-async`), is `202` with a `Location`. With an `Idempotency-Key` the same request, sent
+again within 24 h, gets the same answer and is done once.
+
+Every answer has an `X-Request-Id`, which finds it in our log; limited ones have `RateLimit-Limit`, `RateLimit-Remaining`
+and `RateLimit-Reset`. Errors are `application/problem+json` with a stable `code`; `429` and `503` say with `Retry-After`
+when to come back.
 """.strip()
 
 _PATH_SENTENCES = {
@@ -41,16 +60,46 @@ _PATH_SENTENCES = {
     "caller_id": "a number as +1…, %2B1… or digits, or an e-mail address",
 }
 
-_HEADERS: Mapping[str, Any] = {
-    "X-Request-Id": {"description": "the name of this request in our log", "schema": {"type": "string"}},
+
+def _header(sentence: str, kind: str = "string", *, always: bool = False) -> dict[str, Any]:
+    return {"description": sentence, "schema": {"type": kind}, **({"required": True} if always else {})}
+
+
+HEADERS: Mapping[str, Any] = {
+    "X-Request-Id": _header("the name of this request in our log", always=True),
+    "RateLimit-Limit": _header("requests a second of this class", "integer"),
+    "RateLimit-Remaining": _header("left in this moment", "integer"),
+    "RateLimit-Reset": _header("seconds until all of them are there again", "integer"),
+    "X-Per-Page": _header("rows of a page; with root=false and in pages as CSV", "integer"),
+    "X-Total-Count": _header("rows of the list, exact to 10,000", "integer"),
+    "X-Next-Cursor": _header("with cursor: send it next; 0 at the end", "integer"),
+    "Link": _header('<path of the next page>; rel="next", where there is one'),
+    "Location": _header("where the answer will be, for 24 h: /api/v1/requests/{id}", always=True),
+    "Retry-After": _header("seconds after which to ask again", "integer"),
+    "Preference-Applied": _header("respond-async, where that was asked for"),
+    "ETag": _header("version of the lead, for If-Match"),
+    "Cache-Control": _header("no-store, where the answer holds, or may hold, a secret"),
+    "WWW-Authenticate": _header("how to say who asks", always=True),
+    "Connection": _header("close: the rest of the body was not read"),
 }
-_RATE_HEADERS: Mapping[str, Any] = {
-    name: {"description": sentence, "schema": {"type": "integer"}}
-    for name, sentence in {
-        "RateLimit-Limit": "requests a second of this class",
-        "RateLimit-Remaining": "left in this moment",
-        "RateLimit-Reset": "seconds until all of them are there again",
-    }.items()
+"""Every header that an answer may have, told once."""
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+_HEADERS = _headers("X-Request-Id")
+_RATE_HEADERS = _headers("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_PAGING_HEADERS = _headers("X-Per-Page", "X-Total-Count", "X-Next-Cursor", "Link")
+_LATER_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")
+_ETAG = _headers("ETag")
+_NO_STORE = _headers("Cache-Control")
+_PROBLEM_HEADERS: Mapping[int, Mapping[str, Any]] = {
+    401: _headers("WWW-Authenticate"),
+    413: _headers("Connection"),
+    429: _headers("Retry-After"),
+    503: _headers("Retry-After"),
 }
 
 
@@ -60,14 +109,16 @@ _REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
         "in": "header",
         "required": False,
         "description": "names this request for 24 h: sent again it is answered as the first time, and done once",
-        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[!-~]+$"},
+        "schema": {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"},
+        "example": "order-4711",
     },
     {
         "name": "Prefer",
         "in": "header",
         "required": False,
         "description": "respond-async: 202 at once; wait=n: 202 after n seconds, at most 2",
-        "schema": {"type": "string", "pattern": "^(respond-async|wait=[0-9])$"},
+        # A preference that is not understood is passed over (RFC 7240), so that any text is one.
+        "schema": {"type": "string", "examples": ["respond-async", "wait=1"]},
     },
 )
 
@@ -108,14 +159,21 @@ async def show_events_document(_exchange: Exchange) -> Reply:
 def openapi() -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, Any] = {}
     for operation in documented():
         for suffix in operation.suffixes:
             entry = paths.setdefault(operation.path + suffix, {})
             for method in operation.methods:
-                entry[method.lower()] = _operation(operation, method, suffix)
+                entry[method.lower()] = _operation(operation, method, suffix, refusals)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "leadclock", "version": "1.0", "description": _DESCRIPTION},
+        "info": {
+            "title": "leadclock",
+            "version": "1.0",
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(tag_of(operation) for operation in documented())],
         "paths": paths,
         "components": {
@@ -129,7 +187,14 @@ def openapi() -> dict[str, Any]:
                     "description": "public key . private key, for senders that cannot set headers; also a field of the body",
                 },
             },
-            "schemas": {"Problem": _problem_schema(sorted(PROBLEMS)), **components()},
+            "schemas": {
+                "Problem": _problem_schema(sorted(PROBLEMS)),
+                **_components(),
+                **{input_name(operation): _input_schema(operation) for operation in documented() if _takes_body(operation)},
+            },
+            "headers": dict(HEADERS),
+            "responses": refusals,
+            "examples": {code: {"summary": row.title, "value": _problem_example(code)} for code, row in PROBLEMS.items()},
         },
     }
 
@@ -178,11 +243,11 @@ def _codes(operation: Operation) -> Iterator[str]:
         yield from ("idempotency_conflict", "decision_failed")
 
 
-def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
+def _operation(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
     name = operation.name + {"": "", ".csv": "_csv", ".json": "_json"}[suffix]
     several = len(operation.methods) > 1
     example = EXAMPLES.get(operation.name, Example())
-    takes_body = method in BODY_METHODS and (operation.body is not None or not operation.safe) and bool(_names(operation))
+    takes_body = method in BODY_METHODS and _takes_body(operation)
     in_query = () if takes_body else _names(operation)
     described: dict[str, Any] = {
         "operationId": f"{name}_{method.lower()}" if several else name,
@@ -194,7 +259,7 @@ def _operation(operation: Operation, method: str, suffix: str) -> dict[str, Any]
             *(_REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
             *([_IF_MATCH] if operation.name == "update_lead" else ()),
         ],
-        "responses": {"204": {"description": "Nothing was changed"}} if method == "HEAD" else _responses(operation, suffix),
+        "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
         "security": _security(operation),
     }
     if takes_body:
@@ -208,6 +273,11 @@ def _security(operation: Operation) -> list[dict[str, Any]]:
     by_token = operation.access == "token"
     as_field: list[dict[str, Any]] = [{"auth_token_field": []}] if by_token or operation.auth_token else []
     return [*([{}] if by_token else []), {"keys": []}, {"auth_token": []}, *as_field]
+
+
+def _takes_body(operation: Operation) -> bool:
+    takes = BODY_METHODS & set(operation.methods) and (operation.body is not None or not operation.safe)
+    return bool(takes and _names(operation))
 
 
 def _names(operation: Operation) -> tuple[str, ...]:
@@ -225,24 +295,65 @@ def _in_path(name: str, example: Example) -> dict[str, Any]:
 def _in_query(operation: Operation, name: str, example: Example) -> dict[str, Any]:
     given = {**example.body, **example.query}
     shown = {"example": given[name]} if name in given else {}
+    schema = parameter_schema(operation, name)
+    listed: Mapping[str, Any] = {}
+    if name == "columns":
+        schema, listed = {"type": "array", "items": {"type": "string", **_columns(operation)}}, _WITH_COMMAS
+    elif schema == IDS:
+        schema, listed = {"type": "array", "items": PARAMETERS["id"], "maxItems": LIST_LENGTH_MAX}, _WITH_COMMAS
+    if listed and shown:
+        shown = {"example": str(given[name]).split(",")}
     return {
         "name": name,
         "in": "query",
         "required": name in operation.required,
         "description": operation.parameters.get(name, ""),
-        "schema": parameter_schema(operation, name),
+        "schema": schema,
+        **listed,
         **shown,
     }
 
 
-def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
+_WITH_COMMAS: Mapping[str, Any] = {"style": "form", "explode": False}
+
+
+def _columns(operation: Operation) -> dict[str, Any]:
+    """Return which columns an operation can show: the members of its record."""
+    properties = record_schema(operation.answer or {}).get("properties", {})
+    return {"enum": [name for name in properties if name not in UNCHOOSABLE]} if properties else {}
+
+
+def record_schema(answer: Schema) -> Schema:
+    """Return the schema of one record of an answer, bare or of a list, wherever it is kept."""
+    bare = answer["anyOf"][1] if "anyOf" in answer else answer
+    bare = bare.get("items", bare)
+    if "anyOf" in bare:  # of a lead: the one that a key is shown
+        bare = bare["anyOf"][0]
+    reference = bare.get("$ref", "").rpartition("/")[2]
+    found: Schema = _components()[reference] if reference else bare
+    return found
+
+
+def input_name(operation: Operation) -> str:
+    """Return what the fields of an operation are called in the document."""
+    return "".join(word.capitalize() for word in operation.name.split("_")) + "Fields"
+
+
+def _input_schema(operation: Operation) -> dict[str, Any]:
     properties = {name: _described(operation, name) for name in _names(operation)}
     required = [*(operation.body or {}).get("required", ()), *operation.required]
     schema = {"type": "object", "required": required, "properties": properties}
+    # Of a record, an unknown field is a mistake; of a lead it is a token, elsewhere nobody's business.
+    return {**schema, "additionalProperties": False} if operation.body is not None else schema
+
+
+def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
+    name = input_name(operation)
+    schema = {"$ref": f"#/components/schemas/{name}"}
     shown = {"example": dict(example.body)} if example.body else {}
     content = {kind: {"schema": schema, **(shown if kind == BODY_TYPES[0] else {})} for kind in BODY_TYPES}
-    # Where nothing has to be there, there may be no body at all; and what is in the query need not be in the body.
-    return {"required": False, "content": content}
+    # Where nothing has to be there, there may be no body at all.
+    return {"required": bool(_input_schema(operation)["required"]), "content": content}
 
 
 def _described(operation: Operation, name: str) -> dict[str, Any]:
@@ -251,34 +362,127 @@ def _described(operation: Operation, name: str) -> dict[str, Any]:
     return {**schema, **({"description": sentence} if sentence else {})}
 
 
-def _responses(operation: Operation, suffix: str) -> dict[str, Any]:
-    headers = {**_HEADERS, **(_RATE_HEADERS if operation.rate is not None and operation.access != "open" else {})}
-    shown = {"schema": operation.answer or {"type": "object"}}
-    content: dict[str, Any] = {CSV: {"schema": {"type": "string"}}} if suffix == ".csv" else {"application/json": shown}
-    if not suffix and ".csv" in operation.suffixes:
-        content[CSV] = {"schema": {"type": "string"}}
-    found: dict[str, Any] = {"200": {"description": "Done", "headers": headers, "content": content}}
+_LOOKED_AT: Mapping[str, Any] = {
+    "204": {"description": "Nothing was changed: this was only looked at (HEAD, prefetch)", "headers": _HEADERS}
+}
+
+
+def _responses(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
+    limited = operation.rate is not None and operation.access != "open"
+    headers = {**_HEADERS, **(_RATE_HEADERS if limited else {})}
+    content = _content(operation, method, suffix)
+    done = {"headers": {**headers, **_more_headers(operation)}, "content": content, **_links(operation, suffix)}
+    found: dict[str, Any] = {"200": {"description": "Done", **done}}
     if operation.created:
-        found["201"] = {"description": "Created", "headers": headers, "content": content}
+        found["201"] = {"description": "Created", **done}
     if not operation.safe or operation.created:
-        accepted = {"application/json": {"schema": {"$ref": "#/components/schemas/Accepted"}}}
         found["202"] = {
             "description": "Stored; its answer is at Location in a moment",
-            "headers": headers,
-            "content": accepted,
+            "headers": headers | _LATER_HEADERS,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Accepted"}, "example": _accepted()}},
+            "links": {"show_request": {"operationId": "show_request", "parameters": {"id": "$response.body#/request/id"}}},
         }
-    if not operation.safe:
-        found["204"] = {"description": "Nothing was changed: this was only looked at (prefetch)"}
+    found |= {} if operation.safe else _LOOKED_AT
     by_status: dict[int, list[str]] = {}
     for code in problem_codes(operation):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)
-    return found | {str(status): _problem_response(codes) for status, codes in sorted(by_status.items())}
+    for status, codes in sorted(by_status.items()):
+        found[str(status)] = _shared(refusals, status, _problem_response(status, codes, limited))
+    return found
 
 
-def _problem_response(codes: list[str]) -> dict[str, Any]:
+def _shared(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:
+    """Return a reference to a refusal that is told once, whichever operations may give it."""
+    name = next((known for known, one in refusals.items() if one == response), None)
+    if name is None:
+        name = f"Refused{status}_{sum(known.startswith(f'Refused{status}') for known in refusals) + 1}"
+        refusals[name] = response
+    return {"$ref": f"#/components/responses/{name}"}
+
+
+def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
+    told = recorded(operation.name, method)
+    as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": told.csv} if told.csv else {})}
+    if suffix == ".csv":
+        return {CSV: as_file}
+    schema = _named(operation.answer or {"type": "object"})
+    shown = {"application/json": {"schema": schema, **({"example": told.body} if told.body is not None else {})}}
+    return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
+
+
+def _named(schema: Any) -> Any:
+    """Return a schema with a reference in the place of each record that has a name in the document."""
+    if isinstance(schema, Mapping):
+        if schema.get("title") == "A call":
+            return {"$ref": "#/components/schemas/Call"}
+        return {name: _named(part) for name, part in schema.items()}
+    return [_named(part) for part in schema] if isinstance(schema, list | tuple) else schema
+
+
+def _more_headers(operation: Operation) -> Mapping[str, Any]:
+    if ".csv" in operation.suffixes:
+        return _PAGING_HEADERS
+    if record_schema(operation.answer or {}) is _components()["Lead"] and not operation.name.startswith("list_"):
+        return _ETAG
+    return _NO_STORE if operation.created and operation.body is not None else {}
+
+
+def _links(operation: Operation, suffix: str) -> dict[str, Any]:
+    found = {} if suffix == ".csv" else links_of(operation, documented())
+    return {"links": found} if found else {}
+
+
+def _problem_response(status: int, codes: list[str], limited: bool) -> dict[str, Any]:
     schema = {"allOf": [{"$ref": "#/components/schemas/Problem"}, {"properties": {"code": {"enum": codes}}}]}
     sentences = "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in codes)
-    return {"description": sentences, "headers": dict(_HEADERS), "content": {MEDIA_TYPE: {"schema": schema}}}
+    examples = {code: {"$ref": f"#/components/examples/{code}"} for code in codes}
+    rates = _RATE_HEADERS if limited and status == PROBLEMS["rate_limited"].status else {}
+    return {
+        "description": sentences,
+        "headers": {**_HEADERS, **rates, **_PROBLEM_HEADERS.get(status, {})},
+        "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
+    }
+
+
+def _problem_example(code: str) -> dict[str, Any]:
+    details = _DETAILS.get(code, (f"{PROBLEMS[code].title}.", {}))
+    return problem(code, details[0], request_id=REQUEST, errors=details[1])
+
+
+_DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
+    "validation_failed": (
+        "Mend the fields named in errors.",
+        {
+            "caller_id": ["must be a valid telephone number such as +13055550123"],
+            "blocked": ["must be one of 1, true, yes, on, 0, false, no, off"],
+        },
+    ),
+    "bad_date": (
+        "Mend the fields named in errors.",
+        {"created_at_from": ["must be a date and time with its UTC offset, such as 2026-03-07 21:30:00 -0500"]},
+    ),
+    "bad_cursor": ("Mend the fields named in errors.", {"cursor": ["must be a whole number"]}),
+    "not_found": ("There is no lead with this id.", {}),
+    "unknown_lead_token": ("No offer or schedule has this lead_token.", {}),
+    "rate_limited": ("Try again in 1 s.", {}),
+    "idempotency_conflict": ("Use a new Idempotency-Key for another request.", {}),
+    "events_unavailable": ("Nothing was stored; send it again, with the same Idempotency-Key if it had one.", {}),
+    "reads_unavailable": ("Try again in a moment; what was submitted is kept.", {}),
+    "invalid_schedule": (
+        "Mend steps[1].template and send it again; nothing was changed.",
+        {"steps[1].template": ["must be given"]},
+    ),
+    "not_supported": (
+        "Mend the fields named in errors.",
+        {"manual_transcribe": ["needs a transcriber, and none is configured"]},
+    ),
+}
+"""What the running system says; codes without a row are told with their title alone."""
+
+
+def _accepted() -> dict[str, Any]:
+    place = {"id": REQUEST, "path": f"/api/v1/requests/{REQUEST}"}
+    return {"status": 202, "errors": {}, "request": place, "metadata": {"root": "request"}}
 
 
 def _problem_schema(codes: list[str]) -> dict[str, Any]:
@@ -301,6 +505,11 @@ def _problem_schema(codes: list[str]) -> dict[str, Any]:
             "retryable": {"type": "boolean", "description": "the same request may succeed later without change"},
         },
     }
+
+
+@cache
+def _components() -> dict[str, Any]:
+    return components()
 
 
 @cache

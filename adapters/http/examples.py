@@ -4,9 +4,34 @@ The ids and tokens are those of nobody; the test puts real ones in their place (
 """
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+
+RECORDED = Path(__file__).with_name("recorded.json")
+"""What the running system answered to each example; `python -m tests.api.record` asks it again."""
+
+
+class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer as it was given: its status, its body as JSON, and the beginning of the same as CSV."""
+
+    status: int = 200
+    body: Any = None
+    csv: str = ""
+
+
+@cache
+def all_recorded() -> dict[str, Recorded]:
+    """Return every recorded answer by `operation method`; none where nothing was recorded."""
+    return msgspec.json.decode(RECORDED.read_bytes(), type=dict[str, Recorded]) if RECORDED.is_file() else {}
+
+
+def recorded(operation: str, method: str) -> Recorded:
+    """Return what was answered to the example of an operation."""
+    return all_recorded().get(f"{operation} {method}", Recorded())
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -159,7 +184,7 @@ EXAMPLES: Mapping[str, Example] = {
             "limit": 20,
         }
     ),
-    "list_calls": Example(query={"status": "no-answer", "created_at_label": "This Week", "per_page": "100"}),
+    "list_calls": Example(query={"created_at_label": "This Week", "columns": "id,status,caller_number", "per_page": "100"}),
     "start_call": Example(body={"from": "+12125550188", "to": NUMBER, "lead_id": int(LEAD)}),
     "make_call": Example(body={"lead_id": int(LEAD)}),
     "receive_call": Example(

@@ -1,11 +1,14 @@
-"""How does a person read the documents? Two pages, rendered here once, without a script and without the internet.
+"""How does a person read the documents? Two pages, rendered here once, that need nothing from the internet.
+
+All is there without a script; the one inside filters by words, remembers the base address and the key in the page alone,
+and copies.
 
 Everything on them is taken from the OpenAPI and AsyncAPI documents, so that page and document never differ. The problem
 catalogue is what `type` of a problem leads to.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from shlex import quote
 from typing import Any
@@ -46,13 +49,55 @@ summary{cursor:pointer}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14.5px}
 td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line)}
 td:first-child{white-space:nowrap;width:1%}td:nth-child(2){min-width:7rem}td:last-child{min-width:12rem}
+.find{position:sticky;top:-1.5rem;z-index:1;background:var(--ground);padding:.2rem 0 .6rem}
+input{font:inherit;width:100%;padding:.35rem .6rem;border:1px solid var(--line);border-radius:6px;color:inherit;
+background:var(--shade)}
+.code{position:relative}.copy{position:absolute;top:.4rem;
+right:.4rem;font:12px system-ui;border:1px solid var(--line);border-radius:4px;background:var(--ground);color:var(--soft);
+padding:.15rem .5rem;cursor:pointer}
+.more{margin:.3rem 0}.more>summary{color:var(--soft);font-size:14px}.more pre{max-height:28rem;overflow:auto}
+.hide{display:none!important}.anchor{color:var(--soft);font-size:13px;float:right}.bound{color:var(--soft);font-size:13px}
 .req{color:#b3261e;font-size:12px}tr:target{background:var(--shade);outline:2px solid var(--link)}
-@media(max-width:50rem){body{display:block}nav{position:static;height:auto;max-height:40vh;border-right:0;
+@media(min-width:50.01rem){#menu>summary{display:none}}
+@media(max-width:50rem){body{display:block}nav{position:static;height:auto;max-height:45vh;padding:.8rem 1rem;border-right:0;
 border-bottom:1px solid var(--line)}main{padding:1rem 1rem 4rem}
 thead{display:none}table,tbody,tr{display:block}tr{border-bottom:1px solid var(--line);padding:.35rem 0}
 td,td:first-child{display:inline;border:0;width:auto;white-space:normal;overflow-wrap:break-word;padding:0 .7rem 0 0}
 td:last-child{display:block}}
 """
+
+_SCRIPT = """
+const find=document.getElementById("find"),tell=document.getElementById("told");
+const ops=[...document.querySelectorAll("main .op")].map(o=>[o,o.textContent.toLowerCase()]);
+const links=[...document.querySelectorAll("nav a[href^='#']")];
+function filter(){const words=find.value.toLowerCase().split(/\\s+/).filter(Boolean);let shown=0;const hidden=new Set();
+for(const [o,text] of ops){const fits=words.every(w=>text.includes(w));o.classList.toggle("hide",!fits);shown+=fits;
+if(!fits)for(const e of o.querySelectorAll("[id]"))hidden.add("#"+e.id)}
+for(const a of links)a.classList.toggle("hide",hidden.has(a.getAttribute("href")));
+for(const d of document.querySelectorAll("nav details details")){const some=
+[...d.querySelectorAll("a")].some(a=>!a.classList.contains("hide"));
+d.classList.toggle("hide",!some);d.open=words.length>0&&some}
+for(const s of document.querySelectorAll("main section")){const own=[...s.querySelectorAll(".op")];
+s.classList.toggle("hide",own.length>0&&own.every(o=>o.classList.contains("hide")))}
+document.getElementById("intro")?.classList.toggle("hide",words.length>0);
+tell.textContent=words.length?shown+" of "+ops.length:""}
+find.addEventListener("input",filter);
+document.addEventListener("keydown",e=>{if(e.key==="/"&&document.activeElement!==find){e.preventDefault();find.focus()}});
+document.addEventListener("click",e=>{if(!e.target.matches(".copy"))return;
+navigator.clipboard.writeText(e.target.nextElementSibling.textContent).then(()=>{e.target.textContent="copied";
+setTimeout(()=>e.target.textContent="copy",1200)})});
+for(const b of document.querySelectorAll(".copy"))b.hidden=!navigator.clipboard;
+for(const s of document.querySelectorAll(".base"))s.textContent=location.protocol.startsWith("http")?location.origin:"http://127.0.0.1:8080";
+const menu=document.getElementById("menu"),phone=matchMedia("(max-width:50rem)");
+function fold(){menu.open=!phone.matches}phone.addEventListener("change",fold);fold();
+find.closest(".find").classList.remove("hide");
+"""
+"""Filters operations, types and menu by words; "/" goes to the field. Nothing is asked of any server."""
+
+_FIND = (
+    "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
+    "aria-label='Filter operations'><span id='told' class='bound'></span></div>"
+)
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head")
 
@@ -79,16 +124,18 @@ def interface_page(document: Document) -> bytes:
         for tag, found in by_tag.items()
     )
     sections = "".join(
-        f"<h2 id='tag-{tag}'>{escape(_words(tag))}</h2>{''.join(_operation(reader, *row) for row in found)}"
+        f"<section><h2 id='tag-{tag}'>{escape(_words(tag))}</h2>"
+        f"{''.join(_operation(reader, *row) for row in found)}</section>"
         for tag, found in by_tag.items()
     )
+    prose = "".join(map(_prose, document["info"]["description"].split("\n\n")))
     body = (
-        f"<h1>leadclock API {escape(document['info']['version'])}</h1>{_prose(document['info']['description'])}"
+        f"<h1>leadclock API {escape(document['info']['version'])}</h1><div id='intro'>{prose}{_begin()}{_schemes(document)}"
         f"<p>The same for programs: <a href='{DOCUMENTATION_PATH}/openapi.json'>OpenAPI 3.1</a>. "
-        f"Leads over Kafka, and everything else on topics: <a href='{DOCUMENTATION_PATH}/events'>the topics</a>.</p>"
-        f"{sections}{_catalogue()}{_shapes(reader)}"
+        f"Leads over Kafka, and everything else on topics: <a href='{DOCUMENTATION_PATH}/events'>the topics</a>.</p></div>"
+        f"{sections}{_catalogue(document)}{_shapes(reader)}"
     )
-    more = "<a href='#problems'>Problems</a><a href='#shapes'>Records and types</a>"
+    more = "<a href='#keys'>Keys</a><a href='#problems'>Problems</a><a href='#shapes'>Records and types</a>"
     return _page("leadclock API 1.0", f"{menu}{more}<a href='{DOCUMENTATION_PATH}/events'>Topics</a>", body)
 
 
@@ -115,8 +162,18 @@ class Reader:
     """The document, and how a schema of it is told in a few words."""
 
     def __init__(self, document: Document) -> None:
+        self._document = document
         self.schemas: Mapping[str, Any] = document["components"]["schemas"]
         self.messages: Mapping[str, Any] = document["components"].get("messages", {})
+
+    def found(self, part: Document) -> Document:
+        """Return what a reference of any kind means, or the part itself."""
+        if "$ref" not in part:
+            return part
+        found: Any = self._document
+        for step in part["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        return found  # type: ignore[no-any-return]
 
     def told(self, schema: Any, depth: int = 0) -> str:
         """Return a type in words, with links to what has a name; HTML."""
@@ -129,6 +186,9 @@ class Reader:
                 return " or ".join(dict.fromkeys(self.told(part, depth + 1) for part in schema[several]))
         if "enum" in schema or "const" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
+            if len(values) > _WORDS_SHOWN:
+                listed = ", ".join(f"<code>{escape(_plain(value))}</code>" for value in values)
+                return f"<details class='more'><summary>one of {len(values)} words</summary>{listed}</details>"
             return ", ".join(f"<code>{escape(_plain(value))}</code>" for value in values)
         return self._plain_type(schema, depth)
 
@@ -149,7 +209,58 @@ class Reader:
             else:
                 words.append({"integer": "whole number", "object": "object", "string": "text"}.get(kind, str(kind)))
         told = " or ".join(words)
-        return f"{told} ({escape(schema['format'])})" if "format" in schema else told
+        bounds = ", ".join(_bounds(schema))
+        return f"{told} <span class='bound'>{escape(bounds)}</span>" if bounds else told
+
+
+def _bounds(schema: Document) -> Iterator[str]:
+    """Yield what a schema says beside its type, in words."""
+    if "format" in schema:
+        yield schema["format"]
+    if "minimum" in schema and "maximum" in schema:
+        yield f"{schema['minimum']:,} to {schema['maximum']:,}"
+    if "maxLength" in schema:
+        yield f"at most {schema['maxLength']:,} characters"
+    if "maxItems" in schema:
+        yield f"at most {schema['maxItems']:,}"
+
+
+_WORDS_SHOWN = 24
+"""Words of a choice that are told at once; more are shown where somebody asks for them."""
+
+
+def _begin() -> str:
+    """Return the way to the first accepted lead."""
+    return (
+        "<h2 id='begin'>The first lead</h2><p>A lead token is enough to submit; it stands on every offer and schedule. "
+        "A key is needed to read. <code>make up</code> prints a token, a key, and this line with them.</p>"
+        f"{_code(_FIRST)}"
+    )
+
+
+_FIRST = """LEADCLOCK={base}
+curl -s $LEADCLOCK/api/v1/leads -H 'Content-Type: application/json' \\
+  -d '{"lead_token": "lt_…", "caller_id": "+12125550123", "first_name": "Ada"}'"""
+
+
+def _code(text: str) -> str:
+    base = "<span class='base'>http://127.0.0.1:8080</span>"
+    shown = escape(text).replace("{base}", base)
+    return f"<div class='code'><button class='copy' type='button' hidden>copy</button><pre>{shown}</pre></div>"
+
+
+def _schemes(document: Document) -> str:
+    rows = [
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(_scheme(one))}</td><td>{escape(one['description'])}</td></tr>"
+        for name, one in document["components"]["securitySchemes"].items()
+    ]
+    return f"<h2 id='keys'>Keys</h2>{_table(('scheme', 'where', 'holds'), rows)}"
+
+
+def _scheme(scheme: Document) -> str:
+    if scheme["type"] == "http":
+        return f"Authorization: {scheme['scheme'].capitalize()} …"
+    return f"{scheme['in']}: {scheme['name']}"
 
 
 def _page(title: str, menu: str, body: str) -> bytes:
@@ -157,7 +268,8 @@ def _page(title: str, menu: str, body: str) -> bytes:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width,initial-scale=1'>"
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body><nav aria-label='Contents'>{menu}</nav><main>{body}</main></body></html>"
+        f"<body><nav aria-label='Contents'>{_FIND}<details id='menu' open>"
+        f"<summary>Contents</summary>{menu}</details></nav><main>{body}</main><script>{_SCRIPT}</script></body></html>"
     ).encode()
 
 
@@ -181,20 +293,23 @@ def _operation(reader: Reader, path: str, method: str, operation: Document) -> s
         )
         for field in operation["parameters"]
     ]
-    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    body = reader.found(operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {}))
     fields += [
         _field_row(reader, name, schema, schema.get("description", ""), where="body", must=name in body.get("required", ()))
         for name, schema in body.get("properties", {}).items()
     ]
     table = _table(("field", "type", "in", "meaning"), fields) if fields else ""
+    example = _script(path, method, operation)
     shown = method.upper()
     return (
         # The anchor is inside: a browser opens what it jumps into.
         f"<details class='op'><summary><span class='m {shown}'>{shown}</span>"
         f"<code>{escape(path)}</code> <span>{escape(operation['summary'])}</span></summary>"
-        f"<div id='{operation['operationId']}'>{_who(operation)}{table}"
-        f"<h4>Example</h4><pre>{escape(_curl(path, method, operation))}</pre>"
-        f"<h4>Answers</h4>{_answers(reader, operation)}</div></details>"
+        f"<div id='{operation['operationId']}'><a class='anchor' href='#{operation['operationId']}'>link</a>"
+        f"{_who(operation)}{table}"
+        f"<h4>Example</h4>{_code(_curl(path, method, operation))}"
+        f"<details class='more'><summary>with fetch</summary>{_code(example)}</details>"
+        f"{_shown_answer(operation)}<h4>Answers</h4>{_answers(reader, operation)}</div></details>"
     )
 
 
@@ -220,7 +335,8 @@ def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
 
 def _answers(reader: Reader, operation: Document) -> str:
     rows = []
-    for status, answer in operation["responses"].items():
+    for status, kept in operation["responses"].items():
+        answer = reader.found(kept)
         content = answer.get("content", {})
         schema = content.get("application/json", {}).get("schema")
         told = (
@@ -228,8 +344,26 @@ def _answers(reader: Reader, operation: Document) -> str:
         )
         if "application/problem+json" in content:
             told = _codes(content["application/problem+json"]["schema"])
-        rows.append(f"<tr><td>{status}</td><td>{told}</td></tr>")
-    return _table(("status", "content"), rows)
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name != "X-Request-Id")
+        rows.append(f"<tr><td>{status}</td><td>{told}</td><td>{names}</td></tr>")
+    return _table(("status", "content", "headers"), rows)
+
+
+def _shown_answer(operation: Document) -> str:
+    """Return what the running system answered to the example."""
+    content = next(iter(operation["responses"].values())).get("content", {})
+    return "".join(
+        f"<details class='more'><summary>the answer{' as CSV' if kind == 'text/csv' else ''}</summary>"
+        f"<pre>{escape(_written(told['example']))}</pre></details>"
+        for kind, told in content.items()
+        if "example" in told
+    )
+
+
+def _written(example: Any) -> str:
+    if isinstance(example, str):
+        return example
+    return msgspec.json.format(msgspec.json.encode(example), indent=2).decode()
 
 
 def _codes(schema: Document) -> str:
@@ -247,17 +381,39 @@ def _root(reader: Reader, schema: Document) -> str:
     return "; ".join(f"<code>{escape(name)}</code>: {reader.told(part)}" for name, part in inner.items())
 
 
-def _curl(path: str, method: str, operation: Document) -> str:
+def _asked(path: str, operation: Document) -> str:
+    """Return the path and query of the example."""
     shown, query = path, {}
     for field in operation["parameters"]:
         if field["in"] == "path":
             shown = shown.replace(
                 f"{{{field['name']}}}", in_path(str(field.get("example", f"<{field['name']}>")), safe="+<>")
             )
-        elif "example" in field:
-            query[field["name"]] = field["example"]
-    address = f"$LEADCLOCK{shown}" + (f"?{urlencode(query)}" if query else "")
-    parts = [f'curl -s "{address}"']
+        elif "example" in field and field["in"] == "query":
+            value = field["example"]
+            query[field["name"]] = ",".join(value) if isinstance(value, list) else value
+    return shown + (f"?{urlencode(query, safe=',')}" if query else "")
+
+
+def _script(path: str, method: str, operation: Document) -> str:
+    """Return the example as a program has it that knows fetch."""
+    example = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+    headers = {} if {} in operation["security"] else {"Authorization": "`Basic ${btoa(key)}`"}
+    headers |= {"'Content-Type'": "'application/json'"} if example else {}
+    options = [f"method: '{method.upper()}'"] if method != "get" else []
+    options += [f"headers: {{ {', '.join(f'{name}: {value}' for name, value in headers.items())} }}"] if headers else []
+    if example:
+        text = msgspec.json.format(msgspec.json.encode(example), indent=2).decode()
+        options.append(f"body: JSON.stringify({text})")
+    told = f", {{\n  {(',' + chr(10) + '  ').join(options)}\n}}" if options else ""
+    begin = "" if {} in operation["security"] else f"const key = '{_KEYS}';\n"
+    read = "answer.status" if method == "head" else "answer.status, await answer.json()"
+    return f"{begin}const answer = await fetch(`{{base}}{_asked(path, operation)}`{told});\nconsole.log({read});"
+
+
+def _curl(path: str, method: str, operation: Document) -> str:
+    """Return the example as a command."""
+    parts = [f'curl -s "$LEADCLOCK{_asked(path, operation)}"']
     if method != "get":
         parts.append("--head" if method == "head" else f"-X {method.upper()}")
     if {} not in operation["security"]:
@@ -269,17 +425,18 @@ def _curl(path: str, method: str, operation: Document) -> str:
     return " \\\n  ".join(parts)
 
 
-def _catalogue() -> str:
+def _catalogue(document: Document) -> str:
     rows = [
         f"<tr id='{code}'><td><code>{code}</code></td><td>{row.status}</td><td>{escape(row.title)}</td>"
         f"<td>{'yes' if row.retryable else ''}</td></tr>"
         for code, row in PROBLEMS.items()
     ]
+    example = _written(document["components"]["examples"]["validation_failed"]["value"])
     return (
         "<h2 id='problems'>Problems</h2><p>Errors are <code>application/problem+json</code> (RFC 9457). <code>code</code> "
         "is stable and meant for programs; <code>errors</code> names every bad field at once, each with sentences that say "
         "how to mend it; <code>retryable</code> says whether the same request may succeed later.</p>"
-        f"{_table(('code', 'status', 'meaning', 'retry'), rows)}"
+        f"<pre>{escape(example)}</pre>{_table(('code', 'status', 'meaning', 'retry'), rows)}"
     )
 
 

@@ -11,9 +11,10 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import read_id
 from adapters.http.people import country_of
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import MOMENT_SHOWN, nullable, one_of
+from adapters.http.record_fields import settable
+from adapters.http.shapes import MOMENT, MOMENT_SHOWN, nullable, one_of, record_inputs, whole
 from engine.preview import preview, read_trial, shown
-from engine.preview.trial import FIELDS
+from engine.preview.trial import FIELDS, LIMIT_MAX
 from schemas.records import ActionGroup, Schedule
 from schemas.wire import from_builtins
 
@@ -76,10 +77,15 @@ _BODY = {
     "type": "object",
     "required": ["lead"],
     "properties": {
-        "schedule": {"$ref": "#/components/schemas/Schedule"},
+        "schedule": {
+            "description": "as it would be published",
+            "type": "object",
+            "properties": record_inputs("schedule", settable("schedule")),
+            "additionalProperties": False,
+        },
         "schedule_id": {"description": "instead of schedule: the id or uuid of one that is published"},
         "lead": {"type": "object", "description": "as it is submitted; its lead_token is not needed"},
-        "at": {"type": "string", "description": "when the lead is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now"},
+        "at": {**MOMENT, "description": "when the lead is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now"},
         "outcomes": {
             "type": "object",
             "description": "what comes of a step, by its id or else its kind; the good outcome",
@@ -93,12 +99,12 @@ _BODY = {
                 "required": ["kind", "at"],
                 "properties": {
                     "kind": {"enum": ["call", "sms"]},
-                    "at": {"type": "string"},
+                    "at": MOMENT,
                     "outcome": {"type": "string"},
                 },
             },
         },
-        "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "actions to show; 20"},
+        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show; 20"},
     },
 }
 

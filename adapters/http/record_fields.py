@@ -14,7 +14,7 @@ from adapters.http.people import country_of
 from engine.account.groups import GROUP_INPUTS
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.submission.numbers import read_number
-from engine.views.record import record_columns
+from engine.views.record import RECORD_INSTANTS, record_columns
 from schemas.records import RECORD_BODIES
 
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {
@@ -23,7 +23,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "api_key": frozenset({"public_key", "private_key_sha256"}),
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
-    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id", "total_caps_reset_at"}),
 }
 """Fields that no sender sets, though a record shows them."""
 
@@ -43,8 +43,11 @@ _LISTS = frozenset(
 """In a form or query, with commas."""
 
 _STRUCTURES = frozenset(
-    {"steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets"}
-)
+    {
+        "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
+        "on_inbound_connected", "on_conversion",
+    }
+)  # fmt: skip
 """In a form, as JSON."""
 
 _OURS = frozenset({"auth_token", "root", "columns"})
@@ -76,6 +79,8 @@ def read_record_fields(exchange: Exchange, record_type: str) -> dict[str, Any]:
 
 
 def _as_json(name: str, value: Any, country: str) -> Any:
+    if name in RECORD_INSTANTS and isinstance(value, int):
+        return str(value)  # the account's own milliseconds; from a sender they may as well be seconds, and long past
     if not isinstance(value, str):
         return value
     if name in _LISTS:

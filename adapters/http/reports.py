@@ -9,7 +9,7 @@ from adapters.http.call_lists import LIST_TYPES, read_call_filter
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.ports import CallFilter, LeadFilter
-from adapters.http.shapes import TEXT, choice, nullable
+from adapters.http.shapes import TEXT, choice, nullable, whole
 from engine.rules import Rules
 from engine.submission.fields import INTEGER_MAX
 from engine.views.lead import SENTENCES
@@ -397,6 +397,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "group_by": choice(CALL_GROUPS),
             "stat": choice(tuple(STATS)),
             "order": choice(("key", "value")),
+            "per_page": whole(1, STAT_ROWS_MAX),
             "token_value": TEXT,
             **{name: LIST_TYPES[name] for name in ("created_at_label", "status")},
         },

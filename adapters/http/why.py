@@ -7,7 +7,7 @@ from adapters.http.answers import PAGING_PARAMETERS, one
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, WHOLE, nullable, one_of
+from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of, whole
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
 from engine.why.answer import VERDICTS, explain, out_of_range, shown
@@ -226,7 +226,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "limit": f"most leads to run on, soonest first, 1 to {FORECAST_MAX}; {FORECAST_DEFAULT}",
             "root": PAGING_PARAMETERS["root"],
         },
-        types={"hours": WHOLE},
+        types={"hours": whole(1, HOURS_MAX), "limit": whole(1, FORECAST_MAX)},
         answer=one_of("forecast", _FORECAST),
     ),
 )

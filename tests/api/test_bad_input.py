@@ -26,21 +26,29 @@ DEEP: dict[str, Any] = {"a": 1}
 for _ in range(20):
     DEEP = {"a": DEEP}
 
+NOT_DEEP: dict[str, Any] = {"a": 1}
+for _ in range(10):  # a body may be so deep, a token may not
+    NOT_DEEP = {"a": NOT_DEEP}
+
 BAD: Mapping[str, tuple[Any, ...]] = {
-    "BooleanInput": ("perhaps", "2", "truee"),
-    "MomentInput": ("noon", "2026-02-30 00:00:00 +0000", LONG),
-    "WholeNumberInput": ("many", "1.5", "99999999999999999999"),
-    "DecimalInput": ("high", "1e400", "nan"),
-    "IdInput": ("-4", "0", "seven", "99999999999999999999"),
-    "IdsInput": ("a,b", "-4"),
+    "BooleanInput": ("perhaps", "2", "truee", 2, 1.5, [True], {"a": 1}),
+    "MomentInput": ("noon", "2026-02-30 00:00:00 +0000", "2026-03-07 21:30:00", LONG, 1_772_919_000, {"a": 1}),
+    "LocalMomentInput": ("noon", "2026-02-30 00:00:00 +0000", "2026-13-01", LONG),
+    "DecimalInput": ("high", "1e400", "nan", True, [1], {"a": 1}),
+    "MoneyInput": ("high", "-0.01", "1e400", "nan", True, [1]),
+    "CapInput": ("high", "-0.01", "nan", True, [1]),
+    "IdInput": ("-4", "0", "seven", "99999999999999999999", 1.5, True, [1], {"a": 1}),
+    "ReferenceInput": ("-4", "0", "seven", "9" * 30, 1.5, True, {"a": 1}),
+    "IdsInput": ("a,b", "-4", [0], ["seven"], [[1]], {"a": 1}),
+    "CountryInput": ("Atlantis", "U", "XX"),
     "WordsInput": ("shoe_size", LONG),
     "PhoneInput": ("12", "nobody"),
     "EmailInput": ("nobody", LONG),
     "ZoneInput": ("Mars/Olympus",),
-    "TokensInput": ("flat", "[1]"),
+    "TokensInput": ("flat", "[1]", {"a": NOT_DEEP}, {"a": "x" * 5_000}, {f"t{place}": 1 for place in range(201)}),
     "TextInput": (LONG,),
     "boolean": ("perhaps",),
-    "integer": ("many",),
+    "integer": ("many", "1.5", "99999999999999999999", True, [1], {"a": 1}),
     "number": ("high",),
     "string": ({"a": 1},),
     "array": ({"a": 1},),
@@ -56,20 +64,33 @@ ANYTHING = frozenset({("list_leads", "number"), ("list_leads", "email"), ("list_
 COMPONENTS = components()
 
 
-def _kinds(operation: Operation, name: str) -> Iterator[str]:
+def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a reference means."""
+    reference = schema.get("$ref", "").removeprefix("#/components/schemas/")
+    found: Any = COMPONENTS if reference else schema
+    for step in reference.split("/") if reference else ():
+        found = found[step]
+    return found  # type: ignore[no-any-return]
+
+
+def _bad(operation: Operation, name: str) -> Iterator[Any]:
+    """Yield what a field of an operation does not take: what is none of its type, and what is out of its range."""
     schema: Mapping[str, Any] = parameter_schema(operation, name)
     reference = schema.get("$ref", "").removeprefix("#/components/schemas/")
-    if reference in BAD:
-        yield reference
-        return
-    for step in reference.split("/") if reference else ():
-        schema = COMPONENTS[step] if schema.get("$ref") else schema[step]
-    if "anyOf" in schema:  # of a field that may be null
+    if not reference and "$ref" in schema.get("anyOf", [{}])[0]:  # of a field that may be null
         schema = schema["anyOf"][0]
-    if "enum" in schema:
-        yield "enum"
-    elif isinstance(schema.get("type"), str):
-        yield schema["type"]
+        reference = schema["$ref"].removeprefix("#/components/schemas/")
+    if reference in BAD:
+        yield from BAD[reference]
+        return
+    schema = _resolved(schema)
+    if "anyOf" in schema:
+        schema = _resolved(schema["anyOf"][0])
+    yield from BAD["enum"] if "enum" in schema else BAD.get(str(schema.get("type")), ())
+    if "minimum" in schema and "maximum" in schema:
+        yield from (str(schema["minimum"] - 1), str(schema["maximum"] + 1))
+    if "maxLength" in schema:
+        yield "x" * (schema["maxLength"] + 1)
 
 
 def _fields(operation: Operation) -> tuple[str, ...]:
@@ -124,7 +145,7 @@ def _bad_values(operation: Operation) -> Iterator[tuple[str, str, Any]]:
         for name in _fields(operation):
             if (operation.name, name) in ANYTHING:
                 continue
-            for value in (*(value for kind in _kinds(operation, name) for value in BAD[kind]), NUL):
+            for value in (*_bad(operation, name), NUL):
                 if method in BODY_METHODS or isinstance(value, str):
                     yield method, name, value
 
@@ -136,6 +157,59 @@ def _refused(operation: Operation, answer: Any, name: str) -> bool:
     code, errors = answer.json()["code"], answer.json()["errors"]
     named = any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in errors)
     return code in problem_codes(operation) and (named or code in {"unknown_lead_token", "too_large"})
+
+
+async def test_a_field_that_must_be_there_is_named_where_it_is_missing_or_empty(town: Any, company: Any) -> None:
+    places = await make_places(town, company, *EXAMPLES.values())
+    before = await _state(company)
+    for operation in documented():
+        example = placed(EXAMPLES[operation.name], places)
+        for name in (*(operation.body or {}).get("required", ()), *operation.required):
+            for method in (method for method in _methods(operation) if method in BODY_METHODS or operation.safe):
+                for empty in (None, "", "  "):
+                    asked = _without(example, name) if empty is None else _with(example, method, name, empty)
+                    answer = await send(town, company, operation, method, asked)
+                    problem = _problem(operation, answer, (name, empty))
+                    assert name in problem["errors"], (operation.name, method, name, empty, answer.text)
+    assert await _state(company) == before
+
+
+def _without(example: Example, name: str) -> Example:
+    return Example(
+        path=example.path,
+        query={field: value for field, value in example.query.items() if field != name},
+        body={field: value for field, value in example.body.items() if field != name},
+    )
+
+
+OF_NOBODY = 999_999_999_999
+
+
+def _references(operation: Operation) -> Iterator[tuple[str, Any]]:
+    """Yield each field of an operation that names a record, with an id that is nobody's."""
+    for name in _fields(operation):
+        text = str(parameter_schema(operation, name))
+        if "IdInput" in text or "ReferenceInput" in text:
+            yield name, OF_NOBODY
+        elif "IdsInput" in text:
+            yield name, [OF_NOBODY]
+
+
+async def test_an_id_of_nobody_in_a_field_is_told_with_the_name_of_the_field(town: Any, company: Any) -> None:
+    places = await make_places(town, company, *EXAMPLES.values())
+    before = await _state(company)
+    faults = []
+    for operation in documented():
+        example = placed(EXAMPLES[operation.name], places)
+        for method in (method for method in _methods(operation) if method in BODY_METHODS):
+            for name, value in _references(operation):
+                answer = await send(town, company, operation, method, _with(example, method, name, value))
+                told = answer.json()
+                named = name in told.get("errors", {}) or told.get("code") in {"not_found", "unknown_lead_token"}
+                if not 400 <= answer.status_code < 500 or not named:
+                    faults.append((operation.name, method, name, answer.status_code, answer.text[:200]))
+    assert faults == [], "\n".join(map(str, faults))
+    assert await _state(company) == before
 
 
 BODIES: list[tuple[str, bytes, int]] = [

@@ -1,51 +1,28 @@
 """Do curl and fetch mean the same by JSON, form, multipart and query, and are words, dates and zones read as said?
 
-curl and node are asked as an integrator has them. A machine without one of them fails here, with its name: what was not
-tried is not known to work.
+curl and node are asked as an integrator has them (`tests.api.clients`).
 """
 
-import asyncio
+import csv
+import io
 import json
-import shutil
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 import pytest
 import pytest_asyncio
 
+from adapters.http.documents import BODY_METHODS, documented
+from adapters.http.examples import EXAMPLES
 from adapters.http.server import serving
 from engine.calendar.rails_names import RAILS_NAMES
 from tests.adapters.http.conftest import Town
+from tests.api.clients import FORMS, Ask, curl, fetching, run
+from tests.api.fuzz import MANY, examples_wanted
+from tests.api.world import make_places, placed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-PROGRAM_SECONDS = 30.0
-
-FETCH = """
-const [address, method, form, text] = process.argv.slice(1);
-const fields = JSON.parse(text);
-const flat = Object.entries(fields).flatMap(([name, value]) =>
-  typeof value === "object" ? Object.entries(value).map(([inner, part]) => [`${name}[${inner}]`, part]) : [[name, value]]);
-const options = { method };
-let url = address;
-if (form === "json") {
-  options.body = JSON.stringify(fields);
-  options.headers = { "Content-Type": "application/json" };
-} else if (form === "form") {
-  options.body = new URLSearchParams(flat);
-} else if (form === "multipart") {
-  options.body = new FormData();
-  flat.forEach(([name, value]) => options.body.append(name, value));
-} else {
-  url += "?" + new URLSearchParams(flat);
-}
-const answer = await fetch(url, options);
-console.log(JSON.stringify({ status: answer.status, body: await answer.json() }));
-"""
-
-FORMS = ("json", "form", "multipart", "query")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -55,51 +32,19 @@ async def address(town: Town) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-async def _run(name: str, *arguments: str) -> bytes:
-    program = shutil.which(name)
-    if program is None:
-        pytest.fail(f"{name} is not on this machine, so that it is not known whether its users are understood: install it")
-    process = await asyncio.create_subprocess_exec(
-        program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    async with asyncio.timeout(PROGRAM_SECONDS):
-        out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    return out
-
-
-def _flat(fields: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in fields.items():
-        found |= {f"{name}[{inner}]": part for inner, part in value.items()} if isinstance(value, dict) else {name: value}
-    return found
-
-
-async def _curl(url: str, method: str, form: str, fields: dict[str, Any]) -> dict[str, Any]:
-    flat = _flat(fields)
-    sent = {
-        "json": ["-H", "Content-Type: application/json", "-d", json.dumps(fields)],
-        "form": [part for name, value in flat.items() for part in ("--data-urlencode", f"{name}={value}")],
-        "multipart": [part for name, value in flat.items() for part in ("--form-string", f"{name}={value}")],
-        "query": [],
-    }[form]
-    url = f"{url}?{urlencode(flat)}" if form == "query" else url
-    out = await _run("curl", "-sS", "-g", "-X", method, "-w", "\n%{http_code}", *sent, url)
-    text, _, status = out.decode().rpartition("\n")
-    return {"status": int(status), "body": json.loads(text)}
-
-
-async def _fetch(url: str, method: str, form: str, fields: dict[str, Any]) -> dict[str, Any]:
-    out = await _run("node", "--input-type=module", "-e", FETCH, "--", url, method, form, json.dumps(fields))
-    found: dict[str, Any] = json.loads(out)
-    return found
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fetch() -> AsyncIterator[Ask]:
+    """node's fetch."""
+    async with fetching() as ask:
+        yield ask
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("client", [_curl, _fetch], ids=["curl", "fetch"])
+@pytest.mark.parametrize("client", ["curl", "fetch"])
 async def test_a_lead_goes_in_is_changed_and_gets_out_by_each_client_and_form(
-    company: Any, address: str, client: Any, form: str
+    company: Any, address: str, fetch: Ask, client: str, form: str
 ) -> None:
+    ask = fetch if client == "fetch" else curl
     schedule = await company.schedule()
     key = f"{company.public_key}.{company.private_key}"
     number = "+12125550123"
@@ -110,32 +55,77 @@ async def test_a_lead_goes_in_is_changed_and_gets_out_by_each_client_and_form(
         "data": {"roof": "flat = tin", "emoji": "🏠"},
         "note": "a b+c&d",
     }
-    made = await client(f"{address}/api/v1/leads", "POST", form, {**fields, "auth_token": key})
+    made = await ask(f"{address}/api/v1/leads", "POST", form, {**fields, "auth_token": key}, {})
     assert made["status"] == 201, made
     lead = made["body"]["lead"]
     assert (lead["caller_id"], lead["full_name"]) == (number, fields["full_name"])
     assert lead["data"] == {"roof": "flat = tin", "emoji": "🏠", "note": "a b+c&d"}
-    changed = await client(
-        f"{address}/api/v1/leads/{lead['uuid']}", "PUT", form, {"email": "ann@example.com", "auth_token": key}
+    changed = await ask(
+        f"{address}/api/v1/leads/{lead['uuid']}", "PUT", form, {"email": "ann@example.com", "auth_token": key}, {}
     )
     assert (changed["status"], changed["body"]["lead"]["email"]) == (200, "ann@example.com"), changed
-    out = await client(
-        f"{address}/api/v1/leads/{number}/caller_opt_out", "PUT", form, {"lead_token": schedule["lead_token"]}
+    out = await ask(
+        f"{address}/api/v1/leads/{number}/caller_opt_out", "PUT", form, {"lead_token": schedule["lead_token"]}, {}
     )
     assert (out["status"], out["body"]["lead"]["status"]) == (200, "opt_out"), out
-    refused = await client(f"{address}/api/v1/leads", "POST", form, {**fields, "caller_id": "12", "blocked": "perhaps"})
+    refused = await ask(f"{address}/api/v1/leads", "POST", form, {**fields, "caller_id": "12", "blocked": "perhaps"}, {})
     assert (refused["status"], set(refused["body"]["errors"])) == (422, {"caller_id", "blocked"}), refused
+
+
+WRITING = tuple(
+    (operation, method)
+    for operation in documented()
+    for method in operation.methods
+    if method in BODY_METHODS and (operation.body is not None or not operation.safe)
+)
+
+
+def _tried(place: int) -> list[tuple[str, str]]:
+    """Return by which client and in which form an operation is asked: all in `make test-api`, else one of them in turn."""
+    every = [(client, form) for form in FORMS for client in ("curl", "fetch")]
+    return every if examples_wanted() >= MANY else [every[place % len(every)]]
+
+
+async def test_every_operation_that_writes_is_understood_by_curl_and_by_fetch(
+    town: Any, company: Any, address: str, fetch: Ask
+) -> None:
+    for place, (operation, method) in enumerate(WRITING):
+        for client, form in _tried(place):
+            example = EXAMPLES[operation.name]
+            example = placed(example, await make_places(town, company, example))
+            path = operation.path
+            for name, value in example.path.items():
+                path = path.replace(f"{{{name}}}", value)
+            headers = {} if operation.access == "token" else company.headers
+            ask = fetch if client == "fetch" else curl
+            told = await ask(f"{address}{path}", method, form, {**example.query, **example.body}, headers)
+            assert told["status"] in {200, 201}, (operation.name, method, client, form, told["text"])
+            assert told["body"]["status"] == told["status"], (operation.name, client, form)
+
+
+async def test_records_that_one_company_exported_another_imports_as_they_are(company: Any, other: Any) -> None:
+    for collection, fields in (
+        ("buyers", {"name": "=Sunny", "number": "+12125550140", "timeout_seconds": 25, "user_buyer_id": "-7"}),
+        ("traffic_sources", {"name": "Ads", "first_name": "Ada", "user_traffic_source_id": "+4"}),
+        ("call_dispositions", {"name": "Call me later", "category": "callback", "retry_delay_seconds": 60}),
+    ):
+        made = await company.record(collection, fields)
+        exported = await company.send("GET", f"/api/v1/{collection}.csv", params={"ids": str(made["id"])})
+        (row,) = csv.DictReader(io.StringIO(exported.text))
+        again = await other.record(collection, row)
+        # What a spreadsheet would run keeps its apostrophe: it was text before, and is text now.
+        assert {name: again[name] for name in fields} == {**fields, "name": row["name"]}, collection
 
 
 async def test_lists_are_read_by_curl_and_by_fetch_in_both_formats(company: Any, address: str) -> None:
     schedule = await company.schedule()
     await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": "+12125550123"})
     listed = f"{address}/api/v1/leads?columns=caller_id,status&auth_token={company.public_key}.{company.private_key}"
-    assert json.loads(await _run("curl", "-sS", listed))["leads"] == [{"caller_id": "+12125550123", "status": "scheduled"}]
+    assert json.loads(await run("curl", "-sS", listed))["leads"] == [{"caller_id": "+12125550123", "status": "scheduled"}]
     basic = ("-u", f"{company.public_key}:{company.private_key}", f"{address}/api/v1/leads.csv?columns=caller_id,status")
-    assert await _run("curl", "-sS", *basic) == b"caller_id,status\r\n+12125550123,scheduled\r\n"
+    assert await run("curl", "-sS", *basic) == b"caller_id,status\r\n+12125550123,scheduled\r\n"
     script = "const a = await fetch(process.argv[1]); console.log(JSON.stringify((await a.json()).metadata));"
-    told = json.loads(await _run("node", "--input-type=module", "-e", script, "--", listed))
+    told = json.loads(await run("node", "--input-type=module", "-e", script, "--", listed))
     assert (told["total_count"], told["root"]) == (1, "leads")
 
 

@@ -1,0 +1,152 @@
+"""Which refusals and acceptances of schemathesis's two data checks are no faults? schemathesis loads this module.
+
+The checks hold that whatever fits the document is taken and whatever does not is refused. What no schema can say stands
+below, each with its reason; everything else is a fault of the product or of the document.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+import schemathesis
+from schemathesis.core.failures import AcceptedNegativeData
+from schemathesis.openapi.checks import RejectedPositiveData
+
+ASKING_KEY_VARIABLE = "LEADCLOCK_ASKING_KEY"
+"""Internal id of the key that asks: were it changed, the rest of the run would be 401 throughout."""
+
+STATES: Mapping[str, str] = {
+    "deleted": "somebody deleted it before: the same as not found, which the check lets pass",
+    "suppressed_contact": "the person opted out",
+    "quiet_hours": "the law of the hour",
+    "outside_hours": "the schedule's hours",
+    "frequency_cap": "how often the person was called",
+    "schedule_inactive": "the schedule is paused, or has no steps",
+    "lead_not_live": "the lead has ended",
+    "invalid_schedule": "steps are a small language: what a step needs, leads to and never reaches is checked by publishing",
+    "per_page_requires_cursor": "two parameters together",
+}
+"""Code -> why a request that fits the document may be answered with it: it is about what is there, not what was sent."""
+
+LANGUAGES = frozenset(
+    {
+        "steps", "end_steps", "triggers", "windows", "on_reply", "on_inbound_connected", "on_conversion", "min_spacing",
+        "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history",
+    }
+)  # fmt: skip
+"""Fields whose parts are a language of their own, of schedules or of rules of law: the document tells their types, the
+account what they may say together."""
+
+SENTENCES: Mapping[str, str] = {
+    r"must be a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",
+    r"names no |is no \w+( \w+)? of this company|no buyer has|must name": "whether it exists is no pattern",
+    r"cannot be chosen with a cursor|must be left out where|together|must (not be before|come after)":
+        "two parameters together",
+    r"is not the offer of|must be given where|must be given, or a lead_token": "two parameters together",
+    r"must not be ahead of us|must be after|is before|cannot be told": "which moments count is no pattern",
+    r"must end within the first": "how many rows there are",
+    r"must be token:value": "two parameters together: with token_key the value stands alone",
+    r"must be given, or an email|must be given: the object": "one of two fields is enough",
+    r"needs a transcriber": "not configured here",
+    r"a key can only give": "what this key may give",
+    r"at most \d+ spans of time": "how many spans lie between two moments",
+    r"must not contain NUL|must not contain the NUL": "NUL bytes are refused everywhere, as the description says",
+}  # fmt: skip
+"""Sentence -> why a value that fits its schema may be refused with it."""
+
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+
+_LATER = 202
+_BLANK: tuple[Any, ...] = (None, "", [], {})
+
+
+@schemathesis.hook
+def filter_case(context: Any, case: Any) -> bool:  # noqa: ARG001 - the hook's own names
+    """Leave the key that asks alone."""
+    path = (case.path_parameters or {}).get("id")
+    return not (case.operation.path == "/api/v1/keys/{id}" and str(path) == os.environ.get(ASKING_KEY_VARIABLE))
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:  # noqa: ARG001 - the hook's own names
+    """Write what is nested in a form as the interface has it: OpenAPI leaves open how, and schemathesis takes it apart."""
+    if case.media_type in FORMS and isinstance(case.body, dict) and any(map(_needs_words, case.body.values())):
+        case.body = {name: _in_words(value) for name, value in case.body.items() if value is not None}
+
+
+def _needs_words(value: Any) -> bool:
+    return value is None or isinstance(value, dict | list | float)
+
+
+def _in_words(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:f}"
+    if isinstance(value, list) and not any(isinstance(part, dict | list) for part in value):
+        return ",".join(map(str, value))
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+@schemathesis.hook
+def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:  # noqa: ARG001 - the hook's own names
+    """Tell whether a failure is one."""
+    if isinstance(failure, RejectedPositiveData):
+        return not _refused_for_a_reason(response)
+    if isinstance(failure, AcceptedNegativeData):
+        return not _taken_for_a_reason(case, response)
+    return True
+
+
+def _refused_for_a_reason(response: Any) -> bool:
+    problem = response.json()
+    if problem["code"] in STATES:
+        return True
+    said = [
+        sentence
+        for field, sentences in problem["errors"].items()
+        for sentence in sentences
+        if re.split(r"[.\[]", field)[0] not in LANGUAGES
+    ]
+    return bool(problem["errors"]) and all(any(re.search(known, sentence) for known in SENTENCES) for sentence in said)
+
+
+def _taken_for_a_reason(case: Any, response: Any) -> bool:
+    if response.status_code == _LATER:
+        return True  # stored and not judged yet: the answer at Location refuses it
+    if case.method == "HEAD":
+        return True  # nothing is read: whoever only looks changes nothing
+    if response.status_code >= 400:
+        return bool(response.json()["code"] == "deleted")
+    return _is_right_without_blanks(case)
+
+
+def _is_right_without_blanks(case: Any) -> bool:
+    """Tell whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
+    for mutation in case.meta.phase.data.mutations:
+        place = mutation.parameter_location.name.lower()
+        if place == "header":
+            right = mutation.parameter == "Authorization"
+        elif place == "query":
+            right = _is_blank((case.query or {}).get(mutation.parameter))
+        else:
+            right = place == "body" and _fits(case)
+        if not right:
+            return False
+    return bool(case.meta.phase.data.mutations)
+
+
+def _is_blank(value: Any) -> bool:
+    return value in _BLANK or (isinstance(value, str) and not value.strip())
+
+
+def _fits(case: Any) -> bool:
+    """Tell whether a body fits the document once blank fields are taken out of it."""
+    if not isinstance(case.body, dict):
+        return False
+    body = {name: value for name, value in case.body.items() if not _is_blank(value)}
+    document = case.operation.schema.raw_schema
+    content = document["paths"][case.operation.path][case.method.lower()]["requestBody"]["content"]
+    schema = {"components": document["components"], **content[case.media_type]["schema"]}
+    return bool(jsonschema_rs.is_valid(schema, body))
