@@ -7,10 +7,10 @@ ARGS ?=
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench prove lock
+.PHONY: help install up test test-api lint format bench bench-large prove lock
 
 help:  ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
 	@deploy/install.sh "$(PYTHON)"
@@ -37,6 +37,9 @@ format: install  ## Bring every file into the one format, and mend what the lint
 
 bench: install  ## Measure against bare baselines in the same run (ONLY=name runs one row); also as .leadclock/bench.json.
 	@$(BIN)/leadclock bench $(if $(ONLY),--only $(ONLY))
+
+bench-large: install  ## Measure lists and reports at 2 million leads and 5 million calls; the data set is kept in .leadclock/bench-large.
+	@$(BIN)/leadclock bench --large
 
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)

@@ -40,7 +40,8 @@ _numbers = count(1)
 class Stage(Struct, frozen=True):
     """The servers of one bench. `peers` is where other products' environments are kept between benches.
 
-    `leads` is the size of the large company that lists and reports are measured on.
+    `leads` is the size of the large company that lists and reports are measured on; `kept` is where its data set stays
+    between benches, None where it is made anew each time.
     """
 
     bootstrap: str
@@ -48,10 +49,13 @@ class Stage(Struct, frozen=True):
     folder: Path
     peers: Path
     leads: int = LEADS_DEFAULT
+    kept: Path | None = None
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, peers: Path, leads: int = LEADS_DEFAULT) -> AsyncIterator[Stage]:
+async def open_stage(
+    folder: Path, peers: Path, leads: int = LEADS_DEFAULT, kept: Path | None = None
+) -> AsyncIterator[Stage]:
     """Start broker and database in a folder. Raises `LocalServerError` where this machine cannot."""
     environ = {name: value for name, value in os.environ.items() if name not in {BOOTSTRAP_VARIABLE, DSN_VARIABLE}}
     async with (
@@ -59,7 +63,7 @@ async def open_stage(folder: Path, peers: Path, leads: int = LEADS_DEFAULT) -> A
         database(folder, durable=False, environ=environ) as stored,
     ):
         await migrate(stored.dsn)
-        yield Stage(served.bootstrap, stored.dsn, folder, peers, leads)
+        yield Stage(served.bootstrap, stored.dsn, folder, peers, leads, kept)
 
 
 @asynccontextmanager

@@ -31,6 +31,10 @@ MEASURES: dict[str, Measure] = {
 """Name -> what measures it. One may give several rows: `submit_to_command` two, `growth` and `restore` come together."""
 
 
+LARGE = ("list_page", "reports")
+"""The rows that `--large` measures: those whose size it is."""
+
+
 class Failure(Struct, frozen=True):
     """A row that could not be measured."""
 

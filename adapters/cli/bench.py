@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from adapters.bench.large import LEADS_DEFAULT
+from adapters.bench.large import LEADS_DEFAULT, LEADS_LARGE
 from adapters.bench.row import Row
 from adapters.bench.stage import open_stage
-from adapters.bench.table import MEASURES, Failure, run, write
+from adapters.bench.table import LARGE, MEASURES, Failure, run, write
 from adapters.cli.failures import told
 from adapters.observability.logs import configure_logs
 from adapters.up.folder import DEFAULT
@@ -26,11 +26,14 @@ from adapters.up.folder import DEFAULT
 @click.option(
     "--leads", default=LEADS_DEFAULT, show_default=True, help="Size of the company of the rows list_page and reports."
 )
+@click.option("--large", is_flag=True, help=f"Of {LEADS_LARGE:,} leads; the data set is kept in the data folder.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @told
-def bench(only: tuple[str, ...], data_dir: Path, leads: int, as_json: bool) -> None:
+def bench(only: tuple[str, ...], data_dir: Path, leads: int, large: bool, as_json: bool) -> None:
     """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
-    rows, failures = asyncio.run(_bench(only or tuple(MEASURES), data_dir.absolute() / "peers", leads))
+    size, kept = (LEADS_LARGE, data_dir.absolute() / "bench-large") if large else (leads, None)
+    names = only or (LARGE if large else tuple(MEASURES))
+    rows, failures = asyncio.run(_bench(names, data_dir.absolute() / "peers", size, kept))
     write(data_dir / "bench.json", rows)
     if as_json:
         click.echo(msgspec.json.encode(rows))
@@ -56,9 +59,9 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits say enough
 
 
-async def _bench(names: tuple[str, ...], peers: Path, leads: int) -> tuple[list[Row], list[Failure]]:
+async def _bench(names: Sequence[str], peers: Path, leads: int, kept: Path | None) -> tuple[list[Row], list[Failure]]:
     with _folder() as folder, Console(stderr=True).status("Starting the servers …") as status:
-        async with open_stage(folder, peers, leads) as stage:
+        async with open_stage(folder, peers, leads, kept) as stage:
             return await run(stage, names, status.update)
 
 

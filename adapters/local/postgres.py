@@ -65,7 +65,8 @@ class ManagedPostgres:
     Start it from a thread that lives as long as it is needed: the kernel ends the server when that thread ends.
     """
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = settings or {}
         self._folder = folder.resolve()
         self._cluster = self._folder / "cluster"
         self._durable = durable
@@ -132,6 +133,7 @@ class ManagedPostgres:
             "timezone": "UTC",
             "log_timezone": "UTC",
             **({} if self._durable else EPHEMERAL_SETTINGS),
+            **self._settings,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return [str(programs.bin / "postgres"), "-D", str(_name_of(self._cluster, programs.major)), *options]
@@ -192,9 +194,14 @@ class ManagedPostgres:
 
 
 @contextlib.asynccontextmanager
-async def managed_postgres(data_dir: Path, *, durable: bool = True) -> AsyncIterator[ManagedPostgres]:
-    """Run PostgreSQL in `data_dir/postgres`; not `durable` is for data that is thrown away at the end."""
-    postgres = ManagedPostgres(data_dir / "postgres", durable=durable)
+async def managed_postgres(
+    data_dir: Path, *, durable: bool = True, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[ManagedPostgres]:
+    """Run PostgreSQL in `data_dir/postgres`; not `durable` is for data that is thrown away at the end.
+
+    `settings` are of the server, by name, beside and before those that it is always run with.
+    """
+    postgres = ManagedPostgres(data_dir / "postgres", durable=durable, settings=settings)
     await postgres.start()
     try:
         yield postgres

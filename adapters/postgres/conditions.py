@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 
 from adapters.http.ports import CallFilter, LeadFilter, RecordFilter
 from adapters.projector.rows import BIGINT_MAX
-from schemas.instant import to_datetime
+from schemas.instant import DAY, to_datetime
 
 NEVER = "false"
 """For a value that no row can have: an id beyond bigint, text that PostgreSQL cannot hold."""
@@ -93,13 +93,15 @@ TAG_LENGTH = 200
 class Statement:
     """SQL in the making: pieces with `?` where a value belongs, and the values under `$1`, `$2` and so on.
 
-    `is_frequent`: it is known that more rows match than are ever counted.
+    `is_frequent`: it is known that more rows match than are ever counted. `is_old`: more rows came after those that match
+    than there are among them, so that a list that begins with the newest would pass many in vain.
     """
 
     def __init__(self, *values: Any) -> None:
         self.values: list[Any] = list(values)
         self.where = ""
         self.is_frequent = False
+        self.is_old = False
 
     def bind(self, value: Any) -> str:
         """Add a value and return its placeholder."""
@@ -129,6 +131,9 @@ def of_calls(wanted: CallFilter, statement: Statement) -> None:
         statement.where += f" AND token_values ->> {statement.bind(key)}::text = {statement.bind(value)}"
     elif token is not None:
         statement.where += f" AND {NEVER}"
+    if wanted.ended_to is not None and wanted.created_to is None:
+        # A call ends after it was made, give or take a clock: the newest of an old span are not looked for among the newest.
+        statement.narrow("created_at < ?", to_datetime(wanted.ended_to + DAY))
     _narrow(statement, CALL_PIECES, CALL_FLAGS, fields)
 
 

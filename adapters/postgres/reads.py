@@ -39,6 +39,21 @@ COUNT_MAX = 10_000
 MATCHES_MAX = 10_000
 """So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
 
+GATHERED_TIMES = 5
+"""An entry of an index costs a fifth of a row at most."""
+
+SAMPLED = 2_000
+"""Rows of a sample of the words, some milliseconds."""
+
+SAMPLED_MIN = 200_000
+"""In a table with fewer rows all that match are found in no time."""
+
+SAMPLED_ERROR = 30
+"""Matches of a sample that may be chance: those of one page of the table are alike."""
+
+COMMON_MATCHES = 5 * MATCHES_MAX
+"""Of more matches, by a sample, only the newest are looked for; to find them all would take seconds."""
+
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
 
@@ -94,6 +109,7 @@ class PostgresReads:
         table, statement = await self._filtered(company_id, wanted)
         if statement.is_frequent:
             paging = msgspec.structs.replace(paging, counted=False)
+        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._page(table, statement, paging, order)
 
     async def newest_lead(
@@ -158,6 +174,7 @@ class PostgresReads:
         table, statement = await self._filtered(company_id, wanted)
         if statement.is_frequent:
             paging = msgspec.structs.replace(paging, counted=False)
+        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._page(table, statement, paging, order)
 
     async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
@@ -207,7 +224,7 @@ class PostgresReads:
             return []
         since, until = bounds(wanted.created_from, wanted.created_to, span)
         table = "leads" if isinstance(wanted, LeadFilter) else "calls"
-        tiers = tiers_of(table, category)
+        tiers, zones = tiers_of(table, category), await self._zones(category)
         async with self._reporting() as connection:
             # One snapshot: what is marked is marked, and what is not was added up before.
             asked = (company_id, table, list(tiers), to_datetime(since), to_datetime(until))
@@ -215,7 +232,7 @@ class PostgresReads:
             marks = await connection.fetch(self._sql["marked_days"], company_id, table)
             held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), tiers)
             statement = Statement(company_id)
-            text = _filled(self._sql["rolled"], {"source": table, **rolled_pieces(table, statement, category, held)})
+            text = _filled(self._sql["rolled"], {"source": table, **rolled_pieces(table, statement, category, held, zones)})
             rows = await connection.fetch(self._schemas.fill(text), *statement.values)
         return None if len(rows) > GROUPS_MAX else groups(rows)
 
@@ -250,6 +267,19 @@ class PostgresReads:
         # Of a search alone it is known by now that it matches more rows than are counted.
         statement.is_frequent = found.query is not None and wanted == alone and MATCHES_MAX >= COUNT_MAX
         return "leads" if isinstance(wanted, LeadFilter) else "calls", statement
+
+    async def _is_old(self, company_id: int, wanted: LeadFilter | CallFilter) -> bool:
+        """Tell whether the rows of a span are sooner gathered from an index than met on the way down from the newest."""
+        since, until = wanted.created_from, wanted.created_to
+        if until is None and isinstance(wanted, CallFilter):
+            since, until = wanted.ended_from, wanted.ended_to
+        if until is None:
+            return False
+        created = await self.created_span(company_id, type(wanted)())
+        if created is None:
+            return False
+        first = created[0] if since is None else max(created[0], since)
+        return until - first < GATHERED_TIMES * (created[1] - until)
 
     # -- account records -----------------------------------------------------------------------------------------------
 
@@ -308,13 +338,29 @@ class PostgresReads:
             return Found(None, ())
         query = " & ".join([*words, *tags])
         async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
+            sampled = await self._sampled(connection, kind, company_id, [query, *words, *tags])
+            if sampled.get(query, 0) > COMMON_MATCHES:
+                return Found(query, ids)
+            # What nearly every row has is no way to find one: it is asked of those that the other words find.
+            asked = [one for one in (*words, *tags) if sampled.get(one, 0) <= COMMON_MATCHES]
+            asked = asked or [min((*words, *tags), key=lambda one: sampled.get(one, 0))]
             # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
             await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
-            matches = await connection.fetch(self._sql[f"matching_{kind}s"], company_id, query, MATCHES_MAX + 1)
+            matching = self._sql[f"matching_{kind}s"]
+            matches = await connection.fetch(matching, company_id, " & ".join(asked), query, MATCHES_MAX + 1)
         if len(matches) > MATCHES_MAX:
             return Found(query, ids)  # the newest of so many are soon met on the way down
         matched = tuple(match["id"] for match in matches)
         return Found(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
+
+    async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
+        """Return of each query about how many rows match, by a sample; nothing where the table is small."""
+        rows = await connection.fetchval(self._sql[f"{kind}_words_estimated"])
+        if rows < SAMPLED_MIN:
+            return {}
+        share = SAMPLED / rows
+        found = await connection.fetch(self._sql[f"sampled_{kind}s"], company_id, list(dict.fromkeys(asked)), share * 100)
+        return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
 
     async def _words(self, text: str) -> list[str]:
         """Return the words of a text as the database cuts them, each to be found by its beginning."""
@@ -368,12 +414,16 @@ class PostgresReads:
         where, counting = statement.where, tuple(statement.values)
         if paging.cursor is not None and paging.cursor >= 0:
             statement.narrow("id < ?", paging.cursor)
+        limit = statement.bind(paging.per_page + 1)
+        if statement.is_old:
+            old = self._sql[f"{name}_gathered"].replace("{where}", statement.where).replace("{limit}", limit)
+            statement.where = f" AND id = ANY (ARRAY({old}))"
         text = (
             self._sql[name]
             .replace("{where}", statement.where)
             .replace("{ordered}", "id")
             .replace("{order}", "id DESC")
-            .replace("{limit}", statement.bind(paging.per_page + 1))
+            .replace("{limit}", limit)
         )
         async with reading():
             rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)

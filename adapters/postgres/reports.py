@@ -57,7 +57,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
     },
     "disposition_id": "call_disposition_id",
     # A zone that the database has not heard of would end the statement; its calls have no hour.
-    "hour_of_day": "CASE WHEN time_zone IN (SELECT name FROM pg_timezone_names)"
+    "hour_of_day": "CASE WHEN time_zone = ANY ({zones})"
     " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",
 }  # fmt: skip
 
@@ -201,7 +201,9 @@ def tiers_of(table: str, category: Grouping | None) -> Sequence[str]:
     return TIERS[:-1] if category.name in WIDE[table] else TIERS
 
 
-def rolled_pieces(table: str, statement: Statement, category: Grouping | None, found: Cover) -> dict[str, str]:
+def rolled_pieces(
+    table: str, statement: Statement, category: Grouping | None, found: Cover, zones: Sequence[str]
+) -> dict[str, str]:
     """Return what belongs into the statement that adds up sums, and rows where there are none."""
     expressions = _TABLES[table][1]
     joins = ""
@@ -214,6 +216,8 @@ def rolled_pieces(table: str, statement: Statement, category: Grouping | None, f
     else:
         name, raw = category.name, expressions[category.name]
         rolled = f"value::{_VALUES.get(name, 'text')}"
+        if name == LOCAL_HOUR:
+            raw = raw.replace("{zones}", f"{statement.bind(list(zones))}::text[]")
     if category is not None and category.name in TIME_UNITS:
         since, until = _moments(statement, [(span.start, span.until) for span in found.spans])
         spans = f"unnest({since}, {until}) AS s (since, until) ON r.tier = 'quarter' AND r.at >= s.since AND r.at < s.until"

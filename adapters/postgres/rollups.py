@@ -15,8 +15,8 @@ from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_again, s
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
-DAYS_AT_ONCE = 4
-"""Marked days of one transaction: with 250,000 calls a day some twenty seconds, within what a statement may take."""
+DAYS_AT_ONCE = 8
+"""Marked days of one transaction: with 100,000 calls a day some fifteen seconds, half of what a statement may take."""
 
 SPANS_AT_ONCE = 50
 """Months or years that are looked up at a time; each has a transaction of its own."""
@@ -62,10 +62,13 @@ class Rollups:
         self._sql = queries("rollups", schemas)
         self._gaps = gaps
         self._now = now
+        self._zones = ""
 
     async def run(self, seconds: float = TURN_SECONDS) -> int:
         """Roll up what is due and return the number of days, months and years. Raises `ReadsUnavailableError`."""
         until, rolled = time.monotonic() + seconds, 0
+        async with reading():
+            self._zones = self._zones or await self._pool.fetchval(self._sql["zones"])
         for some in (self._days, self._months, self._years):
             while time.monotonic() < until and (count := await some()):
                 rolled += count
@@ -86,7 +89,9 @@ class Rollups:
     async def _roll_up_days(
         self, connection: Connection, source: str, companies: Sequence[int], days: Sequence[datetime]
     ) -> None:
-        for name in ("forget_days", "roll_up_days", "roll_up_quarters"):
+        # The calls of a day lie among those of its neighbours: read page by page, not call by call.
+        await connection.execute("SET LOCAL enable_indexscan = off")
+        for name in ("forget_days", "forget_quarters", "roll_up_days", "roll_up_quarters"):
             await connection.execute(self._filled(name, source), companies, days)
         await connection.execute(self._sql["remember_days"], companies, days, source, to_datetime(self._now()))
         await connection.execute(self._filled("outdate", source, "month"), companies, days, source)
@@ -131,7 +136,7 @@ class Rollups:
         if source:
             sums = sums_of(source)
             pieces |= {"names": ", ".join(sums), "sums": ", ".join(sums.values()), "sums_again": sums_again(source)}
-            pieces["categories"] = rolled_categories(source)
+            pieces["categories"] = rolled_categories(source).replace("{zones}", self._zones)
         text = self._sql[name]
         for piece, value in pieces.items():
             text = text.replace(f"{{{piece}}}", value)

@@ -21,11 +21,19 @@ ORDER BY is_live DESC, created_at DESC, id DESC
 LIMIT 1
 
 -- leads --
-SELECT *, {ordered} AS ordered_by FROM {read}.leads
+SELECT {shown}, {ordered} AS ordered_by FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
+-- leads_gathered --
+-- All ids first, which the index of a filter holds together with the creation; then the highest.
+SELECT id FROM (SELECT id FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} OFFSET 0) AS found
+ORDER BY id DESC LIMIT {limit}
+
 -- leads_count --
-SELECT count(*) FROM (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
+-- Newest first, as the page itself: those are in memory.
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
+) AS found
 
 -- zones --
 SELECT array_agg(name) FROM pg_timezone_names
@@ -92,8 +100,21 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.calls
 WHERE company_id = $1 AND deleted_at IS NULL{where}
 
+-- lead_words_estimated --
+SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '{read}.lead_words'::regclass
+
+-- sampled_leads --
+SELECT asked::text, count(*) AS found
+FROM {read}.lead_words AS w TABLESAMPLE SYSTEM ($3::float8), unnest($2::text[]) WITH ORDINALITY AS a (asked, place)
+JOIN unnest($2::text[]::tsquery[]) WITH ORDINALITY AS q (query, place) USING (place)
+WHERE w.company_id = $1 AND w.words @@ q.query
+GROUP BY 1
+
 -- matching_leads --
-SELECT id FROM {read}.lead_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
+-- `$2` is looked up; `$3` is asked of what it finds, by the function, because the operator would be looked up too.
+SELECT id FROM {read}.lead_words
+WHERE company_id = $1 AND words @@ $2::text::tsquery AND ts_match_vq(words, $3::text::tsquery)
+LIMIT $4
 
 -- words --
 -- The words of a text, each quoted and to be found by its beginning; the parser leaves no quote within a word.
@@ -103,11 +124,32 @@ SELECT ARRAY(SELECT quote_literal(lexeme) || ':*' FROM unnest({read}.words_of($1
 SELECT *, {ordered} AS ordered_by FROM {read}.calls
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
+-- calls_gathered --
+-- All ids first, which the index of a filter holds together with the creation; then the highest.
+SELECT id FROM (SELECT id FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} OFFSET 0) AS found
+ORDER BY id DESC LIMIT {limit}
+
 -- calls_count --
-SELECT count(*) FROM (SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}) AS found
+-- Newest first, as the page itself: those are in memory.
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
+) AS found
+
+-- call_words_estimated --
+SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '{read}.call_words'::regclass
+
+-- sampled_calls --
+SELECT asked::text, count(*) AS found
+FROM {read}.call_words AS w TABLESAMPLE SYSTEM ($3::float8), unnest($2::text[]) WITH ORDINALITY AS a (asked, place)
+JOIN unnest($2::text[]::tsquery[]) WITH ORDINALITY AS q (query, place) USING (place)
+WHERE w.company_id = $1 AND w.words @@ q.query
+GROUP BY 1
 
 -- matching_calls --
-SELECT id FROM {read}.call_words WHERE company_id = $1 AND words @@ $2::text::tsquery LIMIT $3
+-- `$2` is looked up; `$3` is asked of what it finds, by the function, because the operator would be looked up too.
+SELECT id FROM {read}.call_words
+WHERE company_id = $1 AND words @@ $2::text::tsquery AND ts_match_vq(words, $3::text::tsquery)
+LIMIT $4
 
 -- call_history --
 -- The newest facts of a call.

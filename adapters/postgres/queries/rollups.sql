@@ -4,6 +4,10 @@
 -- alone --
 SELECT pg_try_advisory_xact_lock($1)
 
+-- zones --
+-- The zones that the database knows, as SQL: to look them up again in each statement takes longer than a day's sums.
+SELECT 'ARRAY[' || string_agg(quote_literal(name), ',') || ']' FROM pg_timezone_names
+
 -- take_marks --
 -- Not of days that were rolled up a moment ago: one that is written to all the time would be rolled up all the time.
 WITH taken AS (
@@ -20,10 +24,11 @@ RETURNING s.company_id, s.source, s.day
 
 -- forget_days --
 DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-WHERE r.company_id = u.company_id AND (
-    r.tier = 'day' AND r.at = u.day
-    OR r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
-)
+WHERE r.company_id = u.company_id AND r.tier = 'day' AND r.at = u.day
+
+-- forget_quarters --
+DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+WHERE r.company_id = u.company_id AND r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
 
 -- roll_up_days --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})

@@ -24,8 +24,9 @@ CREATE INDEX calls_provider ON {read}.calls (company_id, provider_configuration_
 CREATE INDEX calls_converted ON {read}.calls (company_id, created_at, id) INCLUDE (buyer_converted, offer_converted)
     WHERE deleted_at IS NULL AND (buyer_converted OR offer_converted);
 CREATE INDEX calls_duplicated ON {read}.calls (company_id, created_at, id)
+    INCLUDE (buyer_conversion_duplicated_call, offer_conversion_duplicated_call)
     WHERE deleted_at IS NULL AND (buyer_conversion_duplicated_call OR offer_conversion_duplicated_call);
-CREATE INDEX calls_repeated ON {read}.calls (company_id, created_at, id)
+CREATE INDEX calls_repeated ON {read}.calls (company_id, created_at, id) INCLUDE (buyer_repeat_caller, offer_repeat_caller)
     WHERE deleted_at IS NULL AND (buyer_repeat_caller OR offer_repeat_caller);
 CREATE INDEX calls_with_buyer ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND NOT no_buyer;
 CREATE INDEX calls_held ON {read}.calls (company_id, created_at, id) WHERE deleted_at IS NULL AND placed_on_hold;

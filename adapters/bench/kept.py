@@ -1,0 +1,122 @@
+"""Where do two million leads come from, when it takes half an hour to make them? From a data set that is kept."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from adapters.bench.large import CALL_VALUES, CALLS_PER_LEAD, COMPANY_ID, IDS_APART, IDS_REST, LEAD_VALUES, fill
+from adapters.bench.stage import Stage, new_database
+from adapters.local.postgres import managed_postgres
+from adapters.postgres.migrate import migrations
+from adapters.postgres.pool import Pool, open_pool
+
+NAME = "large"
+SETTINGS = {"shared_buffers": "1GB", "effective_cache_size": "3GB"}
+"""What anybody sets who has a database of this size: as it comes, PostgreSQL takes 128 MB."""
+
+FILL_SECONDS = 1_800.0
+
+
+@asynccontextmanager
+async def data_set(stage: Stage, say: Callable[[str], None]) -> AsyncIterator[tuple[str, int]]:
+    """Yield the DSN of a database with the large company, and the number of its calls."""
+    if stage.kept is None:
+        dsn = await new_database(stage)
+        yield dsn, await _filled(dsn, stage.leads, say)
+        return
+    stage.kept.mkdir(parents=True, exist_ok=True)
+    async with managed_postgres(stage.kept, durable=False, settings=SETTINGS) as server:
+        dsn = urlunsplit(urlsplit(server.dsn)._replace(path=f"/{NAME}"))
+        if await _is_there(server.dsn, dsn, stage.leads):
+            await _cleared(dsn)
+        else:
+            await _made(server.dsn, dsn, stage.leads, say)
+        yield dsn, int(stage.leads * CALLS_PER_LEAD)
+
+
+async def written_beside(dsn: str) -> int:
+    """Return how many leads were submitted and projected beside the data set."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        found: int = await connection.fetchval(_BESIDE, COMPANY_ID, IDS_APART, IDS_REST)
+    finally:
+        await connection.close()
+    return found
+
+
+_BESIDE = "SELECT count(*) FROM read.leads WHERE company_id = $1 AND id % $2 <> $3"
+
+
+def fingerprint(leads: int) -> str:
+    """Return what a data set is known by: another schema, other values or another size are another one."""
+    parts = [str(leads), repr(LEAD_VALUES), repr(CALL_VALUES)]
+    parts += [f"{one.schema}/{one.name}/{one.checksum}" for one in migrations()]
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+async def _is_there(server_dsn: str, dsn: str, leads: int) -> bool:
+    server = await asyncpg.connect(server_dsn)
+    try:
+        if not await server.fetchval("SELECT count(*) FROM pg_database WHERE datname = $1", NAME):
+            return False
+    finally:
+        await server.close()
+    connection = await asyncpg.connect(dsn)
+    try:
+        if await connection.fetchval("SELECT to_regclass('public.bench')") is None:
+            return False
+        return bool(await connection.fetchval("SELECT fingerprint FROM public.bench") == fingerprint(leads))
+    finally:
+        await connection.close()
+
+
+async def _made(server_dsn: str, dsn: str, leads: int, say: Callable[[str], None]) -> None:
+    server = await asyncpg.connect(server_dsn)
+    try:
+        await server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)")
+        await server.execute(f"CREATE DATABASE {NAME}")
+    finally:
+        await server.close()
+    await _filled(dsn, leads, say)
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute("CREATE TABLE public.bench (fingerprint text NOT NULL)")
+        await connection.execute("INSERT INTO public.bench VALUES ($1)", fingerprint(leads))
+    finally:
+        await connection.close()
+
+
+async def _filled(dsn: str, leads: int, say: Callable[[str], None]) -> int:
+    pool: Pool = await open_pool(dsn, size=2, command_seconds=FILL_SECONDS)
+    try:
+        return await fill(dsn, pool, leads, say)
+    finally:
+        await pool.close()
+
+
+async def _cleared(dsn: str) -> None:
+    """Take away what an earlier bench wrote beside: a new deployment gives out the same ids."""
+    connection = await asyncpg.connect(dsn, command_timeout=FILL_SECONDS)
+    try:
+        for statement in _CLEARING:
+            await connection.execute(statement.format(apart=IDS_APART, rest=IDS_REST, company=COMPANY_ID))
+    finally:
+        await connection.close()
+
+
+_CLEARING = (
+    # A deletion leaves no mark: the product deletes no row.
+    """
+    INSERT INTO read.stale_days (company_id, source, day)
+    SELECT DISTINCT company_id, 'leads', date_bin('1 day', created_at, 'epoch') FROM read.leads
+    WHERE id % {apart} <> {rest} AND company_id = {company}
+    """,
+    "DELETE FROM read.lead_words WHERE id % {apart} <> {rest} AND company_id = {company}",
+    "DELETE FROM read.leads WHERE id % {apart} <> {rest} AND company_id = {company}",
+    "DELETE FROM read.contacts WHERE lead_ids <> '[]' AND company_id = {company}",
+    "TRUNCATE read.positions, read.history, read.request_results, read.faults",
+    "ANALYZE",
+)

@@ -1,0 +1,104 @@
+"""What goes on while others read? Submissions, decided and projected by a process of their own at a steady rate.
+
+Run as a program: the settings of a deployment come as one line of JSON on standard input, submissions go on until that is
+closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from adapters.bench.latency import serving_roles
+from adapters.bench.row import BenchError
+from adapters.bench.stage import PARTITIONS, append_all
+from adapters.bench.submissions import requests
+from adapters.observability.metrics import Metrics
+from adapters.roles.context import Context, open_context
+from adapters.roles.deciders import scheduler
+from adapters.roles.projector import ProjectorRole
+from adapters.settings import Settings
+from schemas.topics import CONTACTS_REQUESTS
+
+A_SECOND = 100
+"""Submissions: 8.6 million a day, each a decision, a lead, a contact, three facts and a result."""
+
+SUBMISSIONS_MAX = 60_000
+"""Made beforehand: ten minutes of them."""
+
+GAP_SECONDS = 0.1
+READY_SECONDS = 60.0
+END_SECONDS = 30.0
+
+
+class Submitted(msgspec.Struct):
+    """What was submitted beside: known when the block has ended."""
+
+    submitted: int = 0
+    seconds: float = 0.0
+
+
+@asynccontextmanager
+async def submissions_beside(settings: Settings) -> AsyncIterator[Submitted]:
+    """Let submissions go on in a process of their own until the block ends. Raises `BenchError` where it does not work."""
+    told = Submitted()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "adapters.bench.writing", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
+        assert process.stdout is not None  # noqa: S101
+        process.stdin.write(msgspec.json.encode(settings) + b"\n")
+        async with asyncio.timeout(READY_SECONDS):
+            if await process.stdout.readline() != b"ready\n":
+                raise BenchError("submissions beside did not begin")
+        yield told
+        process.stdin.close()
+        async with asyncio.timeout(END_SECONDS):
+            found = msgspec.json.decode(await process.stdout.readline() or b"{}", type=Submitted)
+            await process.wait()
+        told.submitted, told.seconds = found.submitted, found.seconds
+        if not told.submitted:
+            raise BenchError("submissions beside came to an end")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _main() -> None:
+    settings = msgspec.json.decode(sys.stdin.readline(), type=Settings)
+    async with open_context(settings) as context:
+        roles = scheduler(context, Metrics()), ProjectorRole(context, Metrics())
+        async with serving_roles(*roles):
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            closed = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
+            started = time.monotonic()
+            submitted = await _submit(context, closed)
+            sys.stdout.write(f'{{"submitted": {submitted}, "seconds": {time.monotonic() - started:.1f}}}\n')
+            sys.stdout.flush()
+
+
+async def _submit(context: Context, closed: "asyncio.Future[str]") -> int:
+    """Submit at a steady rate until told to stop; return how many."""
+    waiting = [(partition, one) for partition, found in requests(SUBMISSIONS_MAX, PARTITIONS).items() for one in found]
+    waiting.sort(key=lambda entry: int(dict(entry[1].headers)["ce_number"]), reverse=True)
+    submitted, started = 0, time.monotonic()
+    while waiting and not closed.done():
+        due = int((time.monotonic() - started) * A_SECOND) - submitted
+        batch: dict[int, list[object]] = {}
+        for _ in range(min(due, len(waiting))):
+            partition, one = waiting.pop()
+            batch.setdefault(partition, []).append(one)
+        await append_all(context, CONTACTS_REQUESTS.name, batch)  # type: ignore[arg-type]
+        submitted += sum(map(len, batch.values()))
+        await asyncio.wait([closed], timeout=GAP_SECONDS)
+    return submitted
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())
