@@ -1,0 +1,78 @@
+"""Does every line that the producers' page tells one to type work as it stands?
+
+The ids of the examples stand for records of a deployment that is made for the purpose, as in the document.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.http.examples import CALL, EXAMPLES, LEAD, RECORDS
+from adapters.http.server import serving
+from tests.api.clients import found
+from tests.api.world import make_places
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
+SECONDS = 60.0
+
+ELSEWHERE = {"leadclock leads send": "asks a log of its own: tests/system/test_up.py pastes it"}
+"""Beginning of a block -> who runs it."""
+
+STRICT_CURL = 'curl() { command curl -sS --fail-with-body -g "$@"; echo; }\n'
+"""A refusal ends the shell, as a reader would see that it is one."""
+
+
+def blocks(language: str) -> list[str]:
+    """Return the blocks of the page in a language, without those that only say what the names stand for."""
+    told = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [block for block in told if not block.startswith(("BASE=", *ELSEWHERE))]
+
+
+async def _ran(name: str, *arguments: str, folder: Path, **environ: str) -> str:
+    venv = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    process = await asyncio.create_subprocess_exec(
+        name, *arguments, cwd=folder, env={**os.environ, "PATH": venv, **environ},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    async with asyncio.timeout(SECONDS):
+        out, _ = await process.communicate()
+    assert process.returncode == 0, f"{arguments[-1]}\n{out.decode()}"
+    return out.decode()
+
+
+async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any, company: Any, tmp_path: Path) -> None:
+    schedule = await company.schedule()
+    places = await make_places(town, company, EXAMPLES["show_call"], EXAMPLES["make_call"], EXAMPLES["show_schedule"])
+    offer = await company.record("offers", {"name": "Solar"})
+    places |= {RECORDS["offer"]: str(offer["id"])}
+    text_of = {LEAD, CALL, RECORDS["schedule"], RECORDS["offer"]}
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = {
+            "BASE": f"http://127.0.0.1:{port}",
+            "TOKEN": schedule["lead_token"],
+            "KEY": f"{company.public_key}:{company.private_key}",
+        }
+        scripts = blocks("sh")
+        assert len(scripts) >= 5
+        for script in scripts:
+            for place in text_of:
+                script = script.replace(place, places[place])  # noqa: PLW2901 - the same script, with real ids
+            await _ran(found("bash"), "-euc", STRICT_CURL + script, folder=tmp_path, **names)
+        constants = "\n".join(f'const {name} = "{value}";' for name, value in names.items())
+        (script,) = blocks("js")
+        told = await _ran(found("node"), "--input-type=module", "-e", f"{constants}\n{script}", folder=tmp_path)
+        assert told.strip() == "scheduled"
+        constants = "\n".join(f"{name} = {value!r}" for name, value in names.items())
+        (script,) = blocks("python")
+        assert (await _ran(sys.executable, "-c", f"{constants}\n{script}", folder=tmp_path)).strip() == "scheduled"
+    listed = await company.send("GET", "/api/v1/leads", params={"schedule_id": str(schedule["id"]), "columns": "caller_id"})
+    told_of = {lead["caller_id"] for lead in listed.json()["leads"]}
+    assert told_of == {f"+1212555010{last}" for last in range(6)}
+    assert (tmp_path / "leads.csv").read_text().startswith("id,")
