@@ -145,7 +145,8 @@ class Buyer(Body, frozen=True, kw_only=True):
 class BuyerGroup(Body, frozen=True, kw_only=True):
     """Buyers who are dialled together; `concurrency_cap_limit` None means no cap, 0 means closed.
 
-    `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`).
+    `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`); what is used of
+    the total ones is counted from `total_caps_reset_at` on.
     """
 
     name: str
@@ -160,6 +161,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     paused_at: Instant | None = None
     unpaused_at: Instant | None = None
     paused_by_user_id: int | None = None
+    total_caps_reset_at: Instant | None = None
     description: str | None = None
     external_record_id: str | None = None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.group_usage import usage
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Row
@@ -13,7 +14,8 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import choice, many_of, one_of
 from engine.law.company import law_of
 from engine.submission.numbers import read_number
-from engine.views.buyers import availability, resources, ways
+from engine.views.buyers import Capacity, availability, groups_of, resources, ways
+from engine.views.caps import capped_periods
 from engine.views.lead import SERIALIZERS, SORTABLE_COLUMNS, lead_view
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.periods import LABELS
@@ -82,7 +84,12 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     rules = exchange.services.source.rules
     found = ways(row, rules)
     held = await exchange.services.reads.slots(exchange.company_id, resources(found))
-    return Reply(content={"status": 200, "errors": {}, **availability(row, found, rules, held)})
+    groups = groups_of(found, rules)
+    used = await usage(
+        exchange, groups, dict.fromkeys(period for group in groups.values() for period in capped_periods(group))
+    )
+    told = availability(row, found, Capacity(rules, held, used, exchange.now))
+    return Reply(content={"status": 200, "errors": {}, **told})
 
 
 async def show_by_caller_number(exchange: Exchange) -> Reply:

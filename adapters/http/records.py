@@ -4,7 +4,7 @@ Tokens, keys and secrets are given here and shown once where only their hash is 
 creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -15,6 +15,7 @@ from msgspec.structs import fields as struct_fields
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.group_usage import body_of_row, listed_first, usage
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
@@ -22,10 +23,12 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.shapes import choice, many_of, record_answer, record_inputs, view_name
 from adapters.http.writes import change
+from engine.account.groups import PERIODS
 from engine.submission.fields import FieldError, is_blank, parse_boolean
+from engine.views.caps import LIST_ORDERS, Used, capped_periods
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
-from schemas.records import RECORD_BODIES
+from schemas.records import RECORD_BODIES, BuyerGroup
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
@@ -33,6 +36,9 @@ UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
 
 PLAIN = (str, int, float, bool, NoneType)
 """Types whose values have an order; a list, an object or a part of a schedule has none."""
+
+GROUPS_ORDERED_MAX = 1_000
+"""Groups of a company that are ordered by what is counted of them: all are read, whatever page is asked for."""
 
 SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
@@ -76,6 +82,37 @@ KINDS: tuple[Kind, ...] = (
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
 
+class Counted:
+    """What is counted of the groups of one answer: the slots that each holds, and what each has used of its caps."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, int] = {}
+        self.used: dict[int, Used] = {}
+
+    async def add(self, exchange: Exchange, kind: Kind, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
+        """Count for these rows, as far as the columns (None: all) tell of it; nothing but groups has anything to count."""
+        if kind.type != "buyer_group" or not rows:
+            return
+        names = {f"buyer_group/{row['id']}": row["id"] for row in rows}
+        found = await exchange.services.reads.slots(exchange.company_id, list(names))
+        self.held |= {names[name]: held for name, (held, _) in found.items()}
+        groups = {row["id"]: body_of_row(row) for row in rows}
+        self.used |= await usage(exchange, groups, _periods(groups.values(), columns))
+
+    def of(self, row: Row) -> dict[str, Any]:
+        """Return what `record_view` is told of a row."""
+        return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
+
+
+def _periods(groups: Iterable[BuyerGroup], columns: Sequence[str] | None) -> list[str]:
+    """Return the periods whose use is shown, or says whether a group is maxed out."""
+    capped = {period for group in groups for period in capped_periods(group)}
+    if columns is None:
+        return list(PERIODS)
+    is_asked = "maxed_out" in columns
+    return [period for period in PERIODS if f"_{period}_used" in " ".join(columns) or (is_asked and period in capped)]
+
+
 async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with a list of records."""
     parameters = Parameters(exchange.query)
@@ -91,11 +128,13 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
         fulltext=parameters.text("fulltext"),
     )
     parameters.finish()
-    held: dict[int, int] = {}
+    counted = Counted()
 
     async def read(paging: Paging) -> Page:
+        if kind.type == "buyer_group" and paging.order in LIST_ORDERS:
+            return await _read_in_order(exchange, kind, wanted, paging, counted)
         page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, paging)
-        held.update(await _held(exchange, kind, page.rows))
+        await counted.add(exchange, kind, page.rows, columns)
         return page
 
     return await listed(
@@ -105,8 +144,23 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
         paging=paging,
         columns=columns or known,
         read=read,
-        view=lambda row: record_view(kind.type, row, kind.path, columns, slots_held=held.get(row["id"], 0)),
+        view=lambda row: record_view(kind.type, row, kind.path, columns, **counted.of(row)),
     )
+
+
+async def _read_in_order(exchange: Exchange, kind: Kind, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
+    """Read the groups of a company, ordered by what is counted of them. Raises `ProblemError` where they are too many."""
+    everything = Paging(per_page=GROUPS_ORDERED_MAX + 1, cursor=-1, counted=False)
+    page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, everything)
+    if len(page.rows) > GROUPS_ORDERED_MAX:
+        sentence = f"orders at most {GROUPS_ORDERED_MAX} groups; choose some with ids or a filter"
+        raise ProblemError("not_supported", "There are too many groups for this order.", {"order": [sentence]})
+    await counted.add(exchange, kind, page.rows, None)
+    ordered = listed_first(
+        paging.order or "", page.rows, counted.held, counted.used, exchange.now, descending=paging.descending
+    )
+    first = (paging.page - 1) * paging.per_page
+    return Page(rows=ordered[first : first + paging.per_page], total_count=len(ordered))
 
 
 async def show(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -115,8 +169,9 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
-    held = await _held(exchange, kind, [row])
-    shown = record_view(kind.type, row, kind.path, columns, slots_held=held.get(row["id"], 0))
+    counted = Counted()
+    await counted.add(exchange, kind, [row], columns)
+    shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
     return one(exchange, kind.root, {**shown, **({} if columns else _secret(exchange, kind, row))})
 
 
@@ -188,8 +243,9 @@ async def render(exchange: Exchange, result: Result, *, private_key: str = "") -
     row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
     if row is None:
         raise not_found(kind.words)
-    held = await _held(exchange, kind, [row])
-    viewed = record_view(kind.type, row, kind.path, slots_held=held.get(row["id"], 0))
+    counted = Counted()
+    await counted.add(exchange, kind, [row], None)
+    viewed = record_view(kind.type, row, kind.path, **counted.of(row))
     shown = {**viewed, **_secret(exchange, kind, row), **_private(row, private_key)}
     return one(exchange, kind.root, shown, status=answer.status)
 
@@ -197,15 +253,6 @@ async def render(exchange: Exchange, result: Result, *, private_key: str = "") -
 def _private(row: Row, private_key: str) -> dict[str, str]:
     is_its = bool(private_key) and row["body"].get("private_key_sha256") == fingerprint(private_key)
     return {"private_key": private_key} if is_its else {}
-
-
-async def _held(exchange: Exchange, kind: Kind, rows: Sequence[Row]) -> dict[int, int]:
-    """Return how many slots each of these records gave out and has not got back; only groups give any."""
-    if kind.type != "buyer_group" or not rows:
-        return {}
-    names = {f"buyer_group/{row['id']}": row["id"] for row in rows}
-    found = await exchange.services.reads.slots(rows[0]["company_id"], list(names))
-    return {names[name]: held for name, (held, _) in found.items()}
 
 
 async def _live_row(exchange: Exchange, kind: Kind) -> Row:
@@ -219,7 +266,8 @@ async def _live_row(exchange: Exchange, kind: Kind) -> Row:
 
 def _sortable(kind: Kind) -> tuple[str, ...]:
     body = struct_fields(RECORD_BODIES[kind.type])
-    return (*SORTABLE_BASE, *(one.name for one in body if one.name not in UNSORTABLE and _has_order(one.type)))
+    counted = LIST_ORDERS if kind.type == "buyer_group" else ()
+    return (*SORTABLE_BASE, *(one.name for one in body if one.name not in UNSORTABLE and _has_order(one.type)), *counted)
 
 
 def _has_order(type_: Any) -> bool:

@@ -52,7 +52,10 @@ def change_group(
     was_paused = isinstance(current, BuyerGroup) and current.paused
     if values.get("paused", False) != was_paused:
         values["unpaused_at" if was_paused else "paused_at"] = now
-    return ("buyer_group.total_caps_reset",) if _asked_to_reset(given, errors) else ()
+    if not _asked_to_reset(given, errors):
+        return ()
+    values["total_caps_reset_at"] = now
+    return ("buyer_group.total_caps_reset",)
 
 
 def _caps(given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -> dict[str, float]:

@@ -1,12 +1,17 @@
 """Could a buyer take a call of this lead now? The buyers that its schedule and offer name, and why each cannot.
 
-Pauses, concurrency and caps of zero are known; what is used of the other caps is not counted, and buyers have no hours yet.
+Pauses, concurrency and the caps of groups are known; buyers have no hours. When one will be free again is known where only
+caps are in the way: they are reset by the clock of their group. Nobody knows when a pause, a call or an opt-out ends.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from engine.rules import Rules
+from engine.views.caps import Used, caps_hit, next_open
+from schemas.instant import Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Offer, Schedule
 
 Row = Mapping[str, Any]
@@ -28,17 +33,45 @@ def resources(found: Iterable[Way]) -> list[str]:
     return list(dict.fromkeys(name for name in named if name is not None))
 
 
-def availability(row: Row, found: Iterable[Way], rules: Rules, held: Held) -> dict[str, Any]:
-    """Return which buyers could take a call of a lead now, and for each of the others the reason why it cannot."""
+def groups_of(found: Iterable[Way], rules: Rules) -> dict[int, BuyerGroup]:
+    """Return the groups along these ways whose caps may be used up."""
+    groups = {group_id: rules.body(BuyerGroup, "buyer_group", group_id) for group_id, _ in found if group_id is not None}
+    return {group_id: group for group_id, group in groups.items() if group is not None and group.caps}
+
+
+class Capacity(Struct, frozen=True):
+    """What is known of buyers at an instant: their records, the slots held, and what groups with caps have used of them."""
+
+    rules: Rules
+    held: Held
+    used: Mapping[int, Used]
+    now: Instant
+
+    def is_full(self, limit: int | None, resource: str) -> bool:
+        """Tell whether all slots of a resource are held."""
+        return limit is not None and self.held.get(resource, (0, 0))[0] >= limit
+
+
+def availability(row: Row, found: Iterable[Way], capacity: Capacity) -> dict[str, Any]:
+    """Return which buyers could take a call of a lead now, and for each of the others the reason why it cannot.
+
+    `next_available_at` is when the first of the buyers can take a call again, None where one can now, or where no clock
+    says when.
+    """
     reasons: dict[int, str | None] = {}
+    opens: list[Instant] = []
     for group_id, buyer_id in found:
-        if reasons.get(buyer_id, "") is not None:
-            reasons[buyer_id] = _reason(row, rules, held, group_id, buyer_id)
+        if reasons.get(buyer_id, "") is None:
+            continue
+        obstacle = _obstacle(row, capacity, group_id, buyer_id)
+        reasons[buyer_id] = None if obstacle is None else obstacle.reason
+        if obstacle is not None and obstacle.until is not None:
+            opens.append(obstacle.until)
     free = [buyer_id for buyer_id, reason in reasons.items() if reason is None]
     return {
         "available": bool(free),
         "buyer_ids": free,
-        "next_available_at": None,
+        "next_available_at": None if free or not opens else to_rfc3339(min(opens)),
         "reasons": {str(buyer_id): reason for buyer_id, reason in reasons.items() if reason is not None},
     }
 
@@ -66,21 +99,27 @@ def _named(rules: Rules, company_id: int, group_id: int | None, buyer_ids: Itera
             yield (None if group is None else group_id), buyer_id
 
 
-def _reason(row: Row, rules: Rules, held: Held, group_id: int | None, buyer_id: int) -> str | None:
-    """Return why a buyer cannot take a call now, or None where it can (research/domain.md 2.10)."""
+class Obstacle(Struct, frozen=True):
+    """Why a buyer cannot take a call (research/domain.md 2.10), and until when, where a clock says so."""
+
+    reason: str
+    until: Instant | None = None
+
+
+def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int) -> Obstacle | None:
+    """Return what keeps a buyer from taking a call now, or None where nothing does."""
+    rules = capacity.rules
     buyer, group = rules.body(Buyer, "buyer", buyer_id), rules.body(BuyerGroup, "buyer_group", group_id)
     if row["opt_out"] or row["blocked"]:
-        return "suppressed"
+        return Obstacle("suppressed")
     if buyer is None or buyer.paused or (group is not None and group.paused):
-        return "paused"
-    if group is not None:
-        closed = next((cap for cap, limit in sorted(group.caps.items()) if limit <= 0), None)
-        if closed is not None:
-            return f"{closed.rpartition('_')[2]}_cap"
-        if _is_full(group.concurrency_cap_limit, held, f"buyer_group/{group_id}"):
-            return "concurrency"
-    return "concurrency" if _is_full(buyer.concurrency_cap_limit, held, f"buyer/{buyer_id}") else None
-
-
-def _is_full(limit: int | None, held: Held, resource: str) -> bool:
-    return limit is not None and held.get(resource, (0, 0))[0] >= limit
+        return Obstacle("paused")
+    is_busy = capacity.is_full(buyer.concurrency_cap_limit, f"buyer/{buyer_id}")
+    if group is None:
+        return Obstacle("concurrency") if is_busy else None
+    is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
+    hit = caps_hit(group, capacity.used.get(group_id or 0, {}))
+    if hit:
+        # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
+        return Obstacle(f"{hit[0].rpartition('_')[2]}_cap", None if is_busy else next_open(group, hit, capacity.now))
+    return Obstacle("concurrency") if is_busy else None

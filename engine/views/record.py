@@ -9,11 +9,14 @@ from typing import Any
 import msgspec
 
 from engine.account.groups import CAPS
+from engine.views.caps import Used, is_maxed_out
 from engine.views.cells import cell, spelled_out
 from schemas.instant import to_rfc3339
 from schemas.records import RECORD_BODIES, Body, BuyerGroup, Offer
 
 Row = Mapping[str, Any]
+
+_NOT_COUNTED: Used = {}
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
@@ -40,7 +43,7 @@ BASE_COLUMNS = (
     "routes_edit_path", "external_record_id", "company_id", "version",
 )  # fmt: skip
 
-RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "expires_at", "revoked_at", "published_at"})
+RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"})
 
 
 def record_columns(record_type: str) -> tuple[str, ...]:
@@ -51,11 +54,20 @@ def record_columns(record_type: str) -> tuple[str, ...]:
 
 
 def record_view(
-    record_type: str, row: Row, path: str, columns: Sequence[str] | None = None, *, slots_held: int = 0
+    record_type: str,
+    row: Row,
+    path: str,
+    columns: Sequence[str] | None = None,
+    *,
+    slots_held: int = 0,
+    used: Used = _NOT_COUNTED,
 ) -> dict[str, Any]:
-    """Return a record as the interface shows it; `path` is where the records of its type are found."""
+    """Return a record as the interface shows it; `path` is where the records of its type are found.
+
+    Of a group, `used` is what was counted of its caps: what was not asked for is null.
+    """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
-    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body, slots_held)}
+    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body, slots_held, used)}
     return {name: shown.get(name) for name in (columns or record_columns(record_type))}
 
 
@@ -82,20 +94,20 @@ def _fields(body: Body) -> dict[str, Any]:
     }
 
 
-def _derived(body: Body, slots_held: int) -> dict[str, Any]:
+def _derived(body: Body, slots_held: int, used: Used) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
     if isinstance(body, BuyerGroup):
-        limit = body.concurrency_cap_limit
         shown["concurrency_cap_used"] = slots_held
-        shown["maxed_out"] = limit is not None and slots_held >= limit
+        shown["maxed_out"] = is_maxed_out(body, used, slots_held)
         shown |= {name: body.caps.get(cap) for name, cap in CAPS.items()}
+        shown |= {f"{cap}_used": used.get(cap) for cap in CAPS.values()}
     return shown
 
 
 def _derived_names(record_type: str) -> tuple[str, ...]:
-    """Return the columns that follow from others. What is used of a cap is null: it is not counted yet."""
+    """Return the columns that follow from others."""
     if record_type == "buyer_group":
         return ("buyers_count", "concurrency_cap_used", "maxed_out", *CAPS, *(f"{cap}_used" for cap in CAPS.values()))
     return ("buyers_count",) if record_type == "offer" else ()

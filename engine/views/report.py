@@ -175,6 +175,12 @@ def grouping(name: str, since: Instant | None, until: Instant | None, zone_name:
     return Grouping(name, edges, tuple(_name(name, edge, zone_name) for edge in edges[:-1]))
 
 
+def bucket_of(unit: str, at: Instant, zone_name: str) -> tuple[Instant, Instant]:
+    """Return when the bucket of a unit of time that an instant lies in begins, and when the next one does."""
+    start = _start(unit, at, zone_name)
+    return start, _next(unit, start, zone_name)
+
+
 def _edges(unit: str, since: Instant, until: Instant, zone_name: str) -> Iterable[Instant]:
     """Return the edges of the buckets that hold the span: the first not after it begins, the last not before it ends."""
     edge = _start(unit, since, zone_name)

@@ -1,10 +1,12 @@
 """Can a company manage its records, the same way for every type, and only its own?"""
 
+import asyncio
 from hashlib import sha256
 from typing import Any
 
 import pytest
 
+from adapters.up.noon import zone_at_daytime
 from tests.adapters.http.conftest import STEPS, basic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -245,3 +247,52 @@ async def test_the_company_of_a_key_is_shown_and_changed_and_no_other(company: A
     for fields, named in [({"time_zone": "Mars"}, ["time_zone"]), ({"nmae": "x"}, ["nmae"]), ({"name": ""}, ["name"])]:
         refused = await company.send("PUT", "/api/v1/company", json=fields)
         assert (refused.status_code, list(refused.json()["errors"])) == (422, named)
+
+
+async def test_the_use_of_a_groups_caps_is_counted_ordered_and_in_the_way_of_its_buyers(company: Any) -> None:
+    buyer = await company.record("buyers", {"name": "Ann", "number": "+13055550199"})
+    given = {"buyer_ids": [buyer["id"]], "concurrency_cap_limit": 5, "attempt_hourly_limit": 1, "attempt_total_limit": 9}
+    busy = await company.record("buyer_groups", {"name": "Busy", **given})
+    await company.record("buyer_groups", {"name": "Idle"})
+    schedule = await company.record(
+        "schedules",
+        {"name": "Solar", "steps": [{"id": "call-1", "kind": "call", "connect": {"buyer_group_id": busy["id"]}}]},
+    )
+    fields = {"lead_token": schedule["lead_token"], "caller_id": "+12125550123", "time_zone": zone_at_daytime()}
+    lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
+    for _ in range(200):  # the slot is asked of the account, and granted
+        calls = (await company.send("GET", "/api/v1/calls", params={"buyer_group_ids": busy["id"]})).json()["calls"]
+        if calls:
+            break
+        await asyncio.sleep(0.05)
+    await company.send("POST", f"/api/v1/calls/{calls[0]['id']}", json={"revenue": 40, "payout": 15, "buyer_converted": 1})
+
+    path = f"/api/v1/buyer_groups/{busy['id']}"
+    shown = (await company.send("GET", path)).json()["buyer_group"]
+    assert {name: shown[name] for name in shown if name.endswith("_hourly_used")} == {
+        "attempt_hourly_used": 1,
+        "buyer_conversion_hourly_used": 1,
+        "connection_hourly_used": 0,
+        "earned_revenue_hourly_used": 25.0,
+        "revenue_hourly_used": 40.0,
+    }
+    assert (shown["attempt_total_used"], shown["maxed_out"], shown["concurrency_cap_used"]) == (1, True, 1)
+    few = await company.send("GET", path, params={"columns": "attempt_daily_used,maxed_out"})
+    assert few.json()["buyer_group"] == {"attempt_daily_used": 1, "maxed_out": True}
+
+    for order in ("call_limits.attempt_daily_used", "call_limits.in_progress_count", "maxed_out", "cap_reset_at"):
+        for direction, names in (("desc", ["Busy", "Idle"]), ("asc", ["Idle", "Busy"])):
+            asked = {"order": order, "order_dir": direction, "columns": "name"}
+            listed = (await company.send("GET", "/api/v1/buyer_groups", params=asked)).json()
+            found = [group["name"] for group in listed["buyer_groups"]]
+            assert found == (["Busy", "Idle"] if order == "cap_reset_at" else names), (order, direction)
+            assert listed["metadata"]["total_count"] == 2
+    table = await company.send("GET", "/api/v1/buyer_groups.csv", params={"order": "maxed_out", "columns": "name,maxed_out"})
+    assert table.text == "name,maxed_out\r\nBusy,true\r\nIdle,false\r\n"
+
+    answer = (await company.send("GET", f"/api/v1/leads/{lead['id']}/buyer_is_available")).json()
+    assert (answer["available"], answer["reasons"]) == (False, {str(buyer["id"]): "hourly_cap"})
+    assert answer["next_available_at"] > lead["created_at"]
+    reset = (await company.send("PUT", path, json={"reset_total_caps": True, "attempt_hourly_limit": None})).json()
+    assert (reset["buyer_group"]["attempt_total_used"], reset["buyer_group"]["maxed_out"]) == (0, False)
+    assert reset["buyer_group"]["total_caps_reset_at"] is not None

@@ -1,0 +1,156 @@
+"""Which caps of a group are hit, until when, and which buyers can take a call meanwhile?"""
+
+from typing import Any
+
+import pytest
+
+from engine.rules import Rules
+from engine.views.buyers import Capacity, availability, groups_of, ways
+from engine.views.caps import caps_hit, first_reset, is_maxed_out, next_open, order_key, period_of, used_of
+from schemas.instant import HOUR, MINUTE
+from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, plain
+from tests.engine.contact.world import NEW_YORK, at
+
+NOW = at("2026-07-15 14:20")
+
+
+def _group(**fields: Any) -> BuyerGroup:
+    return BuyerGroup(**{"name": "Solar", "buyer_ids": (70,), "time_zone": NEW_YORK, **fields})
+
+
+@pytest.mark.parametrize(
+    ("period", "now", "begins", "ends"),
+    [
+        ("hourly", "2026-07-15 14:20", "2026-07-15 14:00", "2026-07-15 15:00"),
+        ("daily", "2026-07-15 14:20", "2026-07-15 00:00", "2026-07-16 00:00"),
+        ("monthly", "2026-07-15 14:20", "2026-07-01 00:00", "2026-08-01 00:00"),
+        ("monthly", "2026-12-31 23:59", "2026-12-01 00:00", "2027-01-01 00:00"),
+        ("daily", "2026-03-08 12:00", "2026-03-08 00:00", "2026-03-09 00:00"),
+        ("daily", "2026-11-01 12:00", "2026-11-01 00:00", "2026-11-02 00:00"),
+    ],
+)
+def test_a_period_is_of_the_groups_own_clock(period: str, now: str, begins: str, ends: str) -> None:
+    assert period_of(period, at(now), _group()) == (at(begins), at(ends))
+
+
+def test_a_day_on_which_the_clock_changes_is_shorter_or_longer() -> None:
+    lengths = []
+    for now in ("2026-03-08 12:00", "2026-11-01 12:00"):
+        begins, ends = period_of("daily", at(now), _group())
+        assert begins is not None
+        assert ends is not None
+        lengths.append(ends - begins)
+    assert lengths == [23 * HOUR, 25 * HOUR]
+
+
+def test_what_is_used_in_total_counts_from_its_reset_and_is_never_reset_by_time() -> None:
+    assert period_of("total", NOW, _group()) == (None, None)
+    assert period_of("total", NOW, _group(total_caps_reset_at=7)) == (7, None)
+
+
+def test_each_metric_is_a_sum_of_the_groups_calls() -> None:
+    sums = {"calls_count": 5, "no_buyer_count": 2, "buyer_converted_count": 1, "revenue": 40.3, "payout": 0.1}
+    assert used_of("daily", sums) == {
+        "attempt_daily": 5,
+        "buyer_conversion_daily": 1,
+        "connection_daily": 3,
+        "earned_revenue_daily": 40.2,
+        "revenue_daily": 40.3,
+    }
+    assert set(used_of("total", None).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("caps", "used", "hit", "opens"),
+    [
+        ({}, {}, (), None),
+        ({"attempt_daily": 3}, {"attempt_daily": 2}, (), None),
+        ({"attempt_daily": 3}, {"attempt_daily": 3}, ("attempt_daily",), "2026-07-16 00:00"),
+        ({"attempt_hourly": 1, "revenue_monthly": 50}, {"attempt_hourly": 1, "revenue_monthly": 50.5},
+         ("attempt_hourly", "revenue_monthly"), "2026-08-01 00:00"),
+        ({"attempt_hourly": 1, "attempt_total": 9}, {"attempt_hourly": 1, "attempt_total": 9},
+         ("attempt_hourly", "attempt_total"), None),
+        ({"attempt_daily": 0}, {}, ("attempt_daily",), None),
+    ],
+)  # fmt: skip
+def test_a_group_opens_when_the_last_of_its_caps_is_reset(
+    caps: dict[str, float], used: dict[str, float], hit: tuple[str, ...], opens: str | None
+) -> None:
+    group = _group(caps=caps)
+    assert caps_hit(group, used) == hit
+    assert next_open(group, hit, NOW) == (None if opens is None else at(opens))
+    assert is_maxed_out(group, used, 0) == bool(hit)
+
+
+def test_a_list_is_ordered_by_the_earliest_reset_by_use_and_by_what_is_in_progress() -> None:
+    group = _group(caps={"attempt_hourly": 1, "attempt_daily": 1}, concurrency_cap_limit=2)
+    used = {"attempt_hourly": 1, "attempt_daily": 4}
+    assert first_reset(group, used, NOW) == at("2026-07-15 15:00")
+    assert order_key("cap_reset_at", group, used, 0, NOW) == at("2026-07-15 15:00")
+    assert order_key("cap_reset_at", group, {}, 0, NOW) is None
+    assert order_key("call_limits.attempt_daily_used", group, used, 0, NOW) == 4
+    assert order_key("call_limits.in_progress_count", group, used, 2, NOW) == 2
+    assert order_key("maxed_out", group, {}, 2, NOW) is True
+
+
+# -- which buyers could take a call ------------------------------------------------------------------------------------
+
+
+def _rules(**bodies: Body) -> Rules:
+    rules = Rules()
+    for place, (name, body) in enumerate(bodies.items(), 1):
+        kind, _, number = name.rpartition("_")
+        record = Record(
+            type=kind, id=int(number), uuid=name, company_id=1, version=1, sequence=place, created_at=0, updated_at=0,
+            body=plain(body),
+        )  # fmt: skip
+        rules.apply(0, record)
+    return rules
+
+
+ROW = {"schedule_id": None, "schedule_version": None, "company_id": 1, "offer_id": 9, "opt_out": False, "blocked": False}
+
+
+@pytest.mark.parametrize(
+    ("group", "used", "held", "reason", "opens"),
+    [
+        ({}, {}, {}, None, None),
+        ({"paused": True}, {}, {}, "paused", None),
+        ({"caps": {"attempt_hourly": 2}}, {"attempt_hourly": 2}, {}, "hourly_cap", "2026-07-15T19:00:00Z"),
+        ({"caps": {"attempt_hourly": 2}}, {"attempt_hourly": 1}, {}, None, None),
+        ({"caps": {"attempt_total": 2}}, {"attempt_total": 2}, {}, "total_cap", None),
+        ({"concurrency_cap_limit": 1}, {}, {"buyer_group/7": (1, 0)}, "concurrency", None),
+        ({"caps": {"attempt_hourly": 2}, "concurrency_cap_limit": 1}, {"attempt_hourly": 2}, {"buyer_group/7": (1, 0)},
+         "hourly_cap", None),
+    ],
+)  # fmt: skip
+def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_else_is(
+    group: dict[str, Any], used: dict[str, float], held: dict[str, tuple[int, int]], reason: str | None, opens: str | None
+) -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_group_7=_group(**group),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
+    )
+    found = ways(ROW, rules)
+    assert list(groups_of(found, rules)) == ([7] if group.get("caps") else [])
+    told = availability(ROW, found, Capacity(rules, held, {7: used}, NOW))
+    assert told == {
+        "available": reason is None,
+        "buyer_ids": [70] if reason is None else [],
+        "next_available_at": opens,
+        "reasons": {} if reason is None else {"70": reason},
+    }
+
+
+def test_the_first_of_several_buyers_counts() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_71=Buyer(name="Bob", number="+12125550141"),
+        buyer_group_7=_group(caps={"attempt_daily": 1}),
+        buyer_group_8=_group(caps={"attempt_hourly": 1}, buyer_ids=(71,)),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8)),
+    )
+    used = {7: {"attempt_daily": 1.0}, 8: {"attempt_hourly": 1.0}}
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, used, NOW + MINUTE))
+    assert (told["next_available_at"], told["reasons"]) == ("2026-07-15T19:00:00Z", {"70": "daily_cap", "71": "hourly_cap"})
