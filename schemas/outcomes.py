@@ -29,7 +29,7 @@ NOT_REACHED = Outcome(counts_attempt=False, counts_legal=False)
 
 CALL_OUTCOMES: dict[str, Outcome] = {
     "connected_human": Outcome(good=True, connected=True, call_status="finished"),
-    "connected_buyer": Outcome(good=True, connected=True, call_status="finished"),
+    "connected_buyer": Outcome(good=True, connected=True, call_status="forwarded"),
     "voicemail": Outcome(retry_delay=4 * HOUR, call_status="voicemail"),
     "no_answer": Outcome(retry_delay=2 * HOUR, call_status="no-answer"),
     "busy": Outcome(retry_delay=15 * MINUTE, retry_max=3, call_status="busy"),

@@ -164,7 +164,7 @@ CALL_VALUES: Mapping[str, str] = {
     "number_id": _skewed(35, 20),
     "direction": f"CASE WHEN {_INBOUND} THEN 'inbound' ELSE 'outbound' END",
     "origin": f"CASE WHEN {_INBOUND} THEN 'inbound' ELSE 'schedule' END",
-    "status": f"(CASE {_OUTCOME} WHEN 'connected_buyer' THEN 'finished' WHEN 'no_answer' THEN 'no-answer'"
+    "status": f"(CASE {_OUTCOME} WHEN 'connected_buyer' THEN 'forwarded' WHEN 'no_answer' THEN 'no-answer'"
     f" WHEN 'busy' THEN 'busy' ELSE 'voicemail' END)",
     "outcome": _OUTCOME,
     "caller_number": _NUMBER,

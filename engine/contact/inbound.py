@@ -24,6 +24,7 @@ from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
+from schemas.outcomes import CALL_OUTCOMES
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
 
@@ -167,10 +168,9 @@ def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     is_connected = call.answered_at is not None
     if is_connected:
         call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
-        call.status = "finished"
     else:
         call.outcome = "caller_hung_up" if request.hung_up_by == "caller" else "no_answer"
-        call.status = "caller-hung-up" if request.hung_up_by == "caller" else "no-answer"
+    call.status = CALL_OUTCOMES[call.outcome].call_status or call.status
     call.ended_at, call.talk_seconds = at, request.talk_seconds
     call.hung_up_by, call.hangup_cause = request.hung_up_by, request.hangup_cause or call.outcome
     call.cost = call.cost if request.cost is None else request.cost

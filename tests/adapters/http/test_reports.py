@@ -121,6 +121,7 @@ def _lead(dice: random.Random, number: int, company: int, begin: datetime) -> Le
         opt_out=dice.random() < 0.1,
         first_action_at=dice.choice([None, at + 90_000]),
         schedule_trigger_type=dice.choice([None, "api"]),
+        dial_tier=dice.choice([None, -1, 2]),
     )
 
 

@@ -44,7 +44,7 @@ def test_an_inbound_call_is_told_from_its_ringing_to_its_end(world: World) -> No
     assert _rings(world, "on-hold", after=10).status == "on-hold"
     assert _rings(world, "resumed", after=7).status == "established"
     call = _rings(world, "ended", after=20, buyer_answered_at=world.now, hung_up_by="buyer", cost=0.04)
-    assert (call.status, call.outcome, call.hold_seconds, call.buyer_id) == ("finished", "connected_buyer", 7, 6)
+    assert (call.status, call.outcome, call.hold_seconds, call.buyer_id) == ("forwarded", "connected_buyer", 7, 6)
     lead = world.lead()
     assert (lead.connected, lead.connected_call_id, lead.inbound_calls_count, lead.attempts) == (True, call.id, 1, 0)
     assert len(world.head().ledger) == 0

@@ -31,7 +31,7 @@ def called(world: World, *more: dict[str, Any], **step: Any) -> None:
     ("outcome", "rang", "attempts", "in_ledger", "call_status"),
     [
         ("connected_human", True, 1, True, "finished"),
-        ("connected_buyer", True, 1, True, "finished"),
+        ("connected_buyer", True, 1, True, "forwarded"),
         ("voicemail", True, 1, True, "voicemail"),
         ("no_answer", True, 1, True, "no-answer"),
         ("busy", True, 1, True, "busy"),
