@@ -91,6 +91,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     },
     "a last word": {"steps": [TEXT, wait("1d"), {"id": "stop", "kind": "opt_out"}], "end_steps": [HOOK]},
 }
+ORDERS_MAX = 60
+LOOKS_MAX = 500
 EFFECTS = {"update_lead", "tag", "move_to_schedule", "restart", "schedule_callback", "opt_out", "block", "suppress"}
 LEADS: dict[str, dict[str, Any]] = {
     "number": {"caller_id": NUMBER},
@@ -109,7 +111,10 @@ OUTCOMES: dict[str, dict[str, str]] = {
 
 
 def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]) -> tuple[Any, ...]:
-    """What an ordinary world does with the schedule where every outcome comes at once: orders, end, end time."""
+    """What an ordinary world does with the schedule where every outcome comes at once: orders, end, end time.
+
+    No end where it goes round for longer than anybody looks, or nothing wakes the lead any more.
+    """
     world = World(now=at("2026-03-07 21:30"))
     world.add("outgoing_webhook", 3, OutgoingWebhook(name="CRM", url="https://example.com"))
     world.add("buyer", 9, Buyer(name="Ann", number="+13055550199"))
@@ -120,8 +125,8 @@ def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]
     world.ask(normalise({**lead, **token}, world.rules, received_at=world.now).request)
     good = {"call": "connected_human", "sms": "delivered", "email": "delivered", "webhook": "accepted"}
     done: list[tuple[str, str, str]] = []
-    while True:
-        while len(done) < len(world.commands):
+    for _ in range(LOOKS_MAX):
+        while len(done) < min(len(world.commands), ORDERS_MAX):
             command = world.commands[len(done)]
             kind = COMMAND_KINDS[type(command)]
             done.append((command.step_id, kind, to_rfc3339(world.now)))
@@ -130,18 +135,24 @@ def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]
         if found.status not in LIVE_STATUSES:
             assert found.schedule_ended_at is not None
             return done, found.status, to_rfc3339(found.schedule_ended_at)
-        assert found.wake_at is not None, "a lead that nothing wakes"
+        if found.wake_at is None or len(done) >= ORDERS_MAX:
+            break
         world.wait_until(found.wake_at)
+    return done, None, None
 
 
 @pytest.mark.parametrize("outcomes", OUTCOMES)
 @pytest.mark.parametrize("lead", LEADS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_preview_is_what_the_running_engine_does(schedule: str, lead: str, outcomes: str) -> None:
-    expected = run(SCHEDULES[schedule], LEADS[lead], OUTCOMES[outcomes])
+    compare(SCHEDULES[schedule], LEADS[lead], OUTCOMES[outcomes])
 
-    steps = SCHEDULES[schedule]["steps"]
-    found = seen(*steps, lead=LEADS[lead], outcomes=OUTCOMES[outcomes], fields=SCHEDULES[schedule], limit=100)
+
+def compare(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]) -> None:
+    """Hold the preview of a schedule against what is done with it."""
+    expected = run(schedule, lead, outcomes)
+
+    found = seen(*schedule["steps"], lead=lead, outcomes=outcomes, fields=schedule, limit=ORDERS_MAX)
 
     names = {"callback": ("(callback)", "call")}
     orders = [
@@ -149,8 +160,14 @@ def test_a_preview_is_what_the_running_engine_does(schedule: str, lead: str, out
         for one in found["actions"]
         if one["kind"] not in EFFECTS
     ]
-    assert (orders, found["end_status"], found["ended_at"]) == expected
-    assert found["status_wait"] is None
+    assert (found["end_status"], found["ended_at"]) == expected[1:]
+    if expected[1] is None:  # the one may have looked longer than the other
+        seen_by_both = min(len(orders), len(expected[0]))
+        assert orders[:seen_by_both] == expected[0][:seen_by_both]
+        assert found["status_wait"] is not None
+    else:
+        assert orders == expected[0]
+        assert found["status_wait"] is None
 
 
 # -- when, where and why -----------------------------------------------------------------------------------------------
