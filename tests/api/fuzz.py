@@ -26,18 +26,36 @@ CHECKS = (
     "unsupported_method",
     "allow_header_conformance",
     "ignored_auth",
+    "positive_data_acceptance",
+    "negative_data_rejection",
+    "use_after_free",
+    "ensure_resource_availability",
 )
-"""Not among them: what a valid request is follows from more than its schema (a number must exist, a token be somebody's)."""
+"""What no schema can say (a number must exist, a token be known) is excused in `tests.api.acceptance`, with its reason."""
+
+HOOKS = Path(__file__).with_name("acceptance.py")
 
 EXAMPLES_VARIABLE = "LEADCLOCK_API_EXAMPLES"
+ASKING_KEYS_VARIABLE = "LEADCLOCK_ASKING_KEYS"
+"""Names of the key that asks, which `tests.api.acceptance` leaves alone."""
+
 FEW, MANY = 2, 100
 """Examples of an operation in `make test` and in `make test-api`."""
 
-PHASES = ("examples", "coverage", "fuzzing")
-"""Without stateful: links between operations would delete the key that is asking."""
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+"""Stateful walks along the links of the document: from what was made or listed to reading, changing and deleting it."""
 
 PHASES_SHORT = ("examples", "fuzzing")
 """Coverage tries each field with each fault, some hundred requests an operation: `make test` has its own table of those."""
+
+SETTINGS = """
+[phases.stateful.inference]
+algorithms = []
+
+[phases.stateful.generation]
+max-examples = 200
+"""
+"""Walks along the links of the document alone, not along guessed ones; tests/api/test_links.py walks each of them once."""
 
 SEED = 20261121
 
@@ -58,11 +76,18 @@ async def fuzz(town: Town, company: Company, folder: Path, *, examples: int) -> 
     """Serve the application, let schemathesis ask it everything, and tell what it found."""
     document = folder / "openapi.json"
     document.write_bytes(await _document(town, company))
+    (folder / "schemathesis.toml").write_text(SETTINGS)
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         process = await asyncio.create_subprocess_exec(
             *_command(document, f"http://127.0.0.1:{port}", company, examples),
             cwd=folder,
-            env={**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "160"},
+            env={
+                **os.environ,
+                "PYTHONWARNINGS": "ignore",
+                "COLUMNS": "160",
+                "SCHEMATHESIS_HOOKS": str(HOOKS),
+                ASKING_KEYS_VARIABLE: ",".join(await _asking(company)),
+            },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -85,6 +110,13 @@ def _command(document: Path, address: str, company: Company, examples: int) -> l
         "--continue-on-failure",
         "--generation-database", "none",
     ]  # fmt: skip
+
+
+async def _asking(company: Company) -> tuple[str, ...]:
+    """Return the id and uuid of the key that asks."""
+    listed = await company.send("GET", "/api/v1/keys", params={"columns": "id,uuid,public_key"})
+    (own,) = [key for key in listed.json()["keys"] if key["public_key"] == company.public_key]
+    return str(own["id"]), own["uuid"]
 
 
 async def _document(town: Town, company: Company) -> bytes:
