@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from schemas.instant import Instant
+from schemas.instant import HOUR, Instant
 from schemas.wire import Entity
 
 LeadStatus = Literal[
@@ -118,7 +118,8 @@ class Lead(Entity, kw_only=True):
     timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order; `zone_deciding` and
     `rule_deciding` are the zone and the row of the rule pack of the one that did last. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
-    `slot_id` is asked for, an answer is awaited until `slot_due_at`. `restarts` counts those that its schedule made since
+    `slot_id` is asked for, an answer is awaited until `slot_due_at`; `slot_waits` says that its company has as many requests
+    open as it may, so that it waits, due, for one of these to end. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
     places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
     the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `judged`
@@ -213,6 +214,7 @@ class Lead(Entity, kw_only=True):
     stopped_before: str | None = None
     aging: float = 0.0
     last_email_at: Instant | None = None
+    slot_waits: bool = False
 
 
 class Call(Entity, kw_only=True):
@@ -290,6 +292,44 @@ class Call(Entity, kw_only=True):
     transcription_status: str | None = None
     scheduled_callback_id: int | None = None
     dial_tier: int | None = None
+
+
+OPEN_MAX = 200
+"""Requests for slots that one company has open from one partition; each decision about them carries them all (some 8 KB)."""
+
+
+class Asked(Struct, array_like=True, frozen=True, order=True):
+    """An open request for a slot, in the order of timers that are due; `aging` is taken off the priority as they are."""
+
+    urgency_class: int
+    priority: float
+    due_at: Instant
+    lead_id: int
+    aging: float = 0.0
+
+    def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
+        """Return how urgent it has become: less goes first."""
+        overdue = max(0, now - self.due_at) if self.aging else 0
+        return self.urgency_class, self.priority - self.aging * overdue / HOUR, self.due_at, self.lead_id
+
+
+class Asking(Entity, kw_only=True):
+    """The requests for slots that a company has open from one partition: at most `OPEN_MAX`, the rest wait, due, behind.
+
+    It is the gate of those that wait (`engine.partition.timers`).
+    """
+
+    company_id: int
+    open: tuple[Asked, ...] = ()
+
+    @property
+    def room(self) -> int:
+        """How many more may be opened."""
+        return max(0, OPEN_MAX - len(self.open))
+
+    def least_urgent(self, now: Instant) -> list[Asked]:
+        """Return the open ones, the least urgent first."""
+        return sorted(self.open, key=lambda asked: asked.rank(now), reverse=True)
 
 
 class Relay(Entity, kw_only=True):

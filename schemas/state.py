@@ -1,7 +1,7 @@
 """Under which key does a value of state live? The key says the type; keys starting with `__` are the runner's own."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Call, Head, Lead, Relay, Replan
+from schemas.contact import Asking, Call, Head, Lead, Relay, Replan
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -27,6 +27,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "call": Call,
     "relay": Relay,
     "replan": Replan,
+    "asking": Asking,
     "record": Record,
     "slots": Slots,
     "claim": Claim,
@@ -60,6 +61,11 @@ def relay_key(command_id: str) -> str:
 def replan_key(subject: str) -> str:
     """Return the key of the leads that are to be planned anew because of something."""
     return f"replan/{subject}"
+
+
+def asking_key(company_id: int) -> str:
+    """Return the key of a company's open requests for slots."""
+    return f"asking/{company_id}"
 
 
 def record_key(record_type: str, record_id: int) -> str:

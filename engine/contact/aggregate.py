@@ -83,7 +83,13 @@ class ContactAggregate:
     decisions_topic: Topic = CONTACTS_DECISIONS
     state_topic: Topic = CONTACTS_STATE
     request_types: Mapping[str, type[Message]] = CONTACT_REQUESTS
-    timer_fields: Mapping[str, str | None] = {"lead": "wake_at", "head": "sweep_at", "call": None, "stream": None}
+    timer_fields: Mapping[str, str | None] = {
+        "lead": "wake_at",
+        "head": "sweep_at",
+        "call": None,
+        "stream": None,
+        "asking": None,
+    }
 
     def key_of(self, request: Message) -> str:
         """Return the contact key."""
@@ -130,11 +136,11 @@ class ContactAggregate:
         # Asked for every change and, at a restore, for every value: plain tests cost a quarter of class patterns.
         if isinstance(entity, Lead):
             due_at = entity.wake_at
-            return (
-                None
-                if due_at is None
-                else Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key, entity.aging)
-            )
+            if due_at is None:
+                return None
+            if entity.slot_waits:
+                return slots.turn_of(entity, key, due_at)
+            return Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key, entity.aging)
         if isinstance(entity, Head):
             return None if entity.sweep_at is None else Timer(entity.sweep_at, STOP_CLASS, 0.0, 0, key)
         if isinstance(entity, Relay):

@@ -1,15 +1,17 @@
 """How is the right to use a limited resource asked for and given back? By message; only the contact ends a slot.
 
-The account keeps the most urgent requests of a resource waiting and refuses the others, which are asked again later. Still
-to come (design.md section 1): that a partition itself holds back all but the 200 most urgent requests of a company.
+A company has at most `OPEN_MAX` requests open from one partition, the most urgent ones: a more urgent lead takes the place
+of the least urgent, whose request is taken back. The others wait where they are, due, and are asked for as these end.
 """
 
 from engine.contact.orders import next_command_id, present_command_id
 from engine.contact.person import Person
-from schemas.contact import LIVE_STATUSES, Lead
+from engine.partition.aggregate import Timer
+from schemas.contact import LIVE_STATUSES, Asked, Asking, Lead
 from schemas.instant import MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.schedule import CallStep
+from schemas.state import asking_key, lead_key
 from schemas.topics import ACCOUNTS_REQUESTS
 
 ANSWER_AWAITED = 5 * MINUTE
@@ -17,9 +19,16 @@ ANSWER_AWAITED = 5 * MINUTE
 
 WAITS_FOR_SLOT = "concurrency_cap"
 
+PROMISED_CLASS = -1
+"""Of a promised call: asked for under one id for good, so it is never sent back; an answer to the first asking would
+pass for one to the second."""
+
 
 def ask(person: Person, lead: Lead, step: CallStep) -> None:
-    """Ask for a slot. The request's id is that of the command to be, so that every attempt asks under its own."""
+    """Ask for a slot, or wait for the turn to ask. The request's id is that of the command: each asking has its own."""
+    if not _opened(person, lead, is_promised=False):
+        _line_up(person, lead)
+        return
     lead.slot_id = next_command_id(lead, step.id)
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step.id)
@@ -39,7 +48,7 @@ def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
         buyer_ids=step.connect.buyer_ids,
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
-        due_at=lead.next_action_at or person.now,
+        due_at=_due_at(person, lead),
         aging=_aging(person, lead),
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
@@ -57,8 +66,77 @@ def withdraw(person: Person, lead: Lead) -> None:
     """Take back a request that is still open; whatever answer is under way finds another id, or none."""
     if lead.slot_id is not None:
         release(person, lead.id, lead.slot_id)
-        lead.slot_id = lead.slot_due_at = None
-        person.keep(lead)
+        _close(person, lead)
+
+
+def _opened(person: Person, lead: Lead, *, is_promised: bool) -> bool:
+    """Take a place among the open requests; False where there is none and all who have one are more urgent."""
+    now, key = person.now, asking_key(lead.company_id)
+    asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
+    urgency_class = PROMISED_CLASS if is_promised else lead.urgency_class
+    own = Asked(urgency_class, lead.lead_priority, _due_at(person, lead), lead.id, lead.aging)
+    if not asking.room:
+        least = asking.least_urgent(now)[0]
+        if least.urgency_class == PROMISED_CLASS or least.rank(now) <= own.rank(now):
+            return False
+        _send_back(person, least)
+        asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
+    asking.open = (*asking.open, own)
+    person.draft.put(key, asking)
+    return True
+
+
+def _due_at(person: Person, lead: Lead) -> Instant:
+    """Return since when a lead is due: it keeps its age through every asking."""
+    return lead.planned_at or lead.next_action_at or person.now
+
+
+def _send_back(person: Person, asked: Asked) -> None:
+    """Take the place of the least urgent request: its lead waits for another turn."""
+    known = person.lead(asked.lead_id) or person.draft.get(lead_key(asked.lead_id), Lead)
+    if known is None or known.slot_id is None:
+        _remove(person, asked.lead_id)
+        return
+    other = person if known.contact_key == person.key else Person(person.draft, known.company_id, known.contact_key)
+    withdraw(other, known)
+    _line_up(other, known)
+    if other is not person:
+        other.put()
+
+
+def _line_up(person: Person, lead: Lead) -> None:
+    """Let a lead wait, due as it is, until a request of its company ends."""
+    if lead.status_wait != WAITS_FOR_SLOT:
+        person.draft.fact("slot.awaited", lead_id=lead.id)
+    lead.slot_waits = True
+    lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
+    lead.recheck_at = _due_at(person, lead)
+    person.keep(lead)
+
+
+def turn_of(lead: Lead, key: str, due_at: Instant) -> Timer:
+    """Return the timer of a lead that waits for a request of its company to end, or for its own expiry."""
+    opens_at = 0 if lead.ending else lead.expires_at or 0
+    urgency = lead.urgency_class, lead.lead_priority
+    return Timer(due_at, *urgency, lead.id, key, lead.aging, asking_key(lead.company_id), opens_at)
+
+
+def _close(person: Person, lead: Lead) -> None:
+    lead.slot_id = lead.slot_due_at = None
+    person.keep(lead)
+    _remove(person, lead.id)
+
+
+def _remove(person: Person, lead_id: int) -> None:
+    key = asking_key(person.company_id)
+    asking = person.draft.get(key, Asking)
+    if asking is None:
+        return
+    asking.open = tuple(asked for asked in asking.open if asked.lead_id != lead_id)
+    if asking.open:
+        person.draft.put(key, asking)
+    else:
+        person.draft.remove(key)
 
 
 def release(person: Person, lead_id: int, request_id: str) -> None:
@@ -72,8 +150,7 @@ def take(person: Person, answer: SlotAnswered) -> Lead | None:
     """Return the lead that an answer is for, its request closed; None where the answer is old, its slot then given back."""
     lead = person.lead(answer.lead_id)
     if lead is not None and lead.slot_id == answer.request_id and lead.status in LIVE_STATUSES:
-        lead.slot_id = lead.slot_due_at = None
-        person.keep(lead)
+        _close(person, lead)
         return lead
     flown = lead is not None and lead.flight is not None and lead.flight.slot_id == answer.request_id
     if answer.granted and not flown:

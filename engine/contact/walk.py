@@ -61,6 +61,7 @@ TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
 def go_on(person: Person, lead: Lead) -> None:
     """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
     lead.recheck_at = None
+    lead.slot_waits = False
     person.keep(lead)
     for _ in range(STEPS_AT_ONCE_MAX):
         if not _moves_on(person, lead):

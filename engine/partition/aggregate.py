@@ -16,7 +16,8 @@ from schemas.wire import Entity, Message
 class Timer(Struct, frozen=True, order=True, gc=False):
     """When an entity wants to be woken. Due ones are fired in the order of these fields behind `due_at`.
 
-    `aging` is taken off the priority for every hour that it is overdue.
+    `aging` is taken off the priority for every hour that it is overdue. One with a `gate` rests, due, until the entity of
+    that key lets it through, or until `opens_at` (0: for good).
     """
 
     due_at: Instant
@@ -25,6 +26,8 @@ class Timer(Struct, frozen=True, order=True, gc=False):
     id: int
     key: str
     aging: float = 0.0
+    gate: str = ""
+    opens_at: Instant = 0
 
 
 class News(Struct, frozen=True):
@@ -79,7 +82,7 @@ class Aggregate(Protocol):
         ...
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """Decide a timer that is due. Must leave the entity with a later timer, or none."""
+        """Decide a timer that is due. Must leave the entity with a later timer, with one behind a gate, or none."""
         ...
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:

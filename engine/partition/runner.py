@@ -7,7 +7,7 @@ The order of inputs is theirs in the log; timers come after them, most urgent fi
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -28,7 +28,7 @@ from engine.partition.ports import (
     Snapshots,
 )
 from engine.partition.state import State, unpack_any
-from engine.partition.timers import RIPEN_AT_ONCE, TimerQueue
+from engine.partition.timers import RIPEN_AT_ONCE, Gate, TimerQueue
 from engine.rules import Rules
 from schemas.decisions import OutboxEntry, Position
 from schemas.envelope import rules_seen
@@ -130,7 +130,7 @@ class Runner:
         self._rules = Rules()
         self._feed_index = 0
         self._unadopted: list[tuple[int, RuleRecord]] = []
-        self._timers = TimerQueue(self._timer_of)
+        self._timers = TimerQueue(self._timer_of, self._gate_of)
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
         self._acknowledged: dict[int, None] = {}
@@ -350,7 +350,7 @@ class Runner:
             if timer is not None:
                 self._timers.push(timer)
             if key == cause.key:
-                has_moved_on = timer is None or timer.due_at > due_at
+                has_moved_on = timer is None or timer.due_at > due_at or timer.gate != ""
         if cause.kind == "tick" and cause.key is not None and not has_moved_on:
             self._rest_if_stuck(cause.key, due_at)
 
@@ -523,6 +523,10 @@ class Runner:
     def _timer_of(self, key: str) -> Timer | None:
         packed = self.state.packed(key)
         return None if packed is None else self.aggregate.timer(key, unpack_any(key, packed))
+
+    def _gate_of(self, key: str) -> Gate | None:
+        packed = self.state.packed(key)
+        return None if packed is None else cast("Gate", unpack_any(key, packed))
 
     def _all_timers(self) -> Iterator[Timer]:
         """Yield the timer of every value that has one; most have none, which their bytes tell without being decoded."""

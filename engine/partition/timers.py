@@ -6,7 +6,8 @@ under that minute: eight bytes for a lead that waits for days.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from engine.partition.aggregate import Timer
 from schemas.instant import HOUR, MINUTE, Instant
@@ -22,18 +23,48 @@ RIPEN_AT_ONCE = 1_000
 
 TimerOf = Callable[[str], Timer | None]
 
+Ready = tuple[int, float, Instant, int, Timer]
+
+
+class Held(Protocol):
+    """What a gate holds: something that can be compared with a timer."""
+
+    def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
+        """Return how urgent it is by now, in the order of timers that are due."""
+        ...
+
+
+class Gate(Protocol):
+    """Lets timers through while it has room, and beyond that those that are more urgent than what it holds."""
+
+    @property
+    def room(self) -> int:
+        """How many it lets through whatever their urgency."""
+        ...
+
+    def least_urgent(self, now: Instant) -> Sequence[Held]:
+        """Return what it holds, the least urgent first."""
+        ...
+
+
+GateOf = Callable[[str], Gate | None]
+"""By the key of a gate; None where it lets everything through."""
+
 
 class TimerQueue:
     """What comes later, by minute; what comes soon, by time; what is due, by urgency (class, priority, due, id)."""
 
-    def __init__(self, timer_of: TimerOf) -> None:
+    def __init__(self, timer_of: TimerOf, gate_of: GateOf = lambda _: None) -> None:
         self._timer_of = timer_of
+        self._gate_of = gate_of
+        self._gated: dict[str, list[Ready]] = {}
+        self._opening: dict[str, Instant] = {}
         self._far: dict[int, list[str]] = {}
         self._minutes: list[int] = []
         self._far_count = 0
         self._near: list[Timer] = []
         self._near_until: Instant = 0
-        self._ready: list[tuple[int, float, Instant, int, Timer]] = []
+        self._ready: list[Ready] = []
         self._parked: list[tuple[Instant, Timer]] = []
         self._aged_at: Instant | None = None
 
@@ -46,6 +77,8 @@ class TimerQueue:
         self._near_until = 0
         self._ready.clear()
         self._parked.clear()
+        self._gated.clear()
+        self._opening.clear()
         self._aged_at = None
         for timer in timers:
             self.push(timer)
@@ -76,21 +109,54 @@ class TimerQueue:
             self._get_ready(heapq.heappop(self._near))
             left -= 1
         while self._parked and self._parked[0][0] <= now:
-            self._get_ready(heapq.heappop(self._parked)[1])
+            timer = heapq.heappop(self._parked)[1]
+            self._opening.pop(timer.key, None)
+            self._get_ready(timer)
         return left <= 0
 
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` timers that are due and still meant, most urgent first."""
         self.ripen(now)
         self._age(now)
+        turns = _Turns(self._gate_of, now)
+        self._open_gates(turns)
         due: list[Timer] = []
         taken: set[str] = set()
         while self._ready and len(due) < limit:
-            timer = heapq.heappop(self._ready)[-1]
-            if timer.key not in taken and self._timer_of(timer.key) == timer:
-                taken.add(timer.key)
-                due.append(timer)
+            entry = heapq.heappop(self._ready)
+            timer = entry[-1]
+            if timer.key in taken or self._timer_of(timer.key) != timer:
+                continue
+            if timer.gate and not turns.lets_through(timer):
+                self._shut(entry)
+                continue
+            taken.add(timer.key)
+            due.append(timer)
         return due
+
+    def _open_gates(self, turns: "_Turns") -> None:
+        """Get ready again, most urgent first, whom a gate would let through by now."""
+        for gate in list(self._gated):
+            waiting = self._gated[gate]
+            ahead = turns.ahead(gate)
+            while waiting:
+                timer = waiting[0][-1]
+                if self._timer_of(timer.key) != timer:
+                    heapq.heappop(waiting)
+                elif ahead.lets_through(timer):
+                    heapq.heappush(self._ready, heapq.heappop(waiting))
+                else:
+                    break
+            if not waiting:
+                del self._gated[gate]
+
+    def _shut(self, entry: Ready) -> None:
+        """Let a timer wait before its gate, and no longer than until `opens_at`."""
+        timer = entry[-1]
+        heapq.heappush(self._gated.setdefault(timer.gate, []), entry)
+        if timer.opens_at and self._opening.get(timer.key) != timer.opens_at:
+            self._opening[timer.key] = timer.opens_at
+            self.park(timer, timer.opens_at)
 
     def give_back(self, timers: Iterable[Timer]) -> None:
         """Return timers that were taken and not decided."""
@@ -102,7 +168,7 @@ class TimerQueue:
 
         It is never too late. It is early where the next entry turns out to be stale, or is only known by its minute.
         """
-        if self._ready:
+        if self._ready or any(self._has_room(gate) for gate in self._gated):
             return 0
         if self._near:
             soonest = self._near[0].due_at
@@ -114,7 +180,8 @@ class TimerQueue:
 
     def __len__(self) -> int:
         """Return how many entries wait; one whose timer moved or ended counts until it comes up."""
-        return self._far_count + len(self._near) + len(self._ready) + len(self._parked)
+        gated = sum(map(len, self._gated.values()))
+        return self._far_count + len(self._near) + len(self._ready) + len(self._parked) + gated - len(self._opening)
 
     def is_bloated(self, live: int) -> bool:
         """Tell whether stale entries outnumber the live ones so far that rebuilding pays."""
@@ -142,6 +209,10 @@ class TimerQueue:
             self._aged_at = 0
         heapq.heappush(self._ready, (timer.urgency_class, timer.priority, timer.due_at, timer.id, timer))
 
+    def _has_room(self, key: str) -> bool:
+        gate = self._gate_of(key)
+        return gate is None or gate.room > 0
+
     def _age(self, now: Instant) -> None:
         """Put those that are due in the order that they have by now, where any of them ages; nothing where none does."""
         if self._aged_at is None or now - self._aged_at < AGED_EVERY:
@@ -149,6 +220,51 @@ class TimerQueue:
         self._aged_at = now
         self._ready = [_aged(timer, now) for *_, timer in self._ready]
         heapq.heapify(self._ready)
+        for gate, waiting in self._gated.items():
+            self._gated[gate] = again = [_aged(timer, now) for *_, timer in waiting]
+            heapq.heapify(again)
+
+
+class _Turns:
+    """Whom gates let through in one round: each as many as it has room for, then whoever may take another's place."""
+
+    def __init__(self, gate_of: GateOf, now: Instant) -> None:
+        self._gate_of = gate_of
+        self._now = now
+        self._passages: dict[str, _Passage] = {}
+
+    def lets_through(self, timer: Timer) -> bool:
+        passage = self._passages.get(timer.gate)
+        if passage is None:
+            passage = self._passages[timer.gate] = self.ahead(timer.gate)
+        return passage.lets_through(timer)
+
+    def ahead(self, key: str) -> "_Passage":
+        """Return the passage of a gate as it is at the beginning of the round."""
+        return _Passage(self._gate_of(key), self._now)
+
+
+class _Passage:
+    """One gate in one round."""
+
+    def __init__(self, gate: Gate | None, now: Instant) -> None:
+        self._now = now
+        self._gate = gate
+        self._room = 0 if gate is None else gate.room
+        self._held: Sequence[Held] = () if gate is None else gate.least_urgent(now)
+        self._through = 0
+
+    def lets_through(self, timer: Timer) -> bool:
+        """Tell whether it is let through, and count it where it is."""
+        if self._gate is None or 0 < timer.opens_at <= self._now:
+            return True
+        place = self._through - self._room
+        if place >= len(self._held):
+            return False
+        if place >= 0 and _aged(timer, self._now)[:4] >= self._held[place].rank(self._now):
+            return False
+        self._through += 1
+        return True
 
 
 def _aged(timer: Timer, now: Instant) -> tuple[int, float, Instant, int, Timer]:

@@ -81,7 +81,7 @@ def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kin
         found.kind, found.plan, found.flight, found.reason = "planned", fact, None, None
     elif kind == "lead.waiting":
         found.kind, found.reason = "held", data.get("reason")
-    elif kind == "slot.requested":
+    elif kind in {"slot.requested", "slot.awaited"}:
         found.kind, found.reason = "held", "concurrency_cap"
     elif is_awaited(fact):
         found.kind, found.plan, found.flight, found.reason = "running", None, fact, None
