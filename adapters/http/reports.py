@@ -1,6 +1,6 @@
 """What do leads and calls come to? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, PER_PAGE_MAX, one_list, read_columns
@@ -125,7 +125,7 @@ async def _report(
         parameters.finish()
     overall = await _overall(exchange, wanted, measure, names, made)
     keys = _sorted(made, None if order == "category" else order, descending=descending)
-    rows = [_row(exchange, names, made, key, columns=columns, measure=measure) for key in keys]
+    rows = _Rows(keys, lambda key: _row(exchange, names, made, key, columns=columns, measure=measure))
     shown = columns or ("category", "category_label", *measure.columns)
     more = {"category": names[0], "pivot": names[1], "time_zone": zone_name}
     if names[1] is None:
@@ -143,6 +143,21 @@ async def _report(
         beside={"totals": overall},
         flat=_flat,
     )
+
+
+class _Rows(Sequence[dict[str, Any]]):
+    """The rows of a report, made where they are asked for: a page shows few of them."""
+
+    def __init__(self, keys: Sequence[Key], row: Callable[[Key], dict[str, Any]]) -> None:
+        self._keys = keys
+        self._row = row
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._keys[place]
+        return [self._row(key) for key in found] if isinstance(place, slice) else self._row(found)
 
 
 def _order(parameters: Parameters, sortable: Sequence[str]) -> tuple[str, bool]:

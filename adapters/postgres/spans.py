@@ -50,17 +50,20 @@ def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant,
 
 def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str]) -> Cover:
     """Return what answers for a span of time with the sums of some tiers."""
-    fresh = rolled.fresh(tiers)
-    spans: list[Span] = []
-    gaps: list[tuple[Instant, Instant]] = []
-    for span in _steps(since, until, fresh):
-        if span.tier:
-            spans.append(span)
-        elif gaps and gaps[-1][1] == span.start:
-            gaps[-1] = (gaps[-1][0], span.until)
+    steps = list(_steps(since, until, rolled.fresh(tiers)))
+    gaps = joined([(step.start, step.until) for step in steps if not step.tier])
+    return Cover([step for step in steps if step.tier], gaps)
+
+
+def joined(spans: Sequence[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
+    """Return spans in order, those that touch as one."""
+    found: list[tuple[Instant, Instant]] = []
+    for since, until in spans:
+        if found and found[-1][1] == since:
+            found[-1] = (found[-1][0], until)
         else:
-            gaps.append((span.start, span.until))
-    return Cover(spans, gaps)
+            found.append((since, until))
+    return found
 
 
 def _steps(since: Instant, until: Instant, fresh: Mapping[str, Collection[Instant]]) -> Iterator[Span]:

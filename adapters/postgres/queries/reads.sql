@@ -76,8 +76,7 @@ SELECT DISTINCT day FROM {read}.stale_days WHERE company_id = $1 AND source = $2
 SELECT category, NULL::text AS pivot, {sums_again}
 FROM (
     SELECT {rolled} AS category, {names}
-    FROM {read}.{source}_rollup AS r
-    JOIN {spans}
+    FROM {summed}
     WHERE r.company_id = $1 AND r.category = {category}
     UNION ALL
     SELECT {raw} AS category, {sums}
