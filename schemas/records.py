@@ -128,7 +128,7 @@ class Schedule(Body, frozen=True, kw_only=True):
 
 
 class Buyer(Body, frozen=True, kw_only=True):
-    """Who takes the calls: an E.164 number or a sip: address."""
+    """Who takes the calls: an E.164 number or a sip: address; within `business_hours` in its zone, where it has any."""
 
     name: str
     number: str
@@ -139,14 +139,15 @@ class Buyer(Body, frozen=True, kw_only=True):
     tier: int = 1
     weight: int = 1
     concurrency_cap_limit: int | None = None
+    business_hours: tuple[Window, ...] = ()
     external_record_id: str | None = None
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
     """Buyers who are dialled together; `concurrency_cap_limit` None means no cap, 0 means closed.
 
-    `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`); what is used of
-    the total ones is counted from `total_caps_reset_at` on.
+    `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`); what is used
+    of the total ones is counted from `total_caps_reset_at` on. Calls go to it within its `business_hours` and the buyer's.
     """
 
     name: str
@@ -162,6 +163,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     unpaused_at: Instant | None = None
     paused_by_user_id: int | None = None
     total_caps_reset_at: Instant | None = None
+    business_hours: tuple[Window, ...] = ()
     description: str | None = None
     external_record_id: str | None = None
 

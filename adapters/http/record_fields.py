@@ -45,7 +45,7 @@ _LISTS = frozenset(
 _STRUCTURES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
-        "on_inbound_connected", "on_conversion",
+        "on_inbound_connected", "on_conversion", "business_hours",
     }
 )  # fmt: skip
 """In a form, as JSON."""

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from engine.account.choice import Candidate, choose_buyer
 from engine.account.references import live
+from engine.calendar.business import is_open_for_business
 from engine.partition.draft import Draft
 from schemas.account import Claim, Slots, Waiting
 from schemas.decisions import Answer
@@ -152,10 +153,14 @@ def _candidates(draft: Draft, slots: Slots, group: BuyerGroup | None) -> list[Ca
 
 
 def _buyer(draft: Draft, company_id: int, buyer_id: int) -> Buyer | None:
-    """Return a buyer that takes calls, now or when others have ended: neither gone, paused nor closed."""
+    """Return a buyer that takes calls, now or when others have ended: neither gone, paused nor closed at this hour."""
     record = live(draft, company_id, "buyer", buyer_id)
     body = None if record is None else body_of(record)
-    return body if isinstance(body, Buyer) and not body.paused and body.concurrency_cap_limit != 0 else None
+    return body if isinstance(body, Buyer) and _takes_calls(draft, body) and body.concurrency_cap_limit != 0 else None
+
+
+def _takes_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
+    return not body.paused and is_open_for_business(body.business_hours, body.time_zone, draft.now)
 
 
 def _candidate(draft: Draft, company_id: int, buyer_id: int, buyer: Buyer) -> Candidate:
@@ -167,7 +172,9 @@ def _candidate(draft: Draft, company_id: int, buyer_id: int, buyer: Buyer) -> Ca
 def _open(draft: Draft, slots: Slots) -> bool:
     """Tell whether waiting can end: the group is neither gone, paused nor closed, and a buyer takes calls."""
     group = _group(draft, slots)
-    if slots.buyer_group_id is not None and (group is None or group.paused or group.concurrency_cap_limit == 0):
+    if slots.buyer_group_id is not None and (
+        group is None or not _takes_calls(draft, group) or group.concurrency_cap_limit == 0
+    ):
         return False
     return bool(_candidates(draft, slots, group))
 
@@ -175,7 +182,7 @@ def _open(draft: Draft, slots: Slots) -> bool:
 def _free_buyer(draft: Draft, slots: Slots, request_id: str) -> int | None:
     """Return the buyer that a request would get now, or None where it must wait."""
     group = _group(draft, slots)
-    if slots.buyer_group_id is not None and (group is None or group.paused):
+    if slots.buyer_group_id is not None and (group is None or not _takes_calls(draft, group)):
         return None
     if group is not None and group.concurrency_cap_limit is not None and slots.in_use >= group.concurrency_cap_limit:
         return None

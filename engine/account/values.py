@@ -12,6 +12,7 @@ import msgspec
 from engine.account.reactions import on_conversion, on_inbound_connected, on_reply
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date
+from engine.calendar.windows import WINDOW_ROWS_MAX, window_errors
 from engine.submission.columns import parse_country
 from engine.submission.fields import (
     FieldError,
@@ -29,7 +30,7 @@ from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MA
 from engine.submission.numbers import read_number
 from schemas.instant import DAY, SECOND, Instant
 from schemas.law import PURPOSES
-from schemas.schedule import Pause
+from schemas.schedule import Pause, Window
 
 DESCRIPTION_LENGTH_MAX = 2_000
 """A screen of prose."""
@@ -269,6 +270,21 @@ def _pause(place: int, raw: Any) -> Pause:
     return pause
 
 
+def business_hours(value: Any) -> tuple[Window, ...]:
+    """Return when calls are taken; none is always."""
+    if is_blank(value):
+        return ()
+    listed = _listed(value, "windows with days, open and close", WINDOW_ROWS_MAX)
+    try:
+        rows = tuple(raw if isinstance(raw, Window) else msgspec.convert(raw, Window) for raw in listed)
+        faults = window_errors(rows) if rows else {}
+    except msgspec.ValidationError as error:
+        raise FieldError(f"must be windows with days, open and close: {error}") from None
+    for place, sentences in faults.items():
+        raise FieldError(f"in [{place}] {sentences[0]}")
+    return rows
+
+
 def public_key(value: Any) -> str:
     """Return the public half of an API key."""
     if not isinstance(value, str) or _KEY.fullmatch(value) is None:
@@ -359,6 +375,7 @@ PARSERS: dict[str, Parser] = {
     "tier": partial(parse_integer, least=-TIER_MAX, most=TIER_MAX),
     "weight": partial(parse_integer, least=0, most=WEIGHT_MAX),
     "concurrency_cap_limit": optional(partial(parse_integer, least=0, most=CONCURRENCY_MAX)),
+    "business_hours": business_hours,
     "dial_buyers_type": choice("sequentially", "simultaneously"),
     "url": url,
     "method": choice("POST", "PUT"),

@@ -1,5 +1,6 @@
 """To whom is an answered call connected? The buyers that a step names, as the account's records stand now."""
 
+from engine.calendar.business import is_open_for_business
 from engine.contact.orders import Connection
 from engine.contact.person import Person
 from engine.identity import PARTITIONS_MAX
@@ -46,9 +47,13 @@ def _available(person: Person, connect: Connect) -> Buyers:
     buyer_ids = connect.buyer_ids
     if connect.buyer_group_id is not None:
         group = _group(person, connect)
-        buyer_ids = () if group is None or group.paused else group.buyer_ids
+        buyer_ids = () if group is None or not _takes_calls(person, group) else group.buyer_ids
     found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids)
-    return [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and not buyer.paused]
+    return [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer)]
+
+
+def _takes_calls(person: Person, body: Buyer | BuyerGroup) -> bool:
+    return not body.paused and is_open_for_business(body.business_hours, body.time_zone, person.now)
 
 
 def _group(person: Person, connect: Connect) -> BuyerGroup | None:

@@ -1,14 +1,15 @@
 """Could a buyer take a call of this lead now? The buyers that its schedule and offer name, and why each cannot.
 
-Pauses, concurrency and the caps of groups are known; buyers have no hours. When one will be free again is known where only
-caps are in the way: they are reset by the clock of their group. Nobody knows when a pause, a call or an opt-out ends.
+Pauses, hours, concurrency and the caps of groups are known. When one will be free again is known where only hours and caps
+are in the way: they go by the clock of the buyer or group. Nobody knows when a pause, a call or an opt-out ends.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from engine.calendar.business import opens_for_business
 from engine.rules import Rules
 from engine.views.caps import Used, caps_hit, next_open
 from schemas.instant import Instant, to_rfc3339
@@ -115,11 +116,21 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
     if buyer is None or buyer.paused or (group is not None and group.paused):
         return Obstacle("paused")
     is_busy = capacity.is_full(buyer.concurrency_cap_limit, f"buyer/{buyer_id}")
-    if group is None:
-        return Obstacle("concurrency") if is_busy else None
-    is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
-    hit = caps_hit(group, capacity.used.get(group_id or 0, {}))
+    along: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
+    reset: Instant | None = capacity.now
+    hit: tuple[str, ...] = ()
+    if group is not None:
+        is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
+        hit = caps_hit(group, capacity.used.get(group_id or 0, {}))
+        reset = next_open(group, hit, capacity.now) if hit else capacity.now
+    # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
+    until = None if is_busy or reset is None else _opens(along, reset)
+    if _opens(along, capacity.now) != capacity.now:
+        return Obstacle("hours", until)
     if hit:
-        # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
-        return Obstacle(f"{hit[0].rpartition('_')[2]}_cap", None if is_busy else next_open(group, hit, capacity.now))
+        return Obstacle(f"{hit[0].rpartition('_')[2]}_cap", until)
     return Obstacle("concurrency") if is_busy else None
+
+
+def _opens(bodies: Sequence[Buyer | BuyerGroup], at: Instant) -> Instant | None:
+    return opens_for_business([(body.business_hours, body.time_zone) for body in bodies], at)

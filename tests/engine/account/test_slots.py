@@ -15,6 +15,7 @@ from schemas.instant import HOUR
 from schemas.requests import SlotAnswered
 from schemas.state import claim_key
 from tests.engine.account.conftest import Account
+from tests.engine.contact.world import at
 
 
 def told(sent: list[SlotAnswered]) -> list[tuple[str, bool]]:
@@ -34,6 +35,18 @@ def test_a_free_slot_is_granted_at_once_with_a_buyer(account: Account) -> None:
         buyer_id=buyer_id,
         buyer_group_id=group_id,
     )
+
+
+@pytest.mark.parametrize("closed", ["buyer", "group"])
+def test_outside_business_hours_nobody_is_to_be_had_and_within_them_somebody_is(account: Account, closed: str) -> None:
+    day = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "open": "09:00", "close": "17:00"}
+    hours: dict[str, Any] = {"time_zone": "America/New_York", "business_hours": [day]}
+    buyer_id = account.buyer(**(hours if closed == "buyer" else {}))
+    group_id = account.group(buyer_id, concurrency_cap_limit=2, **(hours if closed == "group" else {}))
+    for moment, granted in (("08:59", False), ("09:00", True), ("16:59", True), ("17:00", False)):
+        account.now = at(f"2026-07-15 {moment}")
+        (answer,) = account.want(moment, buyer_group_id=group_id)
+        assert (answer.granted, answer.reason) == (granted, None if granted else "no_buyer_available"), moment
 
 
 def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: Account) -> None:

@@ -1,5 +1,7 @@
 """Is a limited buyer called only with a slot, and is every slot given back?"""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -7,7 +9,8 @@ from schemas.commands import PlaceCall
 from schemas.instant import MINUTE
 from schemas.records import Buyer, BuyerGroup
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
-from tests.engine.contact.world import KEY, NOON, World
+from schemas.schedule import Window
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, World, at
 
 CALL = {"id": "call", "kind": "call", "connect": {"buyer_group_id": 7}}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -153,6 +156,21 @@ def test_nobody_is_called_where_no_buyer_takes_calls(world: World) -> None:
     world.schedule({**CALL, "connect": {"buyer_ids": [70]}}, record_id=2)
     assert world.submit(schedule_id=2).status_wait == "no_buyer_available"
     assert world.commands == []
+
+
+@pytest.mark.parametrize("closed", ["buyer", "group"])
+def test_nobody_is_called_before_the_buyer_and_its_group_open(world: World, closed: str) -> None:
+    later = ({"days": ["mon", "tue", "wed", "thu", "fri"], "open": "13:00", "close": "17:00"},)
+    hours: dict[str, Any] = {"time_zone": NEW_YORK, "business_hours": msgspec.convert(later, tuple[Window, ...])}
+    bob = Buyer(name="Bob", number="+12125550170", **(hours if closed == "buyer" else {}))
+    world.add("buyer", 70, bob, version=2)
+    group = BuyerGroup(name="Solar", buyer_ids=(70,), **(hours if closed == "group" else {}))
+    world.add("buyer_group", 7, group, version=2)
+    assert world.submit().status_wait == "no_buyer_available"
+    world.wait_until(at("2026-07-15 12:59"))
+    assert world.commands == []
+    world.wait(16 * 60)
+    assert [command.step_id for command in world.commands] == ["call"]
 
 
 def test_a_lead_that_is_refused_again_and_again_asks_ever_less_often(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.rules import Rules
@@ -9,6 +10,7 @@ from engine.views.buyers import Capacity, availability, groups_of, ways
 from engine.views.caps import caps_hit, first_reset, is_maxed_out, next_open, order_key, period_of, used_of
 from schemas.instant import HOUR, MINUTE
 from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, plain
+from schemas.schedule import Window
 from tests.engine.contact.world import NEW_YORK, at
 
 NOW = at("2026-07-15 14:20")
@@ -141,6 +143,36 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
         "next_available_at": opens,
         "reasons": {} if reason is None else {"70": reason},
     }
+
+
+DAY_OF_WORK = msgspec.convert(
+    [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "14:00"}], tuple[Window, ...]
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "used", "reason", "opens"),
+    [
+        ("2026-07-15 13:59", {}, None, None),
+        ("2026-07-15 14:00", {}, "hours", "2026-07-16T13:00:00Z"),
+        ("2026-07-17 14:00", {}, "hours", "2026-07-20T13:00:00Z"),
+        ("2026-07-15 13:30", {"attempt_hourly": 9}, "hourly_cap", "2026-07-16T13:00:00Z"),
+        ("2026-07-15 12:30", {"attempt_hourly": 9}, "hourly_cap", "2026-07-15T17:00:00Z"),
+        ("2026-07-15 14:30", {"attempt_hourly": 9}, "hours", "2026-07-16T13:00:00Z"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["buyer", "group"])
+def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
+    whose: str, now: str, used: dict[str, float], reason: str | None, opens: str | None
+) -> None:
+    hours: dict[str, Any] = {"business_hours": DAY_OF_WORK, "time_zone": NEW_YORK}
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140", **(hours if whose == "buyer" else {})),
+        buyer_group_7=_group(caps={"attempt_hourly": 2}, **(hours if whose == "group" else {})),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
+    )
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {7: used}, at(now)))
+    assert (told["reasons"].get("70"), told["next_available_at"]) == (reason, opens)
 
 
 def test_the_first_of_several_buyers_counts() -> None:

@@ -1,5 +1,7 @@
 """Has every column of the interface a type and a rule that fills it, and do the types agree with the document?"""
 
+from typing import Any
+
 import pytest
 
 from adapters.http.call_lists import CALL_TYPES
@@ -31,7 +33,7 @@ def test_every_column_of_the_interface_has_a_type_and_a_rule(
 
 @pytest.mark.parametrize(("_record", "columns", "_given", "types"), RECORDS)
 def test_the_document_tells_the_type_that_the_rule_fills(
-    _record: str, columns: tuple[Column, ...], _given: str, types: dict[str, dict[str, object]]
+    _record: str, columns: tuple[Column, ...], _given: str, types: dict[str, dict[str, Any]]
 ) -> None:
     for column in columns:
         told = types[column.name]
