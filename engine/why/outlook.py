@@ -29,7 +29,7 @@ NOWHERE = ""
 
 
 class Expiring(Struct, frozen=True):
-    """A lead that expires before its next legal instant."""
+    """A lead that expires before its next legal instant, `allowed_at`; None where it has none."""
 
     lead_id: int
     expires_at: Instant
@@ -54,6 +54,8 @@ class Outlook:
     def add(self, known: Known) -> None:
         """Run a lead on to the end of the hours, and add what it does."""
         course = Course(known, self.now)
+        meant_at = _meant_at(known.lead, self.now)
+        allowed = course.allowed(meant_at) if _waits_in_vain(known.lead) else None
         course.run(self.until)
         lead = known.lead
         self.leads += 1
@@ -62,7 +64,7 @@ class Outlook:
         for fact in course.facts:
             if fact.type == "command.emitted":  # an e-mail is also asked of the contact of its address
                 self.due[fact.at - fact.at % HOUR, state, str(fact.data.get("kind"))] += 1
-        self._expires(known, course)
+        self._expires(known, course, None if allowed is None else allowed[1].at)
         for rule in _caps(known, course):
             self.capped[rule] += 1
         then = course.lead
@@ -102,13 +104,13 @@ class Outlook:
         by = [{"state": state or None, "kind": kind, "count": count} for state, kind, count in rows]
         return {"from": to_rfc3339(begins), **{kind: kinds[kind] for kind in ("call", "sms", "email", "webhook")}, "by": by}
 
-    def _expires(self, known: Known, course: Course) -> None:
+    def _expires(self, known: Known, course: Course, allowed_at: Instant | None) -> None:
         lead = known.lead
         plan = next((fact for fact in reversed(course.facts) if _expires_first(fact)), None)
         if plan is not None and lead.expires_at is not None and lead.expires_at < self.until:
             self._note(Expiring(lead.id, lead.expires_at, plan.data["earliest"], tuple(plan.data.get("reasons", ()))))
         elif plan is None and _waits_in_vain(lead) and lead.expires_at is not None and lead.expires_at < self.until:
-            self._note(Expiring(lead.id, lead.expires_at, None, lead.reasons))
+            self._note(Expiring(lead.id, lead.expires_at, allowed_at, lead.reasons))
 
     def _note(self, found: Expiring) -> None:
         self.expiring_count += 1
@@ -118,6 +120,12 @@ class Outlook:
 
 def _expires_first(fact: Told) -> bool:
     return fact.type in {"lead.scheduled", "lead.waiting"} and "earliest" in fact.data and fact.data.get("at") is None
+
+
+def _meant_at(lead: Lead, now: Instant) -> Instant:
+    """Return for when the next step of a lead is meant, whatever rules say."""
+    meant = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    return max(meant or now, now)
 
 
 def _waits_in_vain(lead: Lead) -> bool:

@@ -55,7 +55,16 @@ def test_a_lead_that_expires_before_it_may_be_called_is_named_with_the_hour_that
     assert shown["count"] == 4
     assert [one["lead_id"] for one in shown["leads"]] == ids
     assert shown["leads"][0]["expires_at"] == to_rfc3339(at("2026-07-16 03:00"))
+    assert shown["leads"][0]["allowed_at"] == to_rfc3339(at("2026-07-16 08:00"))
     assert shown["leads"][0]["reasons"] == ["quiet_hours_federal"]
+
+
+def test_a_lead_that_may_never_be_called_is_named_without_an_hour() -> None:
+    world = asked(CALL, now="2026-07-15 12:00", hours_to_expire=5, unknown_zone="hold")
+    lead = world.submit(zones=())
+
+    (row,) = seen(world, [lead.id]).shown()["expiring"]["leads"]
+    assert (row["allowed_at"], row["reasons"]) == (None, ["timezone_unknown"])
 
 
 def test_a_later_step_that_comes_too_late_is_foreseen_with_its_hour() -> None:
