@@ -32,6 +32,10 @@ class Row(dict[str, Any]):
         ),
         ({"status": "scheduled", "next_action_at": NOW}, "Scheduled, due now"),
         (
+            {"status": "waiting", "status_wait": "schedule_paused", "next_action_at": NOW},
+            "Waiting: the schedule is paused, due when that ends",
+        ),
+        (
             {"status": "waiting", "status_wait": "quiet_hours_state", "next_action_at": NOW + timedelta(hours=20)},
             "Waiting: the law of the state allows no contact at this hour, next try Fri 8:30",
         ),
