@@ -54,6 +54,21 @@ class ContactPause(Struct, frozen=True):
     code: str
 
 
+GRACE_MINUTES = 15
+"""How long the owner of a promised call has it alone (research/domain.md 3.7)."""
+
+
+class CallbackOwner(Struct, frozen=True, omit_defaults=True):
+    """Who keeps a promise to call back: a buyer, where there is none free a group, then anyone; each has so many minutes.
+
+    With 0 minutes nobody else takes over.
+    """
+
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    grace_minutes: int = GRACE_MINUTES
+
+
 class Head(Entity, kw_only=True):
     """What is true of the number or address itself, whichever lead it is about.
 
@@ -126,6 +141,8 @@ class Lead(Entity, kw_only=True):
     are, by step, the calls of this run after which a disposition had it tried again, unawaited. `heard` are the events since
     the last action that a step may be waiting for; `pause` holds the contacts of a person who answered. `stopped_before` is
     the step before which a stop of the person ended the lead. `aging` is taken off its priority for every overdue hour.
+    Of a promised call: `callback_promised_at` is what was promised, `callback_due_at` when it could first be made,
+    `callback_tries` how often it reached nobody; `callback_asks` says that the open slot request is for it.
     """
 
     id: int
@@ -211,6 +228,11 @@ class Lead(Entity, kw_only=True):
     scheduled_callback_id: int | None = None
     dial_tier: int | None = None
     judged: dict[str, tuple[int, ...]] = {}
+    callback_owner: CallbackOwner | None = None
+    callback_promised_at: Instant | None = None
+    callback_due_at: Instant | None = None
+    callback_tries: int = 0
+    callback_asks: bool = False
     stopped_before: str | None = None
     aging: float = 0.0
     last_email_at: Instant | None = None

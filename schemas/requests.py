@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from schemas.contact import CallbackOwner
 from schemas.instant import Instant
 from schemas.law import Purpose
 from schemas.wire import Message
@@ -83,6 +84,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     schedule_start: bool = False
     schedule_stop: bool = False
     resume_on_unblock: bool = False
+    callback_owner: CallbackOwner | None = None
     move_to_another_schedule_id: int | None = None
     zones: tuple[str, ...] | UnsetType = UNSET
     zone_source: str | UnsetType = UNSET

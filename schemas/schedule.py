@@ -233,11 +233,17 @@ class RestartStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="restar
 
 
 class CallbackStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="schedule_callback"):
-    """Promise a call: after a duration (`in`) or at a local time (`at`); exactly one of both."""
+    """Promise a call: after a duration (`in`) or at a local time (`at`); exactly one of both.
+
+    It is connected to a buyer or a group where one is named, and to others only `grace_minutes` later (0: never).
+    """
 
     id: str
     after: str | None = field(name="in", default=None)
     at: Until | None = None
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    grace_minutes: int = 15
 
 
 class OptOutStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="opt_out"):

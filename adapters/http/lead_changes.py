@@ -11,6 +11,7 @@ from adapters.http.ports import Row
 from adapters.http.shapes import LEAD_ANSWER, choice
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.writes import change
+from engine.account.steps import GRACE_MINUTES_MAX
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
 from engine.submission.fields import (
@@ -25,6 +26,7 @@ from engine.submission.fields import (
 )
 from engine.submission.numbers import Number, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
+from schemas.contact import GRACE_MINUTES, CallbackOwner
 from schemas.instant import SECOND
 from schemas.records import Schedule
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
@@ -41,7 +43,8 @@ _NAMED = frozenset(
     {
         *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
         "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
-        "apply_to", "data", "auth_token", "columns", "root",
+        "apply_to", "data", "auth_token", "columns", "root", "callback_buyer_id", "callback_buyer_group_id",
+        "callback_grace_minutes",
     }
 )  # fmt: skip
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
@@ -57,6 +60,9 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
+    "callback_buyer_id": "buyer who is to make the promised call",
+    "callback_buyer_group_id": "group that is to make it, or that takes over from the buyer",
+    "callback_grace_minutes": "how long each of them has before others make it, 15 by default; 0: nobody else does",
     "next_action_at": "when the next step may start at the earliest; blank takes it back",
     "schedule_start": "true: a lead that has ended begins its schedule again, an offer's lead the offer's only active one",
     "schedule_stop": "true: leave the schedule",
@@ -100,6 +106,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
     found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
     _check_agreement(reading, found)
     found |= _moments(reading)
+    found["callback_owner"] = _owner(reading)
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
         reading.columns["contact_field_type"] = field_type
@@ -158,6 +165,18 @@ def _moments(reading: Reading) -> dict[str, Any]:
     if callback is not None:
         found["schedule_callback_at"] = callback
     return found
+
+
+def _owner(reading: Reading) -> CallbackOwner | None:
+    """Return who is to make the promised call, or None for anyone."""
+    buyer_id = reading.optional("callback_buyer_id", parse_id)
+    group_id = reading.optional("callback_buyer_group_id", parse_id)
+    minutes = reading.optional("callback_grace_minutes", partial(parse_integer, least=0, most=GRACE_MINUTES_MAX))
+    if buyer_id is None and group_id is None:
+        if minutes is not None:
+            reading.fault("callback_grace_minutes", "goes with callback_buyer_id or callback_buyer_group_id")
+        return None
+    return CallbackOwner(buyer_id, group_id, GRACE_MINUTES if minutes is None else minutes)
 
 
 def _check_reachable(reading: Reading, row: Row, found: Mapping[str, Any]) -> None:

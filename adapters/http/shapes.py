@@ -9,14 +9,15 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.answers import PER_PAGE_MAX
+from adapters.http.answers import CURSOR_PER_PAGE_MAX
 from engine.account import values
+from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
-from engine.submission.reading import AHEAD_MAX
+from engine.submission.reading import AHEAD_MAX, TOKEN_NAME_LENGTH_MAX, TOKENS_MAX
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
@@ -62,6 +63,8 @@ MONEY_MAX = 1_000_000_000
 
 CAP_MAX = 10**15
 """What the account takes as a decimal number at most."""
+
+TOKEN_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_LENGTH_MAX, "pattern": "[!-~]"}
 
 INPUTS: Mapping[str, Schema] = {
     "BooleanInput": {
@@ -134,9 +137,15 @@ INPUTS: Mapping[str, Schema] = {
         "enum": [*sorted(zone_names()), *sorted(RAILS_NAMES)],
         "examples": ["America/New_York", "Eastern Time (US & Canada)"],
     },
+    "AddressInput": {
+        "description": "an IP address",
+        "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}],
+    },
     "TokensInput": {
-        "description": "an object of at most 200 tokens, or its JSON as text",
-        "anyOf": [{"type": "object", "additionalProperties": True}, {"type": "string"}],
+        "description": "an object of tokens; in a form `data[name]=…`, or its JSON as text",
+        "type": "object",
+        "propertyNames": TOKEN_NAME,
+        "maxProperties": TOKENS_MAX,
     },
 }
 """What a sender may write. Blank (empty text, null) means left out, wherever a field is optional."""
@@ -175,14 +184,16 @@ _NAMES: Mapping[str, Schema] = {
     """: LOCAL_MOMENT,
     "schedule_callback_at next_action_at expires_at revoked_at": MOMENT,
     "page": whole(1, INTEGER_MAX),
-    "per_page": whole(1, PER_PAGE_MAX),
+    "per_page": whole(1, CURSOR_PER_PAGE_MAX),
     "cursor": {"anyOf": [{"type": "integer", "minimum": -1, "maximum": INTEGER_MAX}, {"type": "string", "pattern": "^-1$"}]},
     "hours_to_expire": whole(1, HOURS_TO_EXPIRE_MAX),
     "max_contact_attempts": whole(1, CONTACT_ATTEMPTS_MAX),
+    "callback_grace_minutes": whole(0, GRACE_MINUTES_MAX),
     "schedule_callback_in_seconds": whole(0, AHEAD_MAX // SECOND),
     "lead_priority add_revenue add_payout": DECIMAL,
     "revenue payout": MONEY,
     """
+    callback_buyer_id callback_buyer_group_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id
     provider_configuration_id call_disposition_id id outgoing_webhook_id buyer_group_id
     """: ID,
@@ -190,12 +201,13 @@ _NAMES: Mapping[str, Schema] = {
     "columns": WORDS,
     "caller_id from to number": PHONE,
     "email": EMAIL,
+    "remote_ip": _ref("AddressInput"),
     "country": COUNTRY,
     "lead_token offer_token": LEAD_TOKEN,
     "time_zone": ZONE,
     "data post_call_tokens": TOKENS,
     """
-    state_province zip_postal_code full_name name sub_id external_record_id remote_ip
+    state_province zip_postal_code full_name name sub_id external_record_id
     contact_field_type fulltext status_wait order token_key token_value digits agent_call_disposition_notes
     svc_buyer_id svc_traffic_source_id category pivot group_by stat serializer created_at_label apply_to reason
     """: TEXT,
@@ -468,7 +480,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         {
             "anyOf": [
                 {"type": "string", "pattern": "^[A-Za-z0-9_]{1,16}$"},
-                {"type": "integer", "minimum": 0, "maximum": 10**15},
+                {"type": "integer", "minimum": 0, "maximum": 10**9},
             ]
         }
     ),

@@ -16,7 +16,7 @@ from schemas.records import (
     Record,
     Schedule,
 )
-from schemas.schedule import CallStep, MoveStep, OnConversion, OnInboundConnected, Step, UpdateLeadStep, WebhookStep
+from schemas.schedule import CallbackStep, CallStep, MoveStep, OnConversion, OnInboundConnected, Step, UpdateLeadStep, WebhookStep
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000
@@ -70,6 +70,10 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
             yield "schedule", step.schedule_id
         elif isinstance(step, UpdateLeadStep) and step.traffic_source_id is not None:
             yield "traffic_source", step.traffic_source_id
+        elif isinstance(step, CallbackStep):
+            yield from (("buyer", buyer_id) for buyer_id in (step.buyer_id,) if buyer_id is not None)
+            if step.buyer_group_id is not None:
+                yield "buyer_group", step.buyer_group_id
         elif isinstance(step, CallStep):
             yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
             if step.connect.buyer_group_id is not None:

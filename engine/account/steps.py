@@ -57,6 +57,9 @@ RULES_MAX = 50
 PATHS = (2, 20)
 """One path is no split; of more than twenty nobody compares the shares."""
 
+GRACE_MINUTES_MAX = 24 * 60
+"""Of a promised call: whoever does not make it within a day has not kept the promise."""
+
 TOKENS_MAX = 50
 WORDS_MAX = 20
 PRIORITY_MAX = 1_000_000
@@ -204,7 +207,12 @@ def _(step: RestartStep, exists: Exists) -> Iterator[Fault]:
 
 @_faults.register
 def _(step: CallbackStep, exists: Exists) -> Iterator[Fault]:
-    del exists
+    for name, record_type in (("buyer_id", "buyer"), ("buyer_group_id", "buyer_group")):
+        record_id = getattr(step, name)
+        if record_id is not None:
+            yield from _reference(name, record_type, record_id, exists)
+    if not 0 <= step.grace_minutes <= GRACE_MINUTES_MAX:
+        yield "grace_minutes", f"must be from 0 (nobody else takes over) to {GRACE_MINUTES_MAX}"
     if (step.after is None) == (step.at is None):
         yield "", "must have either in or at"
     yield from _duration("in", step.after)

@@ -183,6 +183,10 @@ def _wake_lead(person: Person, lead: Lead) -> None:
             outcome.time_out(person, lead, lead.flight)
         return
     if slots.overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
+        if lead.callback_asks:  # perhaps it is another one's turn by now
+            slots.withdraw(person, lead)
+            go_on(person, lead)
+            return
         step = cadence_for(person, lead).step(lead.step or "")
         if isinstance(step, CallStep):
             slots.ask_again(person, lead, step)

@@ -8,7 +8,7 @@ from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.hours import after, local_time
 from engine.contact.person import Person
 from engine.contact.stop import block, opt_out, stop, suppress
-from schemas.contact import LIVE_STATUSES, Lead
+from schemas.contact import LIVE_STATUSES, CallbackOwner, Lead
 from schemas.instant import DAY
 from schemas.schedule import (
     KIND_OF_STEP,
@@ -133,5 +133,7 @@ def _promise(person: Person, lead: Lead, cadence: Cadence, step: CallbackStep) -
         at = local_time(lead, cadence, step.at, person.now)
     else:
         at = after(person.now, duration(step.after or "0s"), lead, cadence)
-    callbacks.schedule(person, lead, at)
+    is_owned = step.buyer_id is not None or step.buyer_group_id is not None
+    owner = CallbackOwner(step.buyer_id, step.buyer_group_id, step.grace_minutes) if is_owned else None
+    callbacks.schedule(person, lead, at, owner)
     person.keep(lead)

@@ -113,10 +113,10 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))
 
 
-def call_back(person: Person, lead: Lead, cadence: Cadence) -> None:
+def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
     """Order the call that was promised."""
     lead.callbacks += 1
-    place_call(person, lead, cadence, CallStep(id=CALLBACK), Connection(callback=True))
+    place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
 
 
 def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep) -> None:

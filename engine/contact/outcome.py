@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from engine.contact import dispositions, ledger, slots, triggers
+from engine.contact import callbacks, dispositions, ledger, slots, triggers
 from engine.contact.call_record import compare, note_handling, put_on_hold, take_off_hold, tier_of
 from engine.contact.ledger import counts_legally, row_of
 from engine.contact.moving import forward
@@ -171,6 +171,8 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
         go_on(person, lead)
         return
     if flight.callback:
+        if flight.enrolment == lead.enrolment:
+            callbacks.tries_again(person, lead, flight, outcome, row, occurred_at)
         lead.base_at = max(lead.base_at or 0, occurred_at)
     elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
         drops = lead.retries.get(DROPPED, 0)

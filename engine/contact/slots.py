@@ -24,12 +24,12 @@ PROMISED_CLASS = -1
 pass for one to the second."""
 
 
-def ask(person: Person, lead: Lead, step: CallStep) -> None:
+def ask(person: Person, lead: Lead, step: CallStep, request_id: str | None = None) -> None:
     """Ask for a slot, or wait for the turn to ask. The request's id is that of the command: each asking has its own."""
-    if not _opened(person, lead, is_promised=False):
+    if not _opened(person, lead, is_promised=request_id is not None):
         _line_up(person, lead)
         return
-    lead.slot_id = next_command_id(lead, step.id)
+    lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step.id), request_id is not None
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step.id)
     ask_again(person, lead, step)

@@ -9,6 +9,7 @@ from engine.contact.moving import forward, send_away
 from engine.contact.orders import email_key
 from engine.contact.person import Person
 from engine.contact.reactions import converted
+from engine.contact.references import check_references
 from engine.contact.removal import delete, remove
 from engine.contact.steps import enter
 from engine.contact.stop import AT_ITS_END, block, opt_in, opt_out, stop, stop_reason, unblock
@@ -73,6 +74,7 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     callback_at = request.schedule_callback_at or None
     check_ahead("next_action_at", next_action_at, person.now)
     check_callback(callback_at, caller_id, person.now)
+    _check_owner(person, request)
     has_ended = lead.status not in LIVE_STATUSES and not _begins(request)
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
@@ -86,6 +88,20 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if target is not None and (stays_out or stays_blocked):
         raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
     return target
+
+
+def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
+    owner = request.callback_owner
+    if owner is None:
+        return
+    if request.schedule_callback_at is UNSET:
+        problem = "goes with schedule_callback_at or schedule_callback_in_seconds"
+        field = "callback_buyer_group_id" if owner.buyer_id is None else "callback_buyer_id"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+    check_references(
+        person,
+        [("callback_buyer_id", "buyer", owner.buyer_id), ("callback_buyer_group_id", "buyer_group", owner.buyer_group_id)],
+    )
 
 
 def _may_resume(person: Person, lead: Lead) -> bool:
@@ -221,6 +237,6 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not UNSET:
-        callbacks.schedule(person, lead, request.schedule_callback_at)
+        callbacks.schedule(person, lead, request.schedule_callback_at, request.callback_owner)
     if request.buyer_converted is True or request.offer_converted is True:
         converted(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact import buyers, consent, effects, ledger, orders, slots, triggers
+from engine.contact import buyers, callbacks, consent, effects, ledger, orders, slots, triggers
 from engine.contact.branching import branch_goto, has_happened, split_goto
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
 from engine.contact.ending import begin_end, end
@@ -492,8 +492,7 @@ def _waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     if person.draft.behind:
         look_again(person, lead, RECHECK_AFTER)
     elif not any(is_held(person, lead) for is_held in (_is_paused_for_callbacks, _is_on_the_line, _waits_for_sibling)):
-        orders.call_back(person, lead, cadence)
-        lead.callback_at = None
+        callbacks.place(person, lead, cadence)
     return False
 
 

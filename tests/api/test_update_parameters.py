@@ -138,3 +138,17 @@ async def test_a_change_that_begins_and_ends_the_schedule_is_refused(company: An
     moved = await _put(company, lead, 422, move_to_another_schedule_id=schedule["id"], **{ending: "yes"})
     assert list(moved["errors"]) == ["move_to_another_schedule_id"]
     assert (await _put(company, lead, schedule_start=True, **{ending: False}))["is_live"]
+
+
+async def test_a_promised_call_has_the_owner_that_is_named(company: Any) -> None:
+    schedule = await company.schedule()
+    buyer = await company.record("buyers", {"name": "Ada", "number": "+12125550171"})
+    lead = await _made(company, schedule["lead_token"])
+    fields = {"callback_buyer_id": str(buyer["id"]), "callback_grace_minutes": "30"}
+    alone = await _put(company, lead, 422, **fields)
+    assert list(alone["errors"]) == ["callback_buyer_id"]
+    promised = await _put(company, lead, schedule_callback_in_seconds=3600, **fields)
+    assert promised["callback_at"] is not None
+    for bad in ({"callback_buyer_group_id": 999_999_999}, {"callback_grace_minutes": 5}, {"callback_grace_minutes": "soon"}):
+        refused = await _put(company, lead, 422, schedule_callback_in_seconds=3600, **bad)
+        assert list(refused["errors"]) == list(bad)

@@ -100,7 +100,8 @@ def _requests(world: "World", everything: list[Decided]) -> Iterator[str]:
         for decision in decided.decisions:
             if decision.cause.id is not None:
                 # What is asked again may be answered again, as it was, and changes nothing.
-                is_repeat = decision.answer is not None and bool(decision.answer.extra.get("repeated")) and not decision.changes
+                extra = {} if decision.answer is None else decision.answer.extra
+                is_repeat = bool(extra.get("repeated")) and not decision.changes
                 verdicts[decision.cause.id].append("repeated" if is_repeat else decision.verdict)
     for request_id in world.traffic.accepted:
         if not verdicts[request_id]:

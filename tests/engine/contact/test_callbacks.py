@@ -28,7 +28,7 @@ def test_a_callback_is_placed_at_its_time_and_holds_the_steps_until_then(world: 
     call = world.call(world.lead().attempted_call_id)
     assert (call.origin, call.schedule_action_id, world.lead().callback_at) == ("callback", None, None)
     assert call.scheduled_callback_id == lead.scheduled_callback_id is not None
-    world.outcome("no_answer")
+    world.outcome("caller_hung_up")
     world.wait(30)
     assert world.steps() == ["(callback)", "call"]
     assert world.call(world.lead().attempted_call_id).scheduled_callback_id is None
@@ -68,7 +68,7 @@ def test_a_callback_may_go_one_beyond_the_attempt_limit_and_no_further(world: Wo
     world.schedule(CALL, REST, {**CALL, "id": "again"}, max_contact_attempts=2, version=2)
     world.submit(max_contact_attempts=1, schedule_callback_at=NOON + HOUR)
     world.wait(3600)
-    world.outcome("no_answer")
+    world.outcome("caller_hung_up")
     assert world.lead().status == "exceeded_max_calls"
 
 
@@ -111,7 +111,7 @@ def test_a_promise_outlives_the_schedule(fields: dict[str, int], status: str) ->
     world.outcome("no_answer")
     world.wait(5 * 3600)
     assert world.steps() == ["first", "(callback)"]
-    world.outcome("no_answer")
+    world.outcome("unknown")
     assert world.lead().status == status
 
 

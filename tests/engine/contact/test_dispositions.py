@@ -176,7 +176,7 @@ def test_a_promised_call_is_kept_while_a_disposition_is_awaited() -> None:
     world = spoken({**CALL, "await_disposition": "6h"}, TEXT)
     world.update(schedule_callback_at=world.now + HOUR)
     world.wait(3600)
-    world.outcome("no_answer")
+    world.outcome("caller_hung_up")
     assert (world.steps(), world.lead().status_wait) == (["call", "(callback)"], "awaiting_disposition")
 
 

@@ -220,7 +220,7 @@ def test_expiry_ends_the_steps_and_a_promise_stands_alone() -> None:
     expire(world)
     assert (world.lead().end_status, world.lead().status_wait) == ("expired", "callback_pending")
     world.wait(3600)
-    world.outcome("no_answer")
+    world.outcome("unknown")
     world.outcome("accepted")
     assert (world.steps(), world.lead().status) == (["call", "(callback)", "hook"], "expired")
 
