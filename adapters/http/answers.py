@@ -158,6 +158,8 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int | None) -> 
 
 
 def _bare(exchange: Exchange) -> bool:
+    if "root" not in exchange.query:
+        return False
     parameters = Parameters(exchange.query)
     root = parameters.flag("root")
     parameters.finish()

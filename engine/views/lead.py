@@ -6,6 +6,7 @@ columns of a lead gets all of them.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from engine.calendar.zones import is_zone
@@ -148,10 +149,11 @@ def _when(row: Row, now: Instant, what: str) -> str:
     if row["expires_at"] is not None and at >= row["expires_at"]:
         return _EXPIRES
     if from_datetime(at) <= now:
-        return ", due now"
+        return ", due when that ends" if row["status_wait"] in _PAUSED else ", due now"
     return f", {what} {clock(from_datetime(at), now, _zone(row))} (lead's time)"
 
 
+_PAUSED = frozenset({"schedule_paused", "offer_paused", "company_paused"})
 _EXPIRES = ", and will expire before the next allowed time"
 _HOURS_AND_CAPS = LAW_CODES | {"preferred_window", "min_spacing", "reply_pause", "inbound_pause", "optout_review"}
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
@@ -252,6 +254,7 @@ SORTABLE_COLUMNS = frozenset(
 )  # fmt: skip
 """What a list of leads can be ordered by: columns of the row itself."""
 
+_plain_of, _moments_of = itemgetter(*_PLAIN), itemgetter(*_MOMENTS)
 _RENDERED = tuple((name, render) for name, render in _COLUMNS.items() if name not in {*_PLAIN, *_MOMENTS, *_NOT_YET})
 
 
@@ -278,10 +281,10 @@ def lead_view(
     else:
         # One call per column would cost as much as the query that brought the row.
         shown = dict.fromkeys(LEAD_COLUMNS)
-        for name in _PLAIN:
-            shown[name] = row[name]
-        for name in _MOMENTS:
-            shown[name] = moment(row[name])
+        shown.update(zip(_PLAIN, _plain_of(row), strict=True))
+        for name, at in zip(_MOMENTS, _moments_of(row), strict=True):
+            if at is not None:
+                shown[name] = moment(at)
         for name, render in _RENDERED:
             shown[name] = render(row, now)
     for name, number in _NUMBER_IDS.items():

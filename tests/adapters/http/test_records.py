@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.up.noon import zone_at_daytime
+from engine.account.groups import METRICS, PERIODS
 from tests.adapters.http.conftest import STEPS, basic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -296,3 +297,19 @@ async def test_the_use_of_a_groups_caps_is_counted_ordered_and_in_the_way_of_its
     reset = (await company.send("PUT", path, json={"reset_total_caps": True, "attempt_hourly_limit": None})).json()
     assert (reset["buyer_group"]["attempt_total_used"], reset["buyer_group"]["maxed_out"]) == (0, False)
     assert reset["buyer_group"]["total_caps_reset_at"] is not None
+
+
+SEED_ORDERS = {
+    *("name", "maxed_out", "weight", "tier", "cap_reset_at", "time_zone", "created_at", "updated_at", "paused", "paused_at"),
+    *("paused_by_user_id", "unpaused_at", "user_updated_at", "dial_buyers_type"),
+    *("call_limits.in_progress_count", "call_limits.in_progress_used"),
+    *(f"call_limits.{metric}_{period}_used" for metric in METRICS for period in PERIODS),
+}
+"""seed.md 4.11."""
+
+
+async def test_a_list_of_groups_takes_every_order_of_the_interface(company: Any) -> None:
+    await company.record("buyer_groups", {"name": "East"})
+    for order in sorted(SEED_ORDERS):
+        answer = await company.send("GET", "/api/v1/buyer_groups", params={"order": order, "order_dir": "asc"})
+        assert [group["name"] for group in answer.json().get("buyer_groups", [])] == ["East"], (order, answer.text)
