@@ -1,4 +1,4 @@
-"""How does the embedded log survive a restart? One file of frames, each with its length and checksum, added to at the end.
+"""How does the embedded log survive a restart? Files of frames, each with its length and checksum, added to at the end.
 
 A frame is one whole change (a transaction over many topics, or one append), so it is there or it is not. What a crash
 left half-written at the end is cut off when the file is opened.
@@ -8,7 +8,7 @@ import asyncio
 import fcntl
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from struct import Struct as Layout
 
@@ -18,6 +18,14 @@ from engine.partition.ports import Headers, LogError
 from schemas.instant import Instant
 
 FILE_NAME = "embedded.log"
+"""The first segment; later ones have a number behind it."""
+
+IMAGE_NAME = "embedded.image"
+DRAFT_NAME = "embedded.draft"
+LOCK_NAME = "embedded.lock"
+
+PIECE_BYTES = 256 * 1024
+"""Of an image, between two chances for others to run: about a millisecond of encoding."""
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 """A length above this is damage, not a frame."""
@@ -69,43 +77,81 @@ class RecordsDeleted(msgspec.Struct, frozen=True, array_like=True, tag=4):
     start: int
 
 
-Frame = TopicCreated | TopicDeleted | Written | RecordsDeleted
+KeptRecord = tuple[int, bytes | None, bytes | None, Headers, Instant]
+"""Offset, key, value, headers, append time."""
+
+
+class Kept(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Records of one partition that an image holds, in order; the partition reaches from `start` to `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    records: list[KeptRecord]
+
+
+Frame = TopicCreated | TopicDeleted | Written | RecordsDeleted | Kept
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
 class Journal:
-    """The file. One process at a time has it open; writers share the calls to fsync."""
+    """The files. One process at a time has them open; writers share the calls to fsync.
+
+    Frames are added to the newest segment. An image holds all that the segments before its number say, without what was
+    deleted since; it appears whole, by renaming, and only then are these segments taken away.
+    """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / FILE_NAME
+        self._folder = folder
         self._fsync = fsync
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._broken: LogError | None = None
         self._syncing = asyncio.Lock()
         self._bytes_written = 0
         self._bytes_synced = 0
+        self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(self._descriptor)
-            raise LogError(f"{self._path} is in use by another process", retryable=False) from error
-        _sync_folder(folder)
+            os.close(self._lock)
+            raise LogError(f"{folder / FILE_NAME} is in use by another process", retryable=False) from error
+        self._number = max(self._numbers(FILE_NAME), default=max(self._numbers(IMAGE_NAME), default=0))
+        self._descriptor = self._open(self._number)
+        self.sync_folder()
+
+    @property
+    def size_bytes(self) -> int:
+        """How much room all files take."""
+        return sum(path.stat().st_size for path in self._folder.iterdir() if path.is_file())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that was told is written is known to be: nothing can be tidied where it is not."""
+        return self._broken is None
 
     def load(self) -> Iterator[Frame]:
-        """Yield every whole frame from the start, then cut off a torn end. To be read to the end before `add`."""
-        with os.fdopen(os.dup(self._descriptor), "rb") as file:
-            size = os.fstat(self._descriptor).st_size
-            file.seek(0)
-            whole_bytes = 0
-            while (body := _read_frame(file.read(_HEAD.size), file.read, size - whole_bytes)) is not None:
-                whole_bytes += _HEAD.size + len(body)
-                yield _DECODER.decode(body)
-        if whole_bytes < size:
-            os.ftruncate(self._descriptor, whole_bytes)
-            os.fsync(self._descriptor)
+        """Yield every whole frame from the start, then cut off a torn end. To be read to the end before `add`.
+
+        A segment is on the disk before anything in the next one is acknowledged: what follows a torn one was not.
+        """
+        image = max(self._numbers(IMAGE_NAME), default=0)
+        self._forget_before(image)
+        if image:
+            size = self._path(IMAGE_NAME, image).stat().st_size
+            if (yield from self._frames(self._path(IMAGE_NAME, image))) < size:
+                raise LogError(f"{self._path(IMAGE_NAME, image)} is damaged", retryable=False)
+        segments = sorted(number for number in self._numbers(FILE_NAME) if number >= image)
+        whole_bytes = 0
+        for place, number in enumerate(segments):
+            path = self._path(FILE_NAME, number)
+            size = path.stat().st_size
+            whole_bytes = yield from self._frames(path)
+            if whole_bytes < size:
+                self._cut(number, whole_bytes, segments[place + 1 :])
+                break
         os.lseek(self._descriptor, whole_bytes, os.SEEK_SET)
         self._bytes_written = self._bytes_synced = whole_bytes
 
@@ -116,21 +162,104 @@ class Journal:
         """
         if self._broken is not None:
             raise self._broken
-        body = _ENCODER.encode(frame)
         try:
-            self._write(_HEAD.pack(len(body), zlib.crc32(body)) + body)
+            self._write(_framed(frame))
             await self._sync(self._bytes_written)
         except OSError as error:
             # What is on the disk is unknown now; only reading it again, at the next start, tells.
-            self._broken = LogError(f"{self._path} cannot be written: {error}", retryable=False)
+            self._broken = LogError(f"{self._folder / FILE_NAME} cannot be written: {error}", retryable=False)
             raise self._broken from error
 
+    async def rotate(self) -> int:
+        """Add to a new segment from here on; return its number, once all before it is on the disk. Raises `OSError`."""
+        async with self._syncing:
+            fresh = self._open(self._number + 1)
+            former, self._descriptor = self._descriptor, fresh
+            self._number += 1
+            covered_bytes = self._bytes_written
+            try:
+                if self._fsync:
+                    await asyncio.to_thread(os.fsync, former)
+                    await asyncio.to_thread(self.sync_folder)
+                self._bytes_synced = covered_bytes
+            except OSError as error:
+                self._broken = LogError(f"{self._folder / FILE_NAME} cannot be written: {error}", retryable=False)
+                raise
+            finally:
+                os.close(former)
+        return self._number
+
+    async def write_image(self, number: int, frames: Iterator[Frame]) -> None:
+        """Put frames in the place of all segments before `number`. Raises `OSError`, and then nothing has changed."""
+        draft = self._folder / DRAFT_NAME
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                for piece in _pieces(frames):
+                    await asyncio.to_thread(file.write, piece)
+                file.flush()
+                if self._fsync:
+                    await asyncio.to_thread(os.fsync, file.fileno())
+            draft.rename(self._path(IMAGE_NAME, number))
+            self.sync_folder()
+        finally:
+            draft.unlink(missing_ok=True)
+        self._forget_before(number)
+
     def close(self) -> None:
-        """Close the file, which gives up the lock."""
+        """Close the files, which gives up the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
+            os.close(self._lock)
             self._descriptor = -1
             self._broken = LogError("the embedded log is closed", retryable=False)
+
+    def sync_folder(self) -> None:
+        """Make the names of the files durable too."""
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _path(self, name: str, number: int) -> Path:
+        return self._folder / (f"{name}.{number}" if number else name)
+
+    def _numbers(self, name: str) -> list[int]:
+        """Return the numbers of the files of a kind that are there; the first segment has none in its name."""
+        found = [path.name.removeprefix(name) for path in self._folder.glob(f"{name}*")]
+        return [int(rest[1:] or 0) for rest in found if not rest or (rest[0] == "." and rest[1:].isdigit())]
+
+    def _open(self, number: int) -> int:
+        return os.open(self._path(FILE_NAME, number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _frames(self, path: Path) -> Generator[Frame, None, int]:
+        """Yield the whole frames of a file; return how many bytes they are."""
+        whole_bytes = 0
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            while (body := _read_frame(file.read(_HEAD.size), file.read, size - whole_bytes)) is not None:
+                whole_bytes += _HEAD.size + len(body)
+                yield _DECODER.decode(body)
+        return whole_bytes
+
+    def _cut(self, number: int, whole_bytes: int, later: Sequence[int]) -> None:
+        """Take away a torn end, and what was written behind it and never acknowledged."""
+        if number != self._number:
+            os.close(self._descriptor)
+            self._descriptor = self._open(number)
+            self._number = number
+        os.ftruncate(self._descriptor, whole_bytes)
+        os.fsync(self._descriptor)
+        for one in later:
+            self._path(FILE_NAME, one).unlink()
+
+    def _forget_before(self, image: int) -> None:
+        """Take away what an image stands for."""
+        stale = [(FILE_NAME, number) for number in self._numbers(FILE_NAME)]
+        stale += [(IMAGE_NAME, number) for number in self._numbers(IMAGE_NAME)]
+        for name, number in stale:
+            if number < image:
+                self._path(name, number).unlink()
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -146,6 +275,22 @@ class Journal:
                 covered_bytes = self._bytes_written
                 await asyncio.to_thread(os.fsync, self._descriptor)
                 self._bytes_synced = covered_bytes
+
+
+def _framed(frame: Frame) -> bytes:
+    body = _ENCODER.encode(frame)
+    return _HEAD.pack(len(body), zlib.crc32(body)) + body
+
+
+def _pieces(frames: Iterator[Frame]) -> Iterator[bytes]:
+    """Yield frames in portions that are worth a write."""
+    piece = bytearray()
+    for frame in frames:
+        piece += _framed(frame)
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
 
 
 def _read_frame(head: bytes, read: Callable[[int], bytes], left_bytes: int) -> bytes | None:
@@ -165,12 +310,3 @@ def _read_frame(head: bytes, read: Callable[[int], bytes], left_bytes: int) -> b
     if length < room_bytes:
         raise LogError(f"{FILE_NAME} is damaged {left_bytes} bytes before its end", retryable=False)
     return None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the file's name durable too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,7 @@
 
 It behaves like Kafka where callers can tell: offsets with gaps, last stable offset, owners that fence each other, and
 append time. It is for one process (`leadclock up` without Java) and for the simulator, which drives it on virtual time.
-Retention is applied when the log is opened (`expire`) and frees memory; the file only grows, and there is no compaction yet.
+What its topics need not keep is taken away now and then (`adapters.embedded.upkeep`), from memory and from the file.
 """
 
 import asyncio
@@ -12,13 +12,16 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from adapters.embedded.faults import FaultPoint, Faults, NoFaults
-from adapters.embedded.journal import Journal, RecordsDeleted, Slice, TopicCreated, TopicDeleted, Written
-from adapters.embedded.partition import Partition, Write
+from adapters.embedded.journal import Frame, Journal, Kept, RecordsDeleted, Slice, TopicCreated, TopicDeleted, Written
+from adapters.embedded.partition import Partition, Write, compact
 from engine.partition.ports import Appender, FencedError, LogError, Outgoing, Ownership, Reader, Record
 from schemas.instant import Instant
 
 RECORD_BYTES_MAX = 1_048_588
 """Kafka's default `max.message.bytes`, so that what fits here fits there."""
+
+KEPT_AT_ONCE = 200
+"""Records of a frame of an image: they are encoded in one go."""
 
 _RECORD_OVERHEAD_BYTES = 85
 """What Kafka's framing adds to a record that is alone in its batch."""
@@ -82,6 +85,30 @@ class EmbeddedLog:
             kept_from = partition.first_since(self._now() - retention_ms)
             if kept_from > partition.start:
                 await self.delete_records(topic, number, kept_from)
+
+    async def compact(self, topic: str, tombstones_ms: int) -> int:
+        """Keep the last record of each key of a topic, a tombstone for a while; return the bytes that this freed."""
+        return sum(
+            [
+                await compact(self.partition(topic, number), self._now() - tombstones_ms)
+                for number in range(self._facts(topic).partitions)
+            ]
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """How much room the files take; 0 where there are none."""
+        return 0 if self._journal is None else self._journal.size_bytes
+
+    async def rewrite(self) -> None:
+        """Write the files anew with what is held now, while others go on writing. Raises `OSError`: then nothing changed."""
+        journal = self._journal
+        if journal is None or not journal.is_whole:
+            return
+        number = await journal.rotate()
+        if self._finishing:  # what was written to the former segment must be visible before it is copied
+            await asyncio.wait(set(self._finishing))
+        await journal.write_image(number, self._image())
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:  # noqa: ARG002 - the port's
         """Fence every earlier owner, wait for a commit that it has begun, abort what it left open."""
@@ -179,29 +206,46 @@ class EmbeddedLog:
             for changed in self._watchers.get((partition.topic, partition.number), ()):
                 changed.set()
 
-    async def _keep(self, frame: TopicCreated | TopicDeleted | Written | RecordsDeleted) -> None:
+    def _image(self) -> Iterator[Frame]:
+        """Return the frames of all that is held at this instant, made one by one while it changes."""
+        topics = list(self._topics.values())
+        held = [(partition, partition.start, partition.end, partition.records[:]) for partition in self._partitions.values()]
+        return _frames_of(topics, held)
+
+    async def _keep(self, frame: Frame) -> None:
         if self._journal is not None:
             await self._journal.add(frame)
 
     def _load(self, journal: Journal) -> None:
         for frame in journal.load():
             match frame:
+                # An image may hold already what the first frames behind it say.
                 case TopicCreated():
-                    self._create(frame)
+                    if self._topics.get(frame.name) != frame:
+                        self._create(frame)
                 case TopicDeleted():
-                    self._delete(frame.name)
+                    if frame.name in self._topics:
+                        self._delete(frame.name)
                 case RecordsDeleted():
-                    self._partitions[frame.topic, frame.partition].delete_before(frame.start)
+                    if (frame.topic, frame.partition) in self._partitions:
+                        self._partitions[frame.topic, frame.partition].delete_before(frame.start)
                 case Written():
                     self._restore(frame)
+                case Kept():
+                    self._restore_kept(frame)
 
     def _restore(self, frame: Written) -> None:
         for piece in frame.slices:
             partition = self._partitions.get((piece.topic, piece.partition))
             if partition is None:
                 continue  # the topic was deleted while this was being written
-            partition.show(list(_stored(piece, frame.at)))
+            partition.show([record for record in _stored(piece, frame.at) if not partition.holds(record.offset)])
             partition.end = max(partition.end, piece.end)
+
+    def _restore_kept(self, frame: Kept) -> None:
+        partition = self._partitions[frame.topic, frame.partition]
+        partition.start, partition.end = frame.start, frame.end
+        partition.show([Record(frame.topic, frame.partition, *record) for record in frame.records])
 
     def _create(self, frame: TopicCreated) -> None:
         self._topics[frame.name] = frame
@@ -435,6 +479,19 @@ def _stored(piece: Slice, appended_at: Instant) -> Iterator[Record]:
             headers=headers,
             appended_at=appended_at,
         )
+
+
+def _frames_of(
+    topics: Sequence[TopicCreated], held: Sequence[tuple[Partition, int, int, Sequence[Record]]]
+) -> Iterator[Frame]:
+    yield from topics
+    for partition, start, end, records in held:
+        for first in range(0, max(1, len(records)), KEPT_AT_ONCE):
+            kept = [
+                (record.offset, record.key, record.value, record.headers, record.appended_at)
+                for record in records[first : first + KEPT_AT_ONCE]
+            ]
+            yield Kept(partition.topic, partition.number, start, end, kept)
 
 
 def _size_bytes(record: Outgoing) -> int:

@@ -4,12 +4,19 @@ A write takes its offsets first and becomes visible later, as on a broker. Commi
 offset, the first offset of the oldest open write; commit and abort of a transaction take one offset each (control record).
 """
 
+import asyncio
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from operator import attrgetter
 
 from engine.partition.ports import Outgoing, Record
 from schemas.instant import Instant
+
+DIRTY_SHARE_MIN = 0.1
+"""Of a partition, that must have come since it was compacted last (as `min.cleanable.dirty.ratio` on Kafka)."""
+
+COMPACTED_AT_ONCE = 5_000
+"""Records looked at between two chances for others to run: about a millisecond."""
 
 _BY_OFFSET = attrgetter("offset")
 _BY_TIME = attrgetter("appended_at")
@@ -19,12 +26,13 @@ _BY_TIME = attrgetter("appended_at")
 class Partition:
     """Offsets from `start` to `end`; gaps are control records, aborted records and deleted ones."""
 
-    __slots__ = ("_open", "end", "number", "records", "start", "topic")
+    __slots__ = ("_open", "clean", "end", "number", "records", "start", "topic")
 
     def __init__(self, topic: str, number: int) -> None:
         self.topic = topic
         self.number = number
         self.records: list[Record] = []
+        self.clean = 0
         self.start = 0
         self.end = 0
         self._open: dict[Write, int] = {}
@@ -68,6 +76,12 @@ class Partition:
         place = bisect_left(self.records, instant, key=_BY_TIME)
         return self.records[place].offset if place < len(self.records) else self.stable_end
 
+    def holds(self, offset: int) -> bool:
+        """Tell whether there is a record at an offset, or was one before what was deleted."""
+        if not self.records or offset > self.records[-1].offset:
+            return offset < self.start
+        return offset < self.start or self.records[bisect_left(self.records, offset, key=_BY_OFFSET)].offset == offset
+
     def delete_before(self, offset: int) -> None:
         """Drop everything before `offset`."""
         self.start = max(self.start, min(offset, self.end))
@@ -110,3 +124,36 @@ class Write:
             if visible:
                 partition.show(records)
             partition.settle(self)
+
+
+async def compact(partition: Partition, tombstones_before: Instant) -> int:
+    """Drop records that a later one of the same key stands for, and old tombstones; return the bytes of what went.
+
+    Below the last stable offset nothing comes any more, so others go on writing meanwhile; they get their turn every
+    `COMPACTED_AT_ONCE` records.
+    """
+    stable_end = partition.stable_end
+    known = partition.records[: bisect_left(partition.records, stable_end, key=_BY_OFFSET)]
+    if len(known) - partition.clean < len(known) * DIRTY_SHARE_MIN:
+        return 0
+    last: dict[bytes, int] = {}
+    kept: list[Record] = []
+    freed_bytes = 0
+    for first in range(0, len(known), COMPACTED_AT_ONCE):
+        last.update(
+            (record.key, record.offset) for record in known[first : first + COMPACTED_AT_ONCE] if record.key is not None
+        )
+        await asyncio.sleep(0)
+    for first in range(0, len(known), COMPACTED_AT_ONCE):
+        for record in known[first : first + COMPACTED_AT_ONCE]:
+            is_old_tombstone = record.value is None and record.appended_at < tombstones_before
+            if record.key is None or (last[record.key] == record.offset and not is_old_tombstone):
+                kept.append(record)
+            else:
+                freed_bytes += len(record.key) + len(record.value or b"")
+        await asyncio.sleep(0)
+    if len(kept) < len(known):
+        behind = bisect_left(partition.records, stable_end, key=_BY_OFFSET)
+        partition.records[:behind] = kept[bisect_left(kept, partition.start, key=_BY_OFFSET) :]
+    partition.clean = len(kept)
+    return freed_bytes

@@ -19,6 +19,8 @@ class Chores:
             timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         )
 
+        self._turns: dict[str, Callable[[], Awaitable[None]]] = {}
+
     def add(self, name: str, work: Callable[[], Awaitable[object]], *, minutes: int) -> None:
         """Do some work every so many minutes; a failure is logged and the next turn comes in time."""
 
@@ -28,7 +30,12 @@ class Chores:
             except Exception as error:  # noqa: BLE001 - whatever it is, the role's own work goes on
                 await logger.awarning("a chore failed", chore=name, error=str(error))
 
+        self._turns[name] = turn
         self._scheduler.add_job(turn, "interval", minutes=minutes, id=name)
+
+    async def at_once(self, name: str) -> None:
+        """Do a chore now, before the first turn of its own."""
+        await self._turns[name]()
 
     def start(self) -> None:
         """Begin; inside the running loop."""

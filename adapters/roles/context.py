@@ -14,6 +14,7 @@ from adapters.clock import Origin, SystemClock
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import DOOR, RemoteLog
+from adapters.embedded.upkeep import Upkeep, policy
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
@@ -210,12 +211,15 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
         for spec in specs(context.settings):
             limit = int(spec.configs.get("max.message.bytes", "0"))
             await context.log.create_topic(spec.name, spec.partitions, **({"record_bytes_max": limit} if limit else {}))
-            if "retention.ms" in spec.configs:
-                await context.log.expire(spec.name, int(spec.configs["retention.ms"]))
         return (), ()
     if isinstance(context.log, RemoteLog):
         return (), ()  # whoever holds the log made them
     return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)
+
+
+def upkeep(settings: Settings, log: EmbeddedLog) -> Upkeep:
+    """Return what keeps an embedded log small, by the settings that its topics have on Kafka."""
+    return Upkeep(log, [policy(spec.name, spec.configs) for spec in specs(settings)])
 
 
 async def compare(context: Context) -> Sequence[Drift]:

@@ -22,6 +22,7 @@ from adapters.clock import wall_now
 from adapters.embedded.door import opened_door
 from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import DOOR
+from adapters.embedded.upkeep import Upkeep
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.resolution import Broker, Database, broker, database
 from adapters.observability.logs import configure_logs
@@ -29,8 +30,9 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
 from adapters.roles.asking import RecordAsker
+from adapters.roles.chores import Chores
 from adapters.roles.collector import relax
-from adapters.roles.context import Context, open_context, prepare
+from adapters.roles.context import Context, open_context, prepare, upkeep
 from adapters.roles.role import Role
 from adapters.roles.table import ROLES
 from adapters.settings import Settings, to_environment
@@ -42,6 +44,9 @@ PARTITIONS = 4
 
 READY_SECONDS = 120.0
 """The roles are ready within seconds; a machine that needs longer than this has a fault worth telling."""
+
+UPKEEP_MINUTES = 5
+"""How often the embedded log deletes and compacts; Kafka's own interval for retention."""
 
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.05
@@ -165,6 +170,8 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         door = "" if log is None else f"{DOOR}{await stack.enter_async_context(opened_door(log, keys.secret_key))}"
         context = await stack.enter_async_context(open_context(settings, log))
         await asyncio.gather(prepare(context), migrate(settings.postgres_dsn))
+        if log is not None:
+            await _keep_small(stack, upkeep(settings, log))
         relax()
         say("Starting the roles …")
         roles = await stack.enter_async_context(_running(context))
@@ -213,6 +220,15 @@ async def _embedded(stack: contextlib.AsyncExitStack, opened: Broker, folder: Pa
     log = EmbeddedLog(folder / "log", now=wall_now)
     stack.push_async_callback(log.close)
     return log
+
+
+async def _keep_small(stack: contextlib.AsyncExitStack, work: Upkeep) -> None:
+    """Tidy the embedded log, now and every few minutes."""
+    chores = Chores()
+    chores.add("tidy the log", work.turn, minutes=UPKEEP_MINUTES)
+    await chores.at_once("tidy the log")
+    chores.start()
+    stack.callback(chores.stop)
 
 
 def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys, smtp_port: int) -> Settings:
