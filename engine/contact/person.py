@@ -38,15 +38,16 @@ class Person:
     `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
     """
 
+    grant: SlotAnswered | None = None
+    source: str | None = None
+    _law: RulePack | None = None
+
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
         self.draft = draft
         self.now = draft.now
         self.rules = draft.rules
         self.company_id = company_id
         self.key = contact_key
-        self.grant: SlotAnswered | None = None
-        self.source: str | None = None
-        self._law: RulePack | None = None
         self._head_key = head_key(contact_key)
         self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
         self._kept: dict[str, Head | Lead | Call] = {}

@@ -27,6 +27,7 @@ from engine.contact.person import PAUSES, Person
 from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
 from schemas.contact import ContactPause, Lead, LeadStatus
+from schemas.decisions import Fact
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.records import Company, Offer, Schedule
@@ -450,8 +451,8 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     status: LeadStatus = "scheduled" if reason is None else "waiting"
     lead.status, lead.status_wait, lead.held_at = status, reason, None
     if is_new or status != status_before:
-        found = _weighed(person, lead, earliest, source, base)
-        person.draft.fact(f"lead.{status}", lead_id=lead.id, step_id=lead.step, at=at, reasons=list(reasons), **found)
+        found = {"step_id": lead.step, "at": at, "reasons": reasons, **_weighed(person, lead, earliest, source, base)}
+        person.draft.facts.append(Fact(type=f"lead.{status}", lead_id=lead.id, data=found))
     return False
 
 
@@ -470,7 +471,7 @@ def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: 
         found["purpose"] = earliest.purpose
     if earliest.constraints and person.rules.rule_packs(person.company_id):
         found["law"] = person.law.stamp
-    if source not in {SCHEDULE_STEP, RETRY} and lead.base_at is not None:
+    if source != SCHEDULE_STEP and source != RETRY and lead.base_at is not None:  # noqa: PLR1714 - a set would be made anew
         found["passed_over"] = [{"source": SCHEDULE_STEP, "base": lead.base_at}]
     return found
 

@@ -68,12 +68,13 @@ class Letter(Struct, frozen=True):
 class Draft:
     """The changes of one decision at one instant."""
 
+    answer: Answer | None = None
+
     def __init__(self, state: State, *, now: Instant, rules: Rules, partition: int, ids: int, behind: bool = False) -> None:
         self.now = now
         self.rules = rules
         self.behind = behind
         self.ids = ids
-        self.answer: Answer | None = None
         self.facts: list[Fact] = []
         self.orders: list[Order] = []
         self.letters: list[Letter] = []
