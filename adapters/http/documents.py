@@ -14,7 +14,7 @@ from adapters.http.links import links_of
 from adapters.http.pages import events_page, interface_page
 from adapters.http.parameters import LIST_LENGTH_MAX
 from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE, problem
-from adapters.http.shapes import IDS, PARAMETERS, Schema, components
+from adapters.http.shapes import IDS, PARAMETERS, TOKEN_NAME, Schema, components
 from adapters.http.writes import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
@@ -36,8 +36,8 @@ Paths are relative to this server. A body may be JSON, a form or multipart in UT
 stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
 `ids[]=1&ids[]=2` or text with commas. A field that is left blank is left out; NUL characters are refused.
 
-Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans are 1, true, yes,
-on, 0, false, no, off. An `{id}` is the internal id or the uuid.
+Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans
+are 1, true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
 
 Answers stand in an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
 record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
@@ -227,7 +227,7 @@ def parameter_schema(operation: Operation, name: str) -> Schema:
 def _codes(operation: Operation) -> Iterator[str]:
     yield from ("internal_error", *operation.problems)
     if operation.access != "open":
-        yield from ("unauthenticated", "forbidden", "reads_unavailable", "events_unavailable")
+        yield from ("unauthenticated", "forbidden", "reads_unavailable", "reads_too_slow", "events_unavailable")
         yield from ("malformed_body", "validation_failed")
     if operation.rate is not None:
         yield "rate_limited"
@@ -344,7 +344,9 @@ def _input_schema(operation: Operation) -> dict[str, Any]:
     required = [*(operation.body or {}).get("required", ()), *operation.required]
     schema = {"type": "object", "required": required, "properties": properties}
     # Of a record, an unknown field is a mistake; of a lead it is a token, elsewhere nobody's business.
-    return {**schema, "additionalProperties": False} if operation.body is not None else schema
+    if operation.body is not None:
+        return {**schema, "additionalProperties": False}
+    return {**schema, "propertyNames": TOKEN_NAME} if "data" in properties else schema
 
 
 def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
@@ -468,6 +470,7 @@ _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "idempotency_conflict": ("Use a new Idempotency-Key for another request.", {}),
     "events_unavailable": ("Nothing was stored; send it again, with the same Idempotency-Key if it had one.", {}),
     "reads_unavailable": ("Try again in a moment; what was submitted is kept.", {}),
+    "reads_too_slow": ("Ask for fewer days, another filter or another order, or try again when less is going on.", {}),
     "invalid_schedule": (
         "Mend steps[1].template and send it again; nothing was changed.",
         {"steps[1].template": ["must be given"]},

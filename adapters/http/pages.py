@@ -63,7 +63,7 @@ padding:.15rem .5rem;cursor:pointer}
 border-bottom:1px solid var(--line)}main{padding:1rem 1rem 4rem}
 thead{display:none}table,tbody,tr{display:block}tr{border-bottom:1px solid var(--line);padding:.35rem 0}
 td,td:first-child{display:inline;border:0;width:auto;white-space:normal;overflow-wrap:break-word;padding:0 .7rem 0 0}
-td:last-child{display:block}}
+td:last-child{display:block}.in{white-space:nowrap}}
 """
 
 _SCRIPT = """
@@ -183,7 +183,7 @@ class Reader:
             return self._named(schema["$ref"], depth)
         for several in ("anyOf", "oneOf"):
             if several in schema:
-                return " or ".join(dict.fromkeys(self.told(part, depth + 1) for part in schema[several]))
+                return " or ".join(dict.fromkeys(self.told(part, depth + 1) for part in _said_once(schema[several])))
         if "enum" in schema or "const" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             if len(values) > _WORDS_SHOWN:
@@ -211,6 +211,14 @@ class Reader:
         told = " or ".join(words)
         bounds = ", ".join(_bounds(schema))
         return f"{told} <span class='bound'>{escape(bounds)}</span>" if bounds else told
+
+
+def _said_once(parts: Iterable[Document]) -> list[Document]:
+    """Return the alternatives of a type, without the text of a number: the prose says that numbers may be text."""
+    listed = list(parts)
+    is_number = any(part.get("type") in ("integer", "number", "boolean") for part in listed)
+    is_its_text = [part.get("type") == "string" and {"pattern", "enum"} & part.keys() for part in listed]
+    return [part for part, its_text in zip(listed, is_its_text, strict=True) if not (is_number and its_text)]
 
 
 def _bounds(schema: Document) -> Iterator[str]:
@@ -287,17 +295,20 @@ def _menu_line(path: str, method: str, operation: Document) -> str:
 
 
 def _operation(reader: Reader, path: str, method: str, operation: Document) -> str:
-    fields = [
-        _field_row(
-            reader, field["name"], field["schema"], field.get("description", ""), where=field["in"], must=field["required"]
-        )
-        for field in operation["parameters"]
-    ]
     body = reader.found(operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {}))
-    fields += [
-        _field_row(reader, name, schema, schema.get("description", ""), where="body", must=name in body.get("required", ()))
-        for name, schema in body.get("properties", {}).items()
+    asked = [
+        *(
+            (field["name"], field["schema"], field.get("description", ""), field["in"], field["required"])
+            for field in operation["parameters"]
+        ),
+        *(
+            (name, schema, schema.get("description", ""), "body", name in body.get("required", ()))
+            for name, schema in body.get("properties", {}).items()
+        ),
     ]
+    # What must be there comes first, headers that may be there last.
+    asked.sort(key=lambda row: (not row[4], row[3] == "header"))
+    fields = [_field_row(reader, name, schema, text, where=where, must=must) for name, schema, text, where, must in asked]
     table = _table(("field", "type", "in", "meaning"), fields) if fields else ""
     example = _script(path, method, operation)
     shown = method.upper()
@@ -323,7 +334,7 @@ def _who(operation: Document) -> str:
 def _field_row(reader: Reader, name: str, schema: Any, text: str, *, where: str, must: bool) -> str:
     required = " <span class='req'>required</span>" if must else ""
     return (
-        f"<tr><td><code>{escape(name)}</code>{required}</td><td>{reader.told(schema)}</td><td>{where}</td>"
+        f"<tr><td><code>{escape(name)}</code>{required}</td><td>{reader.told(schema)}</td><td class='in'>{where}</td>"
         f"<td>{escape(text)}</td></tr>"
     )
 
@@ -404,7 +415,8 @@ def _script(path: str, method: str, operation: Document) -> str:
     options += [f"headers: {{ {', '.join(f'{name}: {value}' for name, value in headers.items())} }}"] if headers else []
     if example:
         text = msgspec.json.format(msgspec.json.encode(example), indent=2).decode()
-        options.append(f"body: JSON.stringify({text})")
+        indented = text.replace("\n", "\n  ")
+        options.append(f"body: JSON.stringify({indented})")
     told = f", {{\n  {(',' + chr(10) + '  ').join(options)}\n}}" if options else ""
     begin = "" if {} in operation["security"] else f"const key = '{_KEYS}';\n"
     read = "answer.status" if method == "head" else "answer.status, await answer.json()"

@@ -357,6 +357,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "pivot": choice(LEAD_CATEGORIES),
             "order": choice(("category", *LEADS.columns)),
             "created_at_label": LIST_TYPES["created_at_label"],
+            "per_page": whole(1, PER_PAGE_MAX),
         },
         answer=_answer("reports", _row_shown(LEADS), totals={"type": "object"}),
         suffixes=_SUFFIXES,
@@ -381,6 +382,7 @@ OPERATIONS: tuple[Operation, ...] = (
         types={
             "category": choice(CALL_CATEGORIES),
             "order": choice(("category", *CALLS.columns)),
+            "per_page": whole(1, PER_PAGE_MAX),
             **{name: LIST_TYPES[name] for name in ("created_at_label", "status")},
         },
         required=("category",),

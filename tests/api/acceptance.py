@@ -34,25 +34,26 @@ STATES: Mapping[str, str] = {
 LANGUAGES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "on_reply", "on_inbound_connected", "on_conversion", "min_spacing",
-        "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history",
+        "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history", "lead",
     }
 )  # fmt: skip
 """Fields whose parts are a language of their own, of schedules or of rules of law: the document tells their types, the
 account what they may say together."""
 
 SENTENCES: Mapping[str, str] = {
-    r"must be a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",
+    r"a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",
     r"names no |is no \w+( \w+)? of this company|no buyer has|must name": "whether it exists is no pattern",
     r"cannot be chosen with a cursor|must be left out where|together|must (not be before|come after)":
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
     r"must not be ahead of us|must be after|is before|cannot be told": "which moments count is no pattern",
     r"must end within the first": "how many rows there are",
+    r"must be from 1 to 100$": "two parameters together: more rows a page need a cursor",
     r"must be token:value": "two parameters together: with token_key the value stands alone",
-    r"must be given, or an email|must be given: the object": "one of two fields is enough",
+    r"must be given, or an email|must be given: (the|an) object": "one of two fields is enough",
     r"needs a transcriber": "not configured here",
     r"a key can only give": "what this key may give",
-    r"at most \d+ spans of time": "how many spans lie between two moments",
+    r"more than \d+ buckets": "how many spans lie between two moments",
     r"NUL character": "NUL bytes are refused everywhere, as the description says",
 }  # fmt: skip
 """Sentence -> why a value that fits its schema may be refused with it."""
@@ -88,7 +89,7 @@ def _needs_words(value: Any) -> bool:
 
 def _in_words(value: Any) -> Any:
     if isinstance(value, float):
-        return f"{value:f}"
+        return f"{value:f}".removesuffix(".000000")
     if isinstance(value, list) and not any(isinstance(part, dict | list) for part in value):
         return ",".join(map(str, value))
     return json.dumps(value) if isinstance(value, dict | list) else value

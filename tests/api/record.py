@@ -37,6 +37,7 @@ MOMENT, LOCAL_MOMENT = "2026-03-09T14:00:00.000Z", "2026-03-09T10:00:00-04:00"
 async def answers(town: Town, company: Company) -> dict[str, Recorded]:
     """Ask every example of every operation and return the answers as the document shows them."""
     found: dict[str, Recorded] = {}
+    await make_places(town, company, *EXAMPLES.values())  # lists have something to show
     for operation, method in asked():
         example = EXAMPLES[operation.name]
         places = await make_places(town, company, example)

@@ -45,6 +45,7 @@ BAD: Mapping[str, tuple[Any, ...]] = {
     "PhoneInput": ("12", "nobody"),
     "EmailInput": ("nobody", LONG),
     "ZoneInput": ("Mars/Olympus",),
+    "AddressInput": ("nowhere", "300.0.0.1", "192.0.2.1/24", {"a": 1}),
     "TokensInput": ("flat", "[1]", {"a": NOT_DEEP}, {"a": "x" * 5_000}, {f"t{place}": 1 for place in range(201)}),
     "TextInput": (LONG,),
     "boolean": ("perhaps",),
