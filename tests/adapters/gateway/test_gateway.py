@@ -49,6 +49,18 @@ async def test_a_call_is_placed_once_and_told_as_it_goes() -> None:
     assert (outcome.provider_ref, outcome.answered_by, outcome.occurred_at) == ("ref", "human", NOON)
 
 
+async def test_a_provider_may_say_who_and_what_handled_a_call() -> None:
+    handled = {"agent_id": 9, "provider_configuration_id": 2, "transcription_status": "pending", "cost": 0.02}
+    voice = Voice(lambda _: Result(outcome="connected_human", **handled))  # type: ignore[arg-type]
+
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(order_of("call"))
+        await place.outcome()
+        _, outcome = await place.said()
+
+    assert {name: getattr(outcome, name) for name in handled} == handled
+
+
 async def test_a_report_is_recognised_by_an_id_that_is_derived() -> None:
     async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
         await place.order(order_of("call"))

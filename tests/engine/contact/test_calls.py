@@ -161,6 +161,14 @@ def test_the_buyer_who_was_put_through_has_answered(world: World) -> None:
     assert shown["buyer_answered_at"] == NOON + 5
 
 
+def test_a_call_keeps_who_and_what_handled_it_and_the_country_of_its_number(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_human", agent_id=9, provider_configuration_id=2, transcription_status="completed")
+    shown = _row(world.call(call.id))
+    assert (shown["agent_id"], shown["provider_configuration_id"], shown["transcription_status"]) == (9, 2, "completed")
+    assert (world.call(call.id).country, shown["country"]) == (None, "US")
+
+
 def test_a_second_call_for_the_same_offer_or_buyer_is_a_repeat_and_a_duplicate_where_the_first_converted(
     world: World,
 ) -> None:
