@@ -55,4 +55,5 @@ PROBLEMS: dict[str, Problem] = {
     "decision_failed": Problem(500, "The request could not be decided; it is kept for inspection"),
     "events_unavailable": Problem(503, "The event log did not acknowledge; nothing was stored", retryable=True),
     "reads_unavailable": Problem(503, "The database does not answer", retryable=True),
+    "reads_too_slow": Problem(503, "To find or add up so many records took too long", retryable=True),
 }

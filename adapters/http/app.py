@@ -54,6 +54,7 @@ from adapters.http.ports import (
     Claims,
     EventsUnavailableError,
     Reads,
+    ReadsTooSlowError,
     ReadsUnavailableError,
     Requests,
     RulesSource,
@@ -273,8 +274,9 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
         logger.warning("http.events_unavailable", request_id=request_id, error=str(error))
         reply = _unavailable("events_unavailable", request_id)
     except ReadsUnavailableError as error:
-        logger.warning("http.reads_unavailable", request_id=request_id, error=str(error))
-        reply = _unavailable("reads_unavailable", request_id)
+        code = "reads_too_slow" if isinstance(error, ReadsTooSlowError) else "reads_unavailable"
+        logger.warning("http.not_read", code=code, request_id=request_id, error=str(error))
+        reply = _unavailable(code, request_id)
     except Exception as error:  # noqa: BLE001 - whatever it was, the sender gets an answer and we get the trace
         reply = _failure_reply(error, request_id)
     if exchange.access is not None:
@@ -307,6 +309,7 @@ def _unavailable(code: str, request_id: str) -> Reply:
     detail = {
         "events_unavailable": "Nothing was stored; send it again, with the same Idempotency-Key if it had one.",
         "reads_unavailable": "Try again in a moment; what was submitted is kept.",
+        "reads_too_slow": "Ask for fewer days, another filter or another order, or try again when less is going on.",
     }[code]
     return _problem_reply(ProblemError(code, detail, headers=retry), request_id)
 

@@ -27,6 +27,10 @@ class ReadsUnavailableError(Exception):
     """The database refused or did not answer in time."""
 
 
+class ReadsTooSlowError(ReadsUnavailableError):
+    """The database gave up a statement that took longer than one may."""
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """What came of a request: the row of `request_results`, written in the transaction of the rows it speaks of."""
 

@@ -14,10 +14,10 @@ PLAIN = frozenset({"created_at", "id"})
 
 
 class Order(Struct, frozen=True):
-    """What a list is sorted by: an expression, whether rows may lack it, and the value that most rows have, if any."""
+    """What a list is sorted by: an expression, the column that rows may lack for it, and the value that most rows have."""
 
     expression: str
-    lacks: bool = True
+    lacks: str | None = None
     usual: str | None = None
 
 
@@ -29,22 +29,22 @@ class Stretch(Struct, frozen=True):
 
 
 LEAD_ORDERS: Mapping[str, Order] = {
-    **{name: Order(name, lacks=False) for name in ("created_at", "id", "updated_at", "status")},
-    "email": Order("lower(email)"),
-    "revenue": Order("revenue", lacks=False, usual="0"),
-    "payout": Order("payout", lacks=False, usual="0"),
-    "lead_priority": Order("lead_priority", lacks=False, usual="100"),
+    **{name: Order(name) for name in ("created_at", "id", "updated_at", "status")},
+    "email": Order("lower(email)", lacks="email"),
+    "revenue": Order("revenue", usual="0"),
+    "payout": Order("payout", usual="0"),
+    "lead_priority": Order("lead_priority", usual="100"),
 }
 CALL_ORDERS: Mapping[str, Order] = {
-    **{name: Order(name, lacks=False) for name in ("created_at", "id", "status", "total_duration", "attempt_number")},
-    **{name: Order(name, lacks=False, usual="0") for name in ("revenue", "payout", "talk_duration")},
+    **{name: Order(name) for name in ("created_at", "id", "status", "total_duration", "attempt_number")},
+    **{name: Order(name, usual="0") for name in ("revenue", "payout", "talk_duration")},
 }
 
 
 def order_of(table: str, name: str) -> Order:
     """Return the order of a list of leads, calls or records by a column, or by an expression of records."""
     known = {"leads": LEAD_ORDERS, "calls": CALL_ORDERS}.get(table, {})
-    return known.get(name) or Order(name, lacks=name not in PLAIN)
+    return known.get(name) or Order(name, lacks=None if name in PLAIN else name)
 
 
 def stretches(order: Order, *, descending: bool) -> Sequence[Stretch]:
@@ -59,7 +59,7 @@ def stretches(order: Order, *, descending: bool) -> Sequence[Stretch]:
             Stretch(f" AND {order.expression} {sign} {order.usual}", same if sign == "=" else by_value) for sign in signs
         ]
     if order.lacks:
-        return [Stretch(f" AND {order.expression} IS NOT NULL", by_value), Stretch(f" AND {order.expression} IS NULL", same)]
+        return [Stretch(f" AND {order.lacks} IS NOT NULL", by_value), Stretch(f" AND {order.lacks} IS NULL", same)]
     return [Stretch("", by_value)]
 
 

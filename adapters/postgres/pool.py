@@ -9,6 +9,9 @@ CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
 """No statement of ours takes longer on a healthy server; a hung connection is noticed by this."""
 
+STATEMENT_SHARE = 2 / 3
+"""Of that time, after which the server itself gives a statement up and says so: a report over too much, not an outage."""
+
 POOL_SIZE = 8
 """Two cores of a small server are busy with four; the rest waits for locks and commits."""
 
@@ -34,7 +37,11 @@ async def open_pool(
         command_timeout=command_seconds,
         init=prepare,
         reset=_leave_as_it_is,
-        server_settings={"application_name": name, "jit": "off"},  # plans are short; compiling them costs more
+        server_settings={
+            "application_name": name,
+            "jit": "off",  # plans are short; compiling them costs more
+            "statement_timeout": str(int(1000 * STATEMENT_SHARE * command_seconds)),
+        },
     )
 
 

@@ -13,6 +13,7 @@ from adapters.http.ports import (
     LeadFilter,
     Page,
     Paging,
+    ReadsTooSlowError,
     ReadsUnavailableError,
     RecordFilter,
     Result,
@@ -70,6 +71,8 @@ async def reading() -> AsyncIterator[None]:
     """Turn every failure of the database into `ReadsUnavailableError`."""
     try:
         yield
+    except asyncpg.QueryCanceledError as error:
+        raise ReadsTooSlowError(str(error)) from error
     except AWAY as error:
         raise ReadsUnavailableError(f"{type(error).__name__}: {error}") from error
 

@@ -15,8 +15,8 @@ from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_again, s
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
-DAYS_AT_ONCE = 8
-"""Marked days of one transaction: with 100,000 calls a day some fifteen seconds, half of what a statement may take."""
+DAYS_AT_ONCE = 5
+"""Marked days of one transaction: with 100,000 calls a day some ten seconds, half of what a statement may take."""
 
 SPANS_AT_ONCE = 50
 """Months or years that are looked up at a time; each has a transaction of its own."""

@@ -61,6 +61,7 @@ def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
         "internal_error",
         "events_unavailable",
         "reads_unavailable",
+        "reads_too_slow",
     }
     assert all(400 <= problem.status < 600 and problem.title for problem in PROBLEMS.values())
 

@@ -57,6 +57,19 @@ async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_s
     assert taken.headers["preference-applied"] == "respond-async"
 
 
+async def test_what_the_database_gives_up_after_its_time_may_be_asked_again(town: Town) -> None:
+    company = await town.company()
+    async with town.pool.acquire() as asking, town.pool.acquire() as locking, locking.transaction():
+        await asking.execute("SET statement_timeout = 100")
+        await locking.execute("LOCK TABLE read.leads IN ACCESS EXCLUSIVE MODE")
+        await town.pool.release(asking)  # the next to be used
+        answer = await company.send("GET", "/api/v1/leads")
+    assert (answer.status_code, answer.json()["code"]) == (503, "reads_too_slow"), answer.text
+    assert answer.json()["retryable"] is True
+    async with town.pool.acquire() as asking:
+        await asking.execute("RESET statement_timeout")
+
+
 async def test_many_at_once_are_appended_together_and_each_is_answered(town: Town) -> None:
     company = await town.company()
     schedule = await company.schedule()
