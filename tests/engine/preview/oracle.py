@@ -1,7 +1,8 @@
 """What does a schedule do, told by somebody who reads the papers, looks at the clock all the time, and knows no engine?
 
 Written apart from the engine, slow on purpose, from research/domain.md 2.2, 2.20, 3.2 to 3.5 and contracts.md 2: steps in a
-row (call, sms, email, webhook, wait), retries, hours in every zone, state rules, caps, the guard, attempts and expiry. All
+row (call, sms, email, webhook, wait), retries, hours in every zone, state rules, caps, distances, pauses, margins, attempts
+and expiry. All
 instants lie on half minutes, all hours open on quarters, so that none is missed. Only the zone data is shared.
 """
 
@@ -58,6 +59,7 @@ class Oracle:
     outcomes: Mapping[str, str]
     done: list[tuple[str, datetime]] = field(default_factory=list)
     contacts: list[tuple[str, datetime]] = field(default_factory=list)
+    keeps_distance: bool = True
 
     def run(self) -> tuple[list[tuple[str, datetime]], str, datetime]:  # noqa: C901 - one step after the other, as it is read
         """Return what is done and when, how it ends, and when that is."""
@@ -72,6 +74,7 @@ class Oracle:
                     return self.done, "expired", expires
                 continue
             tried: dict[str, int] = {}
+            self.keeps_distance = True
             while True:
                 if step["kind"] in {"call", "sms"} and attempts >= most:
                     return self.done, "exceeded_max_calls", self.done[-1][1]
@@ -80,9 +83,9 @@ class Oracle:
                     return self.done, "expired", expires
                 self.done.append((step["id"], now))
                 outcome = self.outcomes.get(step["kind"], "good")
-                if step["kind"] in {"call", "sms"}:
+                if step["kind"] != "webhook":
                     self.contacts.append((step["kind"], now))
-                    attempts += outcome not in NOT_COUNTED
+                    attempts += step["kind"] != "email" and outcome not in NOT_COUNTED
                 connected = connected or (step["kind"] == "call" and outcome == "good")
                 rule = step.get("retry", {}).get(outcome)
                 tried[outcome] = tried.get(outcome, 0) + 1
@@ -90,6 +93,7 @@ class Oracle:
                     break
                 if attempts >= most and step["kind"] in {"call", "sms"}:
                     return self.done, "exceeded_max_calls", now
+                self.keeps_distance = "delay" not in rule
                 now = self._later(now, rule.get("delay", DEFAULT_DELAYS[outcome]))
             if attempts >= most and any(later["kind"] in {"call", "sms"} for later in steps[place + 1 :]):
                 return self.done, "exceeded_max_calls", now
@@ -118,6 +122,12 @@ class Oracle:
     def _rests(self, now: datetime, kind: str) -> bool:
         if kind == "call" and any(now - when < TICK for what, when in self.contacts if what == "call"):
             return True
+        spacing = self.schedule.get("min_spacing", {}) if self.keeps_distance else {}
+        for name, length in spacing.items():
+            if name in {kind, "any"} and any(
+                now < self._later(when, length) for what, when in self.contacts if name in {what, "any"}
+            ):
+                return True
         return kind != "email" and any(self._is_capped(now, kind, state) for state in self.states)
 
     def _is_capped(self, now: datetime, kind: str, state: str) -> bool:
@@ -129,7 +139,13 @@ class Oracle:
     def _is_open(self, local: datetime, kind: str) -> bool:
         rows = self.schedule.get("windows", {}).get(kind)
         day, clock = DAYS[local.weekday()], f"{local:%H:%M}"
-        if rows is not None and not any(day in row["days"] and row["open"] <= clock < row["close"] for row in rows):
+        if any(pause["from"] <= f"{local:%Y-%m-%d}" <= pause["to"] for pause in self.schedule.get("pauses", ())):
+            return False
+        then = local.replace(tzinfo=None) + timedelta(seconds=self.schedule.get("close_margin_seconds", 0))
+        close = f"{then:%H:%M:%S}" if then.day == local.day else "24"
+        if rows is not None and not any(
+            day in row["days"] and row["open"] <= clock and close < row["close"] for row in rows
+        ):
             return False
         laws = [] if kind == "email" else [EVERY_DAY, *(STATE_HOURS[state] for state in self.states if state in STATE_HOURS)]
-        return all(day in law and law[day][0] <= clock < law[day][1] for law in laws)
+        return all(day in law and law[day][0] <= clock and close < law[day][1] for law in laws)

@@ -62,8 +62,14 @@ def windows(draw: st.DrawFn) -> list[dict[str, Any]]:
 @st.composite
 def schedules(draw: st.DrawFn) -> dict[str, Any]:
     channels = st.dictionaries(st.sampled_from(["call", "sms", "email"]), windows())
-    more = {"hours_to_expire": st.integers(1, 400), "max_contact_attempts": st.integers(1, 5), "windows": channels}
-    return {"steps": draw(steps()), **draw(st.fixed_dictionaries({}, optional=more))}
+    more: dict[str, st.SearchStrategy[Any]] = {
+        "hours_to_expire": st.integers(1, 400),
+        "max_contact_attempts": st.integers(1, 5),
+        "windows": channels,
+        "min_spacing": st.sampled_from([{"call": "4h"}, {"sms": "90m"}, {"any": "50m"}, {"call": "2h", "any": "30m"}]),
+    }
+    closed = st.sampled_from([{}, {"close_margin_seconds": 1800}, {"pauses": [{"from": "2026-03-09", "to": "2026-03-10"}]}])
+    return {"steps": draw(steps()), **draw(st.fixed_dictionaries({}, optional=more)), **draw(closed)}
 
 
 SHIFTS = [datetime(2026, 3, 6, tzinfo=UTC), datetime(2026, 10, 30, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC)]
