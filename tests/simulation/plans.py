@@ -52,7 +52,8 @@ def _timing(chance: Random) -> dict[str, Any]:
     if chance.random() < 0.5:
         return {}
     return {
-        "min_spacing": chance.choice([{}, {"call": "5m", "any": "1m"}]),
+        "min_spacing": chance.choice([{}, {"call": "5m", "any": "1m"}, {"email": "20m"}]),
+        "priority_aging": chance.choice([0, 40]),
         "jitter_seconds": chance.choice([0, 120]),
         "window_miss": chance.choice(["next_open", "skip_step", "same_time_next_allowed_day"]),
         "unknown_zone": chance.choice(["intersect", "default_zone"]),
@@ -109,6 +110,8 @@ def _quick(chance: Random, ids: Ids, step_id: str, later: list[str]) -> Step:
             step["add"] = ["seen"]
         case "schedule_callback":
             step["in"] = chance.choice(["1m", "40m"])
+            owners = [{}, {"buyer_id": ids("buyer")[1]}, {"buyer_group_id": ids("buyer_group")[0], "grace_minutes": 2}]
+            step |= chance.choice(owners)
         case "opt_out":
             step |= {"scope": "channel", "channel": chance.choice(CHANNELS)}
         case "action_group":

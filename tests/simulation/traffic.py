@@ -16,6 +16,7 @@ from adapters.projector.rows import CALLS, LEADS
 from engine.identity import contact_key
 from engine.partition.ports import Outgoing
 from engine.partition.runner import Names
+from schemas.contact import CallbackOwner
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import HOUR, MINUTE
 from schemas.requests import (
@@ -223,12 +224,18 @@ class Traffic:
                 {"caller_id": chance.choice(self._people)},
                 {"email": chance.choice(self._addresses)},
                 {"opt_out": chance.random() < 0.5},
+                {"opt_out": False, "resume_on_unblock": True},
                 {"blocked": chance.random() < 0.5},
+                {"blocked": False, "resume_on_unblock": True},
                 {"schedule_start": True},
                 {"schedule_stop": True},
                 {"move_to_another_schedule_id": chance.choice(self._ids(company_id, "schedule"))},
                 {"next_action_at": self._era.now() + chance.randint(-HOUR, HOUR)},
                 {"schedule_callback_at": self._era.now() + chance.randint(0, 30 * MINUTE)},
+                {
+                    "schedule_callback_at": self._era.now() + chance.randint(0, 30 * MINUTE),
+                    "callback_owner": CallbackOwner(self._ids(company_id, "buyer")[0], None, chance.choice([1, 15])),
+                },
                 {"buyer_converted": True},
             ]
         )
@@ -247,6 +254,7 @@ class Traffic:
             contact_key=f"{company_id}|{self._chance.choice(self._people)}",
             action=self._chance.choice(["opt_out", "remove", "move_to_end", "move_to_end"]),
             schedule_id=self._chance.choice(self._ids(company_id, "schedule")),
+            keep_callback=self._chance.random() < 0.3,
             update_all_matching_leads=self._chance.random() < 0.5,
         )
         await self._ask_contact(request)
