@@ -59,9 +59,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; our own errors are one line on standard error and exit status 1, usage is 2."""
     try:
-        cli.main(args=None if arguments is None else list(arguments), prog_name="leadclock", standalone_mode=False)
-    except click.exceptions.Exit as exit_:
-        return exit_.exit_code
+        status = cli.main(args=None if arguments is None else list(arguments), prog_name="leadclock", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -70,4 +68,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    return 0
+    return status if isinstance(status, int) else 0  # click hands the status of `Exit` back as what the command returned
