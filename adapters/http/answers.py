@@ -38,7 +38,7 @@ PAGING_PARAMETERS: Mapping[str, str] = {
 
 def one(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int = 200, **more: Any) -> Reply:
     """Return the answer with one record."""
-    if _bare(exchange):
+    if bare(exchange):
         return Reply(status=status, content=shown)
     return Reply(status=status, content={"status": status, "errors": {}, name: shown, **more, "metadata": {"root": name}})
 
@@ -83,10 +83,10 @@ async def listed(
     view: Callable[[Row], dict[str, Any]],
 ) -> Reply:
     """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
-    _bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
+    bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
         return await whole_list(read, paging, columns, view)
-    if paging.cursor is not None and not (_bare(exchange) or wants_csv(exchange)):
+    if paging.cursor is not None and not (bare(exchange) or wants_csv(exchange)):
         paging = structs.replace(paging, counted=False)  # only headers say how many there are
     return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
 
@@ -113,10 +113,10 @@ def many(
 ) -> Reply:
     """Return the answer with a list."""
     rows = [view(row) for row in page.rows]
-    bare = _bare(exchange)
+    is_bare = bare(exchange)
     if wants_csv(exchange):
         return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
-    if bare:
+    if is_bare:
         return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
     return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
 
@@ -138,7 +138,7 @@ def one_list(
     `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
     line of a file of a row.
     """
-    bare = _bare(exchange)
+    is_bare = bare(exchange)
     if wants_csv(exchange):
         chosen = rows if per_page is None and "page" not in exchange.query else _cut(rows, page, per_page)
         return Reply(content=csv_text(columns, map(flat, chosen) if flat else chosen), media_type=CSV)
@@ -146,7 +146,7 @@ def one_list(
     paging = Paging(page=page, per_page=size)
     chosen = _cut(rows, page, size)
     counted = Page(rows=chosen, total_count=len(rows))
-    if bare:
+    if is_bare:
         return Reply(content=chosen, headers=_paging_headers(exchange, counted, paging))
     metadata = {"root": name, **_metadata(counted, paging), **more}
     return Reply(content={"status": 200, "errors": {}, name: chosen, **(beside or {}), "metadata": metadata})
@@ -157,7 +157,8 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int | None) -> 
     return rows[(page - 1) * size : page * size]
 
 
-def _bare(exchange: Exchange) -> bool:
+def bare(exchange: Exchange) -> bool:
+    """Tell whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
     if "root" not in exchange.query:
         return False
     parameters = Parameters(exchange.query)

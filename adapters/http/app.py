@@ -319,6 +319,9 @@ def _failure_reply(error: Exception, request_id: str) -> Reply:
     return _problem_reply(ProblemError("internal_error", "Tell us the request_id; it is in our log."), request_id)
 
 
+UTF_8 = "; charset=utf-8"
+
+
 class Streamed(Stream):
     """An answer that is sent as it is made, under its own media type: the framework's prefers that of the route."""
 
@@ -351,12 +354,13 @@ def _body(reply: Reply) -> bytes:
 
 def _response(reply: Reply, headers: Mapping[str, str], request: HttpRequest) -> Response[Any]:
     said = {**headers, **reply.headers, "X-Request-Id": _request_id(request)}
+    media_type = reply.media_type.removesuffix(UTF_8)  # of text the framework says so itself
     if reply.stream is not None and request.method != "HEAD":
-        return Streamed(reply.stream, status_code=reply.status, media_type=reply.media_type, headers=said)
+        return Streamed(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
     return Response(
         b"" if request.method == "HEAD" else _body(reply),
         status_code=reply.status,
-        media_type=reply.media_type,
+        media_type=media_type,
         headers=said,
     )
 

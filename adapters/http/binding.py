@@ -55,6 +55,12 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
     return b"".join(chunks)
 
 
+def check_encoding(content_encoding: str) -> None:
+    """Refuse a body that is packed. Raises `ProblemError` unsupported_media_type."""
+    if content_encoding.strip().lower() not in {"", "identity"}:
+        raise ProblemError("unsupported_media_type", "Send the body as it is, without Content-Encoding.")
+
+
 def read_fields(body: bytes, content_type: str) -> Fields:
     """Return the fields of a body, none where there is no body.
 
@@ -68,6 +74,8 @@ def read_fields(body: bytes, content_type: str) -> Fields:
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return _json(body)
     if kind == "application/x-www-form-urlencoded":
+        if body.startswith(b"{") and body.rstrip().endswith(b"}"):
+            raise ProblemError("malformed_body", "The body is JSON, but Content-Type says a form: send application/json.")
         return _nested(_pairs(body))
     if kind == "multipart/form-data":
         return _nested(_parts(body, options.get("boundary", "")))

@@ -12,7 +12,7 @@ from litestar import Request
 from msgspec import Struct
 
 from adapters.http.access import Access, Gate, TokenTarget, unauthenticated
-from adapters.http.binding import Fields, read_body, read_fields, read_query, screen
+from adapters.http.binding import Fields, check_encoding, read_body, read_fields, read_query, screen
 from adapters.http.identity import RequestIds
 from adapters.http.parameters import read_id
 from adapters.http.ports import Claims, Reads, Requests, RulesSource
@@ -134,6 +134,7 @@ class Exchange:
         self.query = read_query(self.request.scope["query_string"])
         self.fields = self.query
         if self.request.method not in {"GET", "HEAD"}:
+            check_encoding(self._header(b"content-encoding"))
             self.body = await read_body(self.request)
             self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
         # A credential is never a field of anything: it is taken out wherever it was sent.

@@ -229,6 +229,12 @@ class Reads(Waiting, Protocol):
         """Return the newest live lead of a contact on an offer or any of the schedules, else the newest one that ended."""
         ...
 
+    async def newest_named(
+        self, company_id: int, external_record_id: str, *, offer_id: int | None, schedule_ids: Sequence[int]
+    ) -> Row | None:
+        """Return the newest live lead of an offer or schedules with this id, else the newest one that ended."""
+        ...
+
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return what is true of a number or address itself."""
         ...

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from adapters.http.access import TokenTarget
 from adapters.http.answers import one, tagged
+from adapters.http.binding import Fields
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.leads import shown
 from adapters.http.ports import Result, Row
@@ -49,7 +51,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "name": "name of the lead",
     "sub_id": "of the traffic source",
     "traffic_source_id": "internal id",
-    "external_record_id": "id of the lead in the sender's system",
+    "external_record_id": "id of the lead in the sender's system; finds the lead to update, also alone",
     "remote_ip": "address the person came from",
     "data": "object of tokens; any other field is a token as well",
 }
@@ -61,8 +63,9 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
     # Without a token there is no company whose rules could be asked; all that is wrong is told at once by `normalise`.
     target = None if is_blank(token) else await exchange.target(token)
     access = exchange.access
+    fields = exchange.fields if target is None else await _reached(exchange, target)
     found = normalise(
-        exchange.fields,
+        fields,
         exchange.services.source.rules,
         received_at=exchange.now,
         api_company_id=None if access is None or target is None else target.company_id,
@@ -71,6 +74,24 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         idempotency_key=exchange.request.headers.get("idempotency-key") or None,
     )
     return await change(exchange, found.request, partial(render, warnings=found.warnings))
+
+
+async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
+    """Return the fields, with the number and address of the lead that `external_record_id` alone names."""
+    fields = exchange.fields
+    if not (is_blank(fields.get("caller_id")) and is_blank(fields.get("email"))):
+        return fields
+    data = fields.get("data")
+    name = fields.get("external_record_id") or (data.get("external_record_id") if isinstance(data, dict) else None)
+    if is_blank(name) or not isinstance(name, str | int):
+        return fields
+    row = await exchange.services.reads.newest_named(
+        target.company_id,
+        str(name).strip(),
+        offer_id=target.offer_id,
+        schedule_ids=exchange.services.gate.schedule_ids(target),
+    )
+    return fields if row is None else {**fields, "caller_id": row["caller_id"], "email": row["email"]}
 
 
 async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:

@@ -3,7 +3,9 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from adapters.http import records, submissions
+from adapters.http.answers import bare
 from adapters.http.exchange import Exchange, Handler, Operation, Reply
+from adapters.http.exports import CSV, csv_text, wants_csv
 from adapters.http.identity import is_uuid
 from adapters.http.problems import DECIDED, ProblemError
 from adapters.http.shapes import ANY_RECORD, TIME_ZONES
@@ -36,14 +38,17 @@ async def show_request(exchange: Exchange) -> Reply:
     return await (submissions.render if about in {None, "lead"} else records.render)(exchange, result)
 
 
-async def list_time_zones(_exchange: Exchange) -> Reply:
+async def list_time_zones(exchange: Exchange) -> Reply:
     """Answer with every name of a zone that is taken as input, and the IANA name that is shown for it."""
     rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
     rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items())]
-    return Reply(
-        content={"status": 200, "errors": {}, "time_zones": rows, "metadata": {"root": "time_zones"}},
-        headers={"Cache-Control": "public, max-age=86400"},
-    )
+    cached = {"Cache-Control": "public, max-age=86400"}
+    if wants_csv(exchange):
+        return Reply(content=csv_text(("name", "iana"), rows), media_type=CSV, headers=cached)
+    if bare(exchange):
+        return Reply(content=rows, headers=cached)
+    content = {"status": 200, "errors": {}, "time_zones": rows, "metadata": {"root": "time_zones"}}
+    return Reply(content=content, headers=cached)
 
 
 async def live(_exchange: Exchange) -> Reply:
@@ -101,6 +106,8 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=list_time_zones,
         access="open",
         rate=None,
+        suffixes=("", ".csv", ".json"),
+        parameters={"root": "false: a bare array"},
         answer=TIME_ZONES,
     ),
     _probe("livez", "Is it alive?", live),

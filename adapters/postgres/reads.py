@@ -123,6 +123,14 @@ class PostgresReads:
             return None
         return await self._row("newest_lead", company_id, contact_key, offer_id, list(schedule_ids))
 
+    async def newest_named(
+        self, company_id: int, external_record_id: str, *, offer_id: int | None, schedule_ids: Sequence[int]
+    ) -> Row | None:
+        """Return the newest live lead with an external_record_id, else the newest one that ended."""
+        if not storable(external_record_id):
+            return None
+        return await self._row("newest_named", company_id, external_record_id, offer_id, list(schedule_ids))
+
     async def contact_key(self, company_id: int, lead: int | str) -> str | None:
         """Return the key of the contact that a lead, deleted or not, belongs to: where requests about it go."""
         row = await self._one("lead", company_id, reference=lead)

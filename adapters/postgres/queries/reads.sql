@@ -20,6 +20,14 @@ WHERE company_id = $1 AND contact_key = $2 AND deleted_at IS NULL AND (offer_id 
 ORDER BY is_live DESC, created_at DESC, id DESC
 LIMIT 1
 
+-- newest_named --
+-- By the id of the sender's own system; which of the sender's leads it is may only be known from here.
+SELECT * FROM {read}.leads
+WHERE company_id = $1 AND external_record_id = $2 AND deleted_at IS NULL
+    AND (offer_id = $3 OR schedule_id = ANY ($4::bigint[]))
+ORDER BY is_live DESC, created_at DESC, id DESC
+LIMIT 1
+
 -- leads --
 SELECT {shown}, {ordered} AS ordered_by FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}

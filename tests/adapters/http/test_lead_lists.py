@@ -116,10 +116,8 @@ async def test_csv_is_chosen_by_suffix_or_by_accept_and_a_page_of_it_by_its_para
         ("/api/v1/leads.csv", {"Accept": "application/json"}, True),
     ]:
         answer = await company.send("GET", path, headers=headers)
-        assert answer.headers["content-type"].startswith("text/csv" if is_csv else "application/json"), (
-            path,
-            answer.text[:300],
-        )
+        expected = "text/csv; charset=utf-8" if is_csv else "application/json"
+        assert answer.headers["content-type"] == expected, (path, answer.text[:300])
     whole = _rows((await company.send("GET", "/api/v1/leads.csv")).text)
     assert len(whole) == 5
     assert list(whole[0]) == list(LEAD_COLUMNS)

@@ -60,6 +60,8 @@ BODIES: list[tuple[dict[str, Any], bytes, str]] = [
     ({"Content-Type": "multipart/form-data"}, b"x", "malformed_body"),
     ({"Content-Type": "text/xml"}, b"<lead/>", "unsupported_media_type"),
     ({"Content-Type": "application/json; charset=utf-16"}, b"{}", "unsupported_media_type"),
+    ({**JSON, "Content-Encoding": "gzip"}, b"{}", "unsupported_media_type"),
+    (FORM, b'{"lead_token": "lt_1"}', "malformed_body"),
     ({}, b"lead_token=1", "unsupported_media_type"),
     ({"Content-Type": b"\xff"}, b"x", "unsupported_media_type"),
 ]

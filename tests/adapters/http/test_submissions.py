@@ -159,3 +159,17 @@ async def test_without_a_lead_token_the_other_faults_are_told_too(town: Any) -> 
     assert answer.status_code == 422, answer.text
     assert set(answer.json()["errors"]) == {"lead_token", "blocked", "email", "data.status"}
     assert set((await town.client.post("/api/v1/leads", json={})).json()["errors"]) == {"lead_token", "caller_id"}
+
+
+async def test_a_lead_is_found_by_the_id_of_the_senders_system_alone(town: Any, company: Any, other: Any) -> None:
+    schedule, elsewhere = await company.schedule(), await other.schedule()
+    named = {"lead_token": schedule["lead_token"], "external_record_id": "crm-7"}
+    made = await company.send("POST", "/api/v1/leads", json={**named, "caller_id": NUMBER})
+    found = await company.send("POST", "/api/v1/leads", json={**named, "roof": "flat"})
+    assert (found.status_code, found.json()["lead"]["id"]) == (200, made.json()["lead"]["id"]), found.text
+    assert found.json()["lead"]["data"] == {"roof": "flat"}
+    inside = {"lead_token": schedule["lead_token"], "data": {"external_record_id": "crm-7"}}
+    assert (await town.client.post("/api/v1/leads", json=inside)).status_code == 200
+    for fields in ({**named, "external_record_id": "crm-8"}, {**named, "lead_token": elsewhere["lead_token"]}):
+        refused = await town.client.post("/api/v1/leads", json=fields)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["caller_id"])

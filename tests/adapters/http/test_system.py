@@ -27,6 +27,9 @@ async def test_zones_are_listed_under_both_kinds_of_names(town: Any) -> None:
     by_name = {zone["name"]: zone["iana"] for zone in zones}
     assert by_name["America/New_York"] == "America/New_York"
     assert by_name["Eastern Time (US & Canada)"] == "America/New_York"
+    lines = (await town.client.get("/api/v1/collections/time_zone.csv")).text.splitlines()
+    assert (lines[0], "Eastern Time (US & Canada),America/New_York" in lines) == ("name,iana", True)
+    assert (await town.client.get("/api/v1/collections/time_zone.json", params={"root": "false"})).json() == zones
 
 
 async def test_the_document_names_every_operation_once(town: Any) -> None:
