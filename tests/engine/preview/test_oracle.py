@@ -68,7 +68,9 @@ def schedules(draw: st.DrawFn) -> dict[str, Any]:
         "windows": channels,
         "min_spacing": st.sampled_from([{"call": "4h"}, {"sms": "90m"}, {"any": "50m"}, {"call": "2h", "any": "30m"}]),
     }
-    closed = st.sampled_from([{}, {"close_margin_seconds": 1800}, {"pauses": [{"from": "2026-03-09", "to": "2026-03-10"}]}])
+    closed: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+        [{}, {"close_margin_seconds": 1800}, {"pauses": [{"from": "2026-03-09", "to": "2026-03-10"}]}]
+    )
     return {"steps": draw(steps()), **draw(st.fixed_dictionaries({}, optional=more)), **draw(closed)}
 
 
