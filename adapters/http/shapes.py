@@ -14,6 +14,7 @@ from engine.account import values
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
+from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
@@ -57,6 +58,9 @@ def decimal(least: float, most: float) -> dict[str, Any]:
     pattern = f"^{sign}[0-9]{{1,{len(str(int(most))) - 1}}}([.][0-9]{{1,9}})?$"
     return {"anyOf": [{"type": "number", "minimum": least, "maximum": most}, {"type": "string", "pattern": pattern}]}
 
+
+NOTES_LENGTH_MAX = 4_000
+"""Of what an agent says of a call (`adapters.http.calls`)."""
 
 MONEY_MAX = 1_000_000_000
 """Of one call or lead (`adapters.http.calls`)."""
@@ -202,13 +206,15 @@ _NAMES: Mapping[str, Schema] = {
     "caller_id from to number": PHONE,
     "email": EMAIL,
     "remote_ip": _ref("AddressInput"),
+    "zip_postal_code": text(ZIP_LENGTH_MAX),
+    "agent_call_disposition_notes": text(NOTES_LENGTH_MAX),
     "country": COUNTRY,
     "lead_token offer_token": LEAD_TOKEN,
     "time_zone": ZONE,
     "data post_call_tokens": TOKENS,
     """
-    state_province zip_postal_code full_name name sub_id external_record_id
-    contact_field_type fulltext status_wait order token_key token_value digits agent_call_disposition_notes
+    state_province full_name name sub_id external_record_id
+    contact_field_type fulltext status_wait order token_key token_value digits
     svc_buyer_id svc_traffic_source_id category pivot group_by stat serializer created_at_label apply_to reason
     """: TEXT,
     "order_dir": choice(("desc", "asc")),

@@ -7,7 +7,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters
 from adapters.http.people import read_number_of
 from adapters.http.ports import Result
-from adapters.http.shapes import MOMENT, PHONE, TEXT, nullable
+from adapters.http.shapes import MOMENT, PHONE, TEXT, nullable, text
 from adapters.http.writes import change
 from engine.identity import contact_id, contact_key
 from engine.submission.fields import is_blank, parse_moment, parse_text
@@ -111,7 +111,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "to": PHONE,
             "body": {"type": "string", "maxLength": BODY_LENGTH_MAX},
             "received_at": MOMENT,
-            "text_ref": TEXT,
+            "text_ref": text(REFERENCE_LENGTH_MAX, least=1),
             "provider": TEXT,
         },
         required=("from", "to", "body", "text_ref"),

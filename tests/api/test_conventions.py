@@ -203,3 +203,20 @@ async def test_every_zone_of_the_collection_is_taken_and_shown_under_its_iana_na
     for name in ("Mars/Olympus", "EST5", "+05:00", "../etc/passwd", "america/new york"):
         answer = await company.send("PUT", path, json={"time_zone": name})
         assert (answer.status_code, list(answer.json()["errors"])) == (422, ["time_zone"]), name
+
+
+async def test_a_form_carries_what_a_schedule_does_when_somebody_answers(company: Any) -> None:
+    steps = [{"id": "pause", "kind": "wait", "duration": "1h"}, {"id": "text", "kind": "sms", "template": "Hi"}]
+    said = {"on_reply": {"action": "pause", "duration": "2h"}, "on_inbound_connected": {"action": "exit"}}
+    form = {"name": "Solar", "steps": json.dumps(steps), **{name: json.dumps(value) for name, value in said.items()}}
+    made = await company.send("POST", "/api/v1/schedules", data={**form, "on_conversion": "continue"})
+    assert made.status_code == 201, made.text
+    schedule = made.json()["schedule"]
+    assert (schedule["on_reply"], schedule["on_conversion"]) == (said["on_reply"], "continue")
+    assert schedule["on_inbound_connected"]["action"] == "exit"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/leads.csv", "/api/v1/buyers.csv", "/api/v1/calls/reports.csv"])
+async def test_a_root_that_is_no_boolean_is_refused_in_files_as_well(company: Any, path: str) -> None:
+    answer = await company.send("GET", path, params={"root": "1.5", "category": "status"})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["root"])
