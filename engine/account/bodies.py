@@ -14,6 +14,7 @@ from msgspec.structs import fields as fields_of
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
+from engine.account.meant import meant
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.values import PARSERS, number_or_sip
@@ -107,7 +108,9 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
         if name in _EXTRA.get(record_type, ()) or name in _READ_TOGETHER.get(record_type, ()):
             continue
         if name not in known:
-            errors.setdefault(name[:100], []).append(f"is no field of a {record_type.replace('_', ' ')}; {_listed(known)}")
+            errors.setdefault(name[:100], []).append(
+                f"is no field of a {record_type.replace('_', ' ')}{meant(name, known)}; {_listed(known)}"
+            )
         elif is_blank(value) and not known[name].required:
             values.pop(name, None)  # emptied: its default stands again
         else:

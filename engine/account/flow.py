@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from engine.account.meant import meant
 from engine.contact.ways import Way, reachable, ways_of
 from schemas.schedule import CallStep, Step, Trigger, WaitStep
 
@@ -31,7 +32,11 @@ def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
     for place, step in enumerate(steps):
         for way in ways_of(step):
             if way.goto is not None and way.goto not in known:
-                yield place, way.field, f"names no step of this list: {way.goto[:SHOWN_MAX]!r}; those are {shown_ids(known)}"
+                yield place, way.field, _lost(way.goto, known)
+
+
+def _lost(name: str, known: Sequence[str]) -> str:
+    return f"names no step of this list: {name[:SHOWN_MAX]!r}{meant(name, known)}; those are {shown_ids(known)}"
 
 
 def shown_ids(known: Sequence[str]) -> str:

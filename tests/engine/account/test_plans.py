@@ -63,6 +63,23 @@ def branch(goto: str, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("step", "place", "hint"),
+    [
+        ({"id": "a", "kind": "brench"}, "steps[0].kind", " (did you mean branch?)"),
+        ({"id": "a", "kind": "xyz"}, "steps[0].kind", ""),
+        (call(retrys={}), "steps[0].retrys", " (did you mean retry?)"),
+        (call(retry={"noanswer": {}}), "steps[0].retry.noanswer", " (did you mean no_answer?)"),
+        (call(x={}), "steps[0].x", ""),
+        ({"id": "a", "kind": "x" * 100_000}, "steps[0].kind", ""),
+    ],
+)
+def test_a_mistyped_word_is_told_the_right_one(step: Any, place: str, hint: str) -> None:
+    (fault,) = faults(step)[place]
+    assert hint in fault
+    assert ("did you mean" in fault) == bool(hint)
+
+
+@pytest.mark.parametrize(
     ("step", "place", "cure"),
     [
         ({"id": "a", "kind": "nap"}, "steps[0].kind", "the kinds are call, sms, email, webhook, wait, wait_for, branch"),
@@ -242,7 +259,11 @@ def test_a_fault_of_a_step_that_decides_or_changes_has_its_place_and_its_cure(st
 @pytest.mark.parametrize(
     ("steps", "place", "cure"),
     [
-        ([branch("nowhere"), call()], "steps[0].rules[0].goto", "names no step of this list: 'nowhere'; those are where, a"),
+        (
+            [branch("nowhere"), call()],
+            "steps[0].rules[0].goto",
+            "of this list: 'nowhere' (did you mean where?); those are where, a",
+        ),
         ([branch("a", **{"else": "end"}), call()], "steps[0].else", "names no step"),
         (
             [branch("a", **{"else": "a"}), wait(id="b", duration="1h"), sms(id="c"), call()],
