@@ -25,7 +25,8 @@ from adapters.why.proof import NoProofError, prove
 from engine.submission.fields import FieldError
 from engine.submission.numbers import read_number
 from engine.why.answer import explain as answer_of
-from engine.why.answer import out_of_range, shown
+from engine.why.answer import out_of_range
+from engine.why.shape import shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import Instant
 from schemas.topics import CONTACTS_DECISIONS

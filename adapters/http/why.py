@@ -10,8 +10,9 @@ from adapters.http.problems import ProblemError, not_found
 from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of, whole
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
-from engine.why.answer import VERDICTS, explain, out_of_range, shown
+from engine.why.answer import explain, out_of_range
 from engine.why.outlook import HOURS_MAX
+from engine.why.shape import VERDICTS, shown
 
 HOURS_DEFAULT = 24
 

@@ -13,9 +13,9 @@ import msgspec
 
 from adapters.projector.rows import COLUMNS_APART
 from engine.rules import Rules
-from engine.why.answer import Case
 from engine.why.course import Known
 from engine.why.history import ASKED_SPAN, Told
+from engine.why.shape import Case
 from schemas.contact import Head, Lead
 from schemas.instant import Instant, from_datetime
 from schemas.wire import Entity

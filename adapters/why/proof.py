@@ -13,10 +13,10 @@ from msgspec import Struct
 from adapters.audit.recorded import batches
 from engine.partition.ports import Log, Record
 from engine.rules import Rules
-from engine.why.answer import Answer, Case
 from engine.why.course import Known
 from engine.why.history import Told
 from engine.why.record import plan_record
+from engine.why.shape import Answer, Case
 from schemas.contact import LIVE_STATUSES, Head, Lead
 from schemas.decisions import GENESIS, REMOVED, Change, Fact
 from schemas.instant import Instant

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from engine.partition.draft import Draft
-from engine.why.answer import Answer, Case, explain
+from engine.why.answer import explain
 from engine.why.course import Known
 from engine.why.history import Told
+from engine.why.shape import Answer, Case
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from tests.engine.contact.world import World

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.law.pack import default_pack
 from engine.preview import preview, read_trial
-from engine.why.answer import Answer, shown
+from engine.why.shape import Answer, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule

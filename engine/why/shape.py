@@ -1,0 +1,118 @@
+"""What is asked about a lead, and what is the answer made of? In structs, and as the interface shows them."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from engine.calendar import local_datetime
+from engine.why.course import Known
+from engine.why.history import Told
+from schemas.contact import Lead
+from schemas.instant import SECOND, Instant, to_rfc3339
+
+Verdict = Literal["acted", "would_act", "running", "due", "not_due", "held", "captured", "stopped", "ended", "absent", "cut"]
+
+VERDICTS: tuple[str, ...] = Verdict.__args__  # type: ignore[attr-defined]
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """One rule that keeps an action back: until when, on whose clock, and the row of the rule pack and its source."""
+
+    code: str
+    sentence: str
+    until: Instant | None = None
+    zone: str | None = None
+    rule: str | None = None
+    source_url: str | None = None
+
+
+class Contact(Struct, frozen=True, kw_only=True):
+    """The contact step that comes next, and why the rules would not allow it at the instant if it were due, if so."""
+
+    step_id: str
+    kind: str
+    reasons: tuple[Reason, ...] = ()
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The answer for the minute that begins at `at`.
+
+    `acted` and `would_act`: an action is ordered at `acts_at`. `running`: the outcome of one is awaited. `due`: nothing
+    forbids the next one, and nobody has come to it yet. `not_due`: its time has not come. `held`: `reasons` keep it back.
+    `captured`: no schedule. `stopped`: the person must not be contacted. `ended`, `absent`: no more, or not yet there.
+    `cut`: too much would happen before. `decision` is the record that it rests on, none where it is only foreseen.
+    """
+
+    at: Instant
+    verdict: Verdict
+    sentence: str
+    zone: str
+    reasons: tuple[Reason, ...] = ()
+    next_action_at: Instant | None = None
+    acts_at: Instant | None = None
+    step_id: str | None = None
+    kind: str | None = None
+    source: str | None = None
+    base: Instant | None = None
+    status: str | None = None
+    decision: Told | None = None
+    assumed: tuple[str, ...] = ()
+    contact: Contact | None = None
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """What is asked about: the lead as it is now, with what it rests on, and its facts in the order of decisions."""
+
+    known: Known
+    facts: Sequence[Told]
+
+
+def shown(answer: Answer, lead: Lead) -> dict[str, Any]:
+    """Return an answer as the interface shows it: moments as RFC 3339 in UTC, local ones with the offset of the zone."""
+    decision = answer.decision
+    return {
+        "lead_id": lead.id,
+        "uuid": lead.uuid,
+        "at": to_rfc3339(answer.at),
+        "local_at": _local(answer.at, answer.zone),
+        "time_zone": answer.zone,
+        "verdict": answer.verdict,
+        "sentence": answer.sentence,
+        "reasons": [_reason(reason) for reason in answer.reasons],
+        "next_action_at": _moment(answer.next_action_at),
+        "acts_at": _moment(answer.acts_at),
+        "step_id": answer.step_id,
+        "kind": answer.kind,
+        "source": answer.source,
+        "base_at": _moment(answer.base),
+        "status": answer.status,
+        "decision": None if decision is None else _evidence(decision),
+        "assumed": list(answer.assumed),
+        "contact": None if answer.contact is None else _contact(answer.contact),
+    }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(reason), "until": _moment(reason.until)}
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    """Return whether a contact would be allowed, and what forbids it."""
+    reasons = [_reason(reason) for reason in contact.reasons]
+    return {"step_id": contact.step_id, "kind": contact.kind, "allowed": not reasons, "reasons": reasons}
+
+
+def _evidence(fact: Told) -> dict[str, Any]:
+    """Return where the record is, and what it says."""
+    place = {"topic": fact.topic, "partition": fact.partition, "sequence": fact.sequence, "offset": fact.offset}
+    return {**place, "decided_at": to_rfc3339(fact.at), "fact": fact.type, "data": dict(fact.data)}
+
+
+def _moment(at: Instant | None) -> str | None:
+    return None if at is None else to_rfc3339(at)
+
+
+def _local(at: Instant, zone: str) -> str:
+    return local_datetime(at, zone).isoformat(timespec="milliseconds" if at % SECOND else "seconds")

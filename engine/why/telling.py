@@ -1,0 +1,292 @@
+"""How is it told that a lead was, will be or will not be acted on? In a sentence with its reasons, by where it stands."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.calendar import constraint, is_open, window_set
+from engine.contact.cadence import Cadence, cadence_of
+from engine.contact.hours import home_zone
+from engine.contact.orders import CALL_NOW
+from engine.contact.plan import CALLBACK, channel_of
+from engine.law.company import law_of
+from engine.law.pack import RulePack
+from engine.why import words
+from engine.why.course import ASSUMED, FORESEEN
+from engine.why.history import ASKED_SPAN, Standing, Told
+from engine.why.shape import Answer, Case, Reason, Verdict
+from schemas.contact import Lead
+from schemas.instant import Instant
+from schemas.law import RuleRow
+from schemas.records import Schedule
+from schemas.schedule import Step
+
+STOPS = frozenset({"opt_out", "dnc", "blocked"})
+"""Ends of the person, not of the schedule: nobody may contact them."""
+
+ENDS: dict[str, str] = {
+    "success": "The schedule reached its goal",
+    "completed_converted": "The lead converted",
+    "completed_connected": "The schedule came to its end; the lead was connected",
+    "completed_attempted": "The schedule came to its end; every step was tried, nobody was connected",
+    "completed": "The schedule came to its end",
+    "expired": "The lead expired: the time to reach it was over",
+    "exceeded_max_calls": "The most attempts that the schedule allows were made",
+    "exceeded_short_calls": "The most short calls that the schedule allows were made",
+    "removed": "The lead was removed from the schedule",
+    "opt_out": "This person opted out and must not be contacted",
+    "dnc": "This person is on a do-not-call list and must not be contacted",
+    "blocked": "This person is blocked: no action is taken",
+    "failure": "No usable way to reach this lead was left",
+    "disabled": "The schedule is no longer there",
+    "deleted": "The lead was deleted",
+    "sent_away": "The number of the lead was changed: it goes on under the new one",
+}
+"""Why nothing follows any more, by the status of the end."""
+
+
+class Teller:
+    """What every answer about one lead and one instant is put together from."""
+
+    def __init__(self, case: Case, at: Instant, now: Instant) -> None:
+        known = case.known
+        self.case, self.at, self.now = case, at, now
+        self.law: RulePack = law_of(known.rules, known.lead.company_id)
+        schedule = None
+        if known.lead.schedule_id is not None:
+            schedule = known.rules.schedule(known.lead.schedule_id, known.lead.schedule_version or 0)
+        self.cadence: Cadence = cadence_of(schedule or Schedule(name="", lead_token="", time_zone="UTC"))
+        self.home = home_zone(known.lead, self.cadence)
+
+    # -- what was ordered ----------------------------------------------------------------------------------------------
+
+    def ordered(self, fact: Told, verdict: Verdict) -> Answer:
+        """Return the answer where an action is ordered in the minute that is asked about."""
+        kind = words.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
+        verb = "was ordered" if verdict == "acted" else "would be ordered"
+        sentence = (
+            f"{kind.capitalize()} {verb} at {self.clock(fact.at)}{_of_step(fact)}: it is due, and every rule allows it."
+        )
+        if verdict == "acted":
+            sentence = sentence.replace("it is due, and every rule allows it", "it was due, and every rule allowed it")
+        if fact.data.get("source") == CALL_NOW:
+            sentence = sentence.replace("it was due", "somebody asked for it")
+        return self.answer_of(verdict, sentence, fact=fact, acts_at=fact.at, kind=fact.data.get("kind"))
+
+    # -- what was not --------------------------------------------------------------------------------------------------
+
+    def standing(self, found: Standing, lead: Lead | None) -> Answer:
+        """Return the answer where nothing is ordered; `lead` is given where its state at that instant is known."""
+        match found.kind:
+            case "absent":
+                return self._absent()
+            case "ended" | "gone":
+                return self._over(found)
+            case "running":
+                return self._running(found)
+            case "held":
+                return self._held_back(found, lead)
+            case "planned" if found.plan is not None:
+                return self._planned(found.plan, lead)
+            case _:
+                return self._between(found, lead)
+
+    def _absent(self) -> Answer:
+        created = self.case.known.lead.created_at
+        when = words.clock(created, self.at, self.home)
+        return self.answer_of("absent", f"The lead was not there yet: it came at {when} (lead's time).")
+
+    def _over(self, found: Standing) -> Answer:
+        status = found.status or "completed"
+        since = "" if found.fact is None else f" ({self.clock(found.fact.at)})"
+        sentence = f"{ENDS.get(status, 'The lead has ended')}{since}; nothing follows."
+        return self.answer_of("stopped" if status in STOPS else "ended", sentence, fact=found.fact, status=status)
+
+    def _running(self, found: Standing) -> Answer:
+        flight = found.flight
+        assert flight is not None  # noqa: S101 - a lead runs by an order
+        kind = words.ACTIONS.get(str(flight.data.get("kind")), "an action")
+        reason = Reason(code="awaiting_outcome", sentence=f"{words.WORDS['awaiting_outcome'].told}.")
+        begun = f"{kind.capitalize()}{_of_step(flight)} has been on its way since {self.clock(flight.at)}"
+        sentence = f"{begun}, and its outcome is not known yet."
+        if self.at < self.now:
+            sentence = sentence.replace("has been", "had been").replace("is not known", "was not known")
+        return self.answer_of("running", sentence, (reason,), fact=flight, kind=flight.data.get("kind"))
+
+    def _held_back(self, found: Standing, lead: Lead | None) -> Answer:
+        reason = Reason(code=found.reason or "manual_hold", sentence=f"{words.told(found.reason or '', None, (), None)}.")
+        again = None if lead is None else lead.recheck_at or lead.disposition_due_at
+        looks = f" It is looked at again at {self.clock(again)}." if again is not None and again > self.at else ""
+        sentence = f"{reason.sentence[:-1]}; {self._it_is(self.home)}.{looks}"
+        return self.answer_of(
+            "held", sentence, (reason,), fact=found.fact, next_action_at=again, step_id=_step_of(found, lead)
+        )
+
+    def _between(self, found: Standing, lead: Lead | None) -> Answer:
+        if lead is not None and lead.status == "captured":
+            sentence = (
+                "The lead is captured on an offer without a schedule: it waits for a call, and nothing is planned for it."
+            )
+            return self.answer_of("captured", sentence, fact=found.fact, status="captured")
+        return self.answer_of("not_due", f"The next step was being planned; {self._it_is(self.home)}.", fact=found.fact)
+
+    def _planned(self, plan: Told, lead: Lead | None) -> Answer:
+        """Return the answer of a plan: its time has not come, or rules keep it back, or it is due."""
+        data = plan.data
+        next_at = data.get("at")
+        base = data.get("base", next_at)
+        step = self._step(data.get("step_id"))
+        channel = "call" if data.get("source") == CALLBACK else None if step is None else channel_of(step)
+        about: dict[str, Any] = {
+            "fact": plan if plan.topic != FORESEEN else None,
+            "next_action_at": next_at,
+            "step_id": data.get("step_id"),
+            "kind": channel,
+            "source": data.get("source"),
+            "base": base,
+            "status": None if lead is None else lead.status,
+        }
+        reasons = self._reasons(data, channel)
+        zone = next((reason.zone for reason in reversed(reasons) if reason.zone), self.home)
+        name = "callback" if _is_callback(plan) else channel or ""
+        action = f"{words.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
+        if next_at is not None and self.at >= next_at:
+            since = self.clock(next_at)
+            sentence = f"{action.capitalize()} was due since {since}; nobody had come to it yet; {self._it_is(zone)}."
+            return self.answer_of("due", sentence, zone=zone, **about)
+        if base is not None and self.at < base:
+            moved = f", because {inner(joined(reasons))}" if reasons else ""
+            sentence = f"Nothing is due: {action} comes at {self.clock(next_at or base, zone)}{moved}; {self._it_is(zone)}."
+            if next_at is None:
+                meant = f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {inner(joined(reasons))}"
+                sentence = f"{meant}; {self._it_is(zone)}. {self._next_try(None, zone, data, lead)}"
+            return self.answer_of("not_due", self._tense(sentence), reasons, zone=zone, **about)
+        holding = tuple(reason for reason in reasons if reason.until is None or reason.until > self.at) or reasons
+        sentence = f"{joined(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"
+        return self.answer_of("held", sentence, holding, zone=zone, **about)
+
+    def _next_try(self, next_at: Instant | None, zone: str, data: Mapping[str, Any], lead: Lead | None) -> str:
+        if next_at is not None:
+            return f"Next try: {self.clock(next_at, zone)}."
+        lead = lead or self.case.known.lead
+        earliest = data.get("earliest")
+        if earliest is not None and lead.expires_at is not None:
+            expires = self.clock(lead.expires_at, zone)
+            return f"It expires at {expires}, before the next allowed time, {self.clock(earliest, zone)}."
+        return "No next try is known."
+
+    def _reasons(self, data: Mapping[str, Any], channel: str | None) -> tuple[Reason, ...]:
+        """Return the rules that moved a plan, as its decision recorded them, in the order in which each first did."""
+        constraints: Sequence[Mapping[str, Any]] = data.get("constraints", ())
+        if not constraints:
+            codes = data.get("reasons") or ([data["waits_for"]] if data.get("waits_for") else [])
+            return tuple(Reason(code=code, sentence=f"{words.told(code, None, (), channel)}.") for code in codes)
+        return tuple(self.reason_of(found, channel) for found in constraints)
+
+    def reason_of(self, found: Mapping[str, Any], channel: str | None) -> Reason:
+        """Return a constraint of a plan as a reason: with the row of the law, or the hours of the schedule, behind it."""
+        code, until, zone = found["code"], found.get("until"), found.get("zone")
+        row = self._row(found.get("rules", ()), until, zone)
+        windows = self.cadence.schedule.windows.get(channel or "", ()) if code == "preferred_window" else ()
+        sentence = words.told(code, row, row.windows if row is not None else windows, channel)
+        return Reason(
+            code=code,
+            sentence=f"{sentence}.",
+            until=until,
+            zone=zone,
+            rule=None if row is None else row.id,
+            source_url=None if row is None else row.source_url,
+        )
+
+    def _row(self, rule_ids: Sequence[str], until: Instant | None, zone: str | None) -> RuleRow | None:
+        """Return the row that decided: of several the one whose own hours open at that edge."""
+        rows = [self.law.rules[rule_id] for rule_id in rule_ids if rule_id in self.law.rules]
+        if until is not None and zone is not None and len(rows) > 1:
+            for row in rows:
+                if row.windows and not is_open(until - 1, [constraint("", window_set(row.windows), (zone,))]):
+                    return row
+        return rows[0] if rows else None
+
+    def _step(self, step_id: str | None) -> Step | None:
+        steps = (*self.cadence.steps, *self.cadence.end_steps)
+        return next((step for step in steps if step.id == step_id), None)
+
+    # -- how it is said ------------------------------------------------------------------------------------------------
+
+    def clock(self, at: Instant, zone: str | None = None) -> str:
+        """Return an instant as it is said on the day that is asked about, on the lead's clock or that of a zone."""
+        return words.clock(at, self.at, zone or self.home)
+
+    def _it_is(self, zone: str) -> str:
+        verb = "it was" if self.at < self.now else "it is" if self.at < self.now + ASKED_SPAN else "it will be"
+        return f"{verb} {words.time_of_day(self.at, zone)} for this lead ({zone})"
+
+    def _tense(self, sentence: str) -> str:
+        if self.at >= self.now:
+            return sentence
+        return sentence.replace("Nothing is due:", "Nothing was due:").replace(" comes ", " came ")
+
+    def answer_of(
+        self,
+        verdict: Verdict,
+        sentence: str,
+        reasons: tuple[Reason, ...] = (),
+        *,
+        fact: Told | None = None,
+        zone: str | None = None,
+        next_action_at: Instant | None = None,
+        acts_at: Instant | None = None,
+        step_id: str | None = None,
+        kind: str | None = None,
+        source: str | None = None,
+        base: Instant | None = None,
+        status: str | None = None,
+    ) -> Answer:
+        """Return the answer that rests on a fact; what is only foreseen is no decision."""
+        data: Mapping[str, Any] = {} if fact is None else fact.data
+        return Answer(
+            at=self.at,
+            verdict=verdict,
+            sentence=sentence,
+            zone=zone or self.home,
+            reasons=reasons,
+            next_action_at=next_action_at,
+            acts_at=acts_at,
+            step_id=step_id or data.get("step_id"),
+            kind=kind,
+            source=source or data.get("source"),
+            base=base,
+            status=status,
+            decision=None if fact is None or fact.topic == FORESEEN else fact,
+            assumed=ASSUMED if fact is not None and fact.topic == FORESEEN else (),
+        )
+
+
+def _step_of(found: Standing, lead: Lead | None) -> str | None:
+    if lead is not None:
+        return lead.step
+    return None if found.plan is None else found.plan.data.get("step_id")
+
+
+def _is_callback(fact: Told) -> bool:
+    return fact.data.get("source") == CALLBACK
+
+
+def _of_step(fact: Told) -> str:
+    step_id = fact.data.get("step_id")
+    # What stands in brackets is no step: a promised call, or one that somebody asked for.
+    return "" if step_id is None or _is_callback(fact) or step_id.startswith("(") else f" (step {step_id})"
+
+
+def joined(reasons: Sequence[Reason]) -> str:
+    """Return the sentences of reasons as one without its stop; each is said once."""
+    told = list(dict.fromkeys(reason.sentence.removesuffix(".") for reason in reasons))
+    return ", and ".join([told[0], *map(inner, told[1:])]) if told else "The schedule spreads its contacts"
+
+
+def inner(sentence: str) -> str:
+    """Return a sentence as it stands within another one: small at its beginning, unless that is a name."""
+    return sentence[0].lower() + sentence[1:] if sentence.partition(" ")[0] in _SMALL else sentence
+
+
+_SMALL = frozenset(sentence.told.partition(" ")[0] for sentence in words.WORDS.values())
+"""How the sentences of the table begin: with common words; those of a rule begin with a place."""
