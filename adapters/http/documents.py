@@ -108,9 +108,8 @@ _REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "names this request for 24 h: sent again it is answered as the first time, and done once",
+        "description": "names this request for 24 h, such as order-4711: sent again it is done once, and answered as before",
         "schema": {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"},
-        "example": "order-4711",
     },
     {
         "name": "Prefer",

@@ -147,17 +147,24 @@ def _taken_for_a_reason(case: Any, response: Any) -> bool:
 
 def _is_right_without_blanks(case: Any) -> bool:
     """Tell whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
-    for mutation in case.meta.phase.data.mutations:
-        place = mutation.parameter_location.name.lower()
-        if place == "header":
-            right = mutation.parameter == "Authorization"
-        elif place == "query":
-            right = _is_blank((case.query or {}).get(mutation.parameter))
-        else:
-            right = place == "body" and _fits(case)
-        if not right:
-            return False
-    return bool(case.meta.phase.data.mutations)
+    wrong = _wrong(case)
+    return bool(wrong) and all(_is_no_fault(case, place, name) for place, name in wrong)
+
+
+def _wrong(case: Any) -> set[tuple[str, str]]:
+    """Return where schemathesis put something wrong, and in which parameter."""
+    told = case.meta.phase.data
+    if told.mutations:
+        return {(mutation.parameter_location.name.lower(), mutation.parameter) for mutation in told.mutations}
+    return {(told.parameter_location.name.lower(), told.parameter)} if told.parameter_location else set()
+
+
+def _is_no_fault(case: Any, place: str, name: str) -> bool:
+    if place == "header":
+        return name == "Authorization"
+    if place == "query":
+        return _is_blank((case.query or {}).get(name))
+    return place == "body" and _fits(case)
 
 
 def _is_blank(value: Any) -> bool:
