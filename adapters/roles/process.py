@@ -10,7 +10,7 @@ from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.roles.collector import relax
 from adapters.roles.context import open_context
-from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, ROLES
+from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, build_role
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require, shown
 
 logger = structlog.get_logger(__name__)
@@ -26,7 +26,7 @@ async def run_role(name: str, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with open_context(settings) as context:
-        role = ROLES[name](context, metrics)
+        role = build_role(name, context, metrics)
         relax()
         await logger.ainfo("starting", role=name, settings=shown(settings))
         if name == "api":

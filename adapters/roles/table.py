@@ -1,24 +1,27 @@
-"""Which roles are there? One row each: the name on the command line, and what builds it."""
+"""Which roles are there? One row each: the name on the command line, and what builds it, imported when it is asked for."""
 
-from collections.abc import Callable
+from importlib import import_module
 
 from adapters.observability.metrics import Metrics
-from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
-from adapters.roles.deciders import accounts, scheduler
-from adapters.roles.gateway import GatewayRole
-from adapters.roles.intake import intake
-from adapters.roles.projector import ProjectorRole
 from adapters.roles.role import Role
 
-ROLES: dict[str, Callable[[Context, Metrics], Role]] = {
-    "accounts": accounts,
-    "scheduler": scheduler,
-    "intake": intake,
-    "projector": ProjectorRole,
-    "gateway": GatewayRole,
-    "api": ApiRole,
+ROLES: dict[str, tuple[str, str]] = {
+    "accounts": ("adapters.roles.deciders", "accounts"),
+    "scheduler": ("adapters.roles.deciders", "scheduler"),
+    "intake": ("adapters.roles.intake", "intake"),
+    "projector": ("adapters.roles.projector", "ProjectorRole"),
+    "gateway": ("adapters.roles.gateway", "GatewayRole"),
+    "api": ("adapters.roles.api", "ApiRole"),
 }
+"""Name -> (module, what builds it): a scheduler has no use for the HTTP interface, a second of a core to load."""
 
 NEEDS_DATABASE = frozenset({"projector", "gateway", "api"})
 NEEDS_SECRET = frozenset({"gateway", "api"})
+
+
+def build_role(name: str, context: Context, metrics: Metrics) -> Role:
+    """Build a role of this process. Raises `KeyError` for a name that is none."""
+    module, builder = ROLES[name]
+    role: Role = getattr(import_module(module), builder)(context, metrics)
+    return role

@@ -34,7 +34,7 @@ from adapters.roles.chores import Chores
 from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare, upkeep
 from adapters.roles.role import Role
-from adapters.roles.table import ROLES
+from adapters.roles.table import ROLES, build_role
 from adapters.settings import Settings, to_environment
 from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
@@ -255,7 +255,7 @@ class _Roles:
 
     def __init__(self, context: Context) -> None:
         self.api = ApiRole(context, Metrics())
-        self.roles: list[Role] = [build(context, Metrics()) for name, build in ROLES.items() if name != self.api.name]
+        self.roles: list[Role] = [build_role(name, context, Metrics()) for name in ROLES if name != self.api.name]
         self.roles.append(self.api)
         self.stop = asyncio.Event()
         self.tasks = {role.name: asyncio.create_task(role.run(self.stop), name=role.name) for role in self.roles}

@@ -1,10 +1,16 @@
 """Does a shell learn how a command ended?"""
 
 import asyncio
+import importlib
+import subprocess
+import sys
 
 import pytest
 
+from adapters.cli.failures import EXPECTED, is_expected
 from adapters.cli.main import main
+from adapters.roles.table import ROLES
+from engine.partition.ports import FencedError
 
 
 @pytest.mark.parametrize(
@@ -20,3 +26,26 @@ async def test_a_command_that_finds_something_wrong_ends_with_one(database: str,
     assert await asyncio.to_thread(main, ["db", "status", "--json"]) == 1
     assert await asyncio.to_thread(main, ["db", "migrate", "--json"]) == 0
     assert await asyncio.to_thread(main, ["db", "status", "--json"]) == 0
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_expected_error_is_there_under_its_name(name: str) -> None:
+    module, _, kind = name.rpartition(".")
+    found = getattr(importlib.import_module(module), kind)
+    assert issubclass(found, Exception)
+    assert is_expected(found.__new__(found))
+
+
+def test_what_is_a_kind_of_an_expected_error_is_expected_and_nothing_else() -> None:
+    assert is_expected(FencedError("topic", 1))
+    assert not is_expected(ValueError())
+
+
+@pytest.mark.parametrize("role", ["scheduler", "accounts"])
+def test_a_role_that_decides_loads_neither_the_interface_nor_the_database(role: str) -> None:
+    """A second of a core at every start: under load it was most of the time until a partition was taken over."""
+    module, _ = ROLES[role]
+    told = f"import sys, adapters.cli.roles, {module}; print(*sys.modules)"
+    child = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
+    loaded = {name.partition(".")[0] for name in child.stdout.split()} | set(child.stdout.split())
+    assert not loaded & {"litestar", "asyncpg", "apscheduler", "httpx", "adapters.http", "adapters.up.house"}

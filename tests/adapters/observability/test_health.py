@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from adapters.cli.failures import EXPECTED
+from adapters.cli.failures import is_expected
 from adapters.http.server import ServerError
 from adapters.observability import health
 from adapters.observability.health import HealthPortError, HealthServer
@@ -104,5 +104,5 @@ async def test_a_port_that_is_taken_is_told_in_one_sentence_with_the_flag_that_h
             await second.start(port=first.port)
     finally:
         await first.stop()
-    assert issubclass(HealthPortError, EXPECTED)
-    assert issubclass(ServerError, EXPECTED)
+    assert is_expected(HealthPortError("127.0.0.1", 1, OSError()))
+    assert is_expected(ServerError())
