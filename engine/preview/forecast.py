@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.calendar import local_datetime
 from engine.contact.cadence import cadence_of
 from engine.contact.orders import CALLBACK
+from engine.identity import share_of
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError
 from engine.preview import setting
@@ -36,6 +37,9 @@ round and round without doing anything is cut as well."""
 
 HORIZON = 100 * 365 * DAY
 """How far a preview looks: nobody lives to see more, and calendars end somewhere."""
+
+IDS_BEFORE_MAX = 2**31
+"""Each person gets an id of their own: previews of many leads go the ways of a split in the shares that it says."""
 
 NO_LEAD = 0
 """Whose the contacts of the history were is not known, and makes no difference to the number."""
@@ -69,7 +73,8 @@ def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack]
     """
     rules = setting.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country, rule_packs=rule_packs)
     request = _submission(trial, rules)
-    course = _Course(trial, VirtualPartition(rules, trial.at))
+    ids = share_of(request.contact_key, IDS_BEFORE_MAX)
+    course = _Course(trial, VirtualPartition(rules, trial.at, ids))
     course.remember(request)
     course.run(request)
     return course.forecast()

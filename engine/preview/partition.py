@@ -35,14 +35,17 @@ _COMMANDS: dict[str, type[Command]] = {
 
 
 class VirtualPartition:
-    """One partition of contacts that holds every contact there is; `now` is moved by whoever drives it."""
+    """One partition of contacts that holds every contact there is; `now` is moved by whoever drives it.
 
-    def __init__(self, rules: Rules, now: Instant) -> None:
+    `ids` were given out before: what hangs on the id of a lead (its way through a split) differs with them.
+    """
+
+    def __init__(self, rules: Rules, now: Instant, ids: int = 0) -> None:
         self.now = now
         self.decisions = 0
         self._state = State()
         self._aggregate = ContactAggregate()
-        self._decider = Decider(self._aggregate, 0, self._state, rules, Position())
+        self._decider = Decider(self._aggregate, 0, self._state, rules, Position(ids=ids))
         self._timers = TimerQueue(self._timer_of)
         self._requests: deque[tuple[str, str, bytes]] = deque()
         self._offset = 0

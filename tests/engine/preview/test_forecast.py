@@ -356,6 +356,19 @@ def test_a_year_of_fifty_steps_is_told_to_its_end() -> None:
     assert 349 * DAY < last - at("2026-03-07 21:30") < 352 * DAY
 
 
+def test_previews_of_many_leads_go_the_ways_of_a_split_in_its_shares_and_each_always_the_same() -> None:
+    split = {"id": "which", "kind": "split", "paths": [{"goto": "call-1", "weight": 3}, {"goto": "text-1", "weight": 1}]}
+    people = [{"caller_id": f"+1212555{number:04}"} for number in range(2000, 2200)]
+
+    def taken(lead: dict[str, Any]) -> str:
+        return str(seen(split, CALL, {"id": "out", "kind": "exit"}, TEXT, lead=lead)["actions"][0]["step_id"])
+
+    ways = [taken(lead) for lead in people]
+
+    assert 130 < ways.count("call-1") < 170
+    assert [taken(lead) for lead in people[:10]] == ways[:10]
+
+
 def test_a_preview_keeps_to_the_companys_own_rules() -> None:
     row = {
         "id": "own",
