@@ -1,6 +1,6 @@
 """Who is asking, and for which company? Keys and lead tokens, read against the account records of this process.
 
-Basic takes `public:private`; `Bearer`, `Token` and the field `auth_token` take `public.private` in one word. Only the
+Basic takes `public:private`; `Bearer`, `Token` and the field `auth_token` take `public.private`, or with a colon. Only the
 SHA-256 of a private half is known here, and comparing takes the same work whether or not the public half exists.
 """
 
@@ -93,7 +93,7 @@ class Gate:
         given = sha256(private.encode()).hexdigest()
         known = _NOBODY if found is None else found[1].private_key_sha256
         if not hmac.compare_digest(given, known) or found is None or not _in_force(found[1], now):
-            raise unauthenticated("Send a valid public and private key with HTTP Basic.")
+            raise unauthenticated("Send a valid public and private key with HTTP Basic; in one word: public.private.")
         record, key = found
         if key.ip_allow_list and not _listed(address, key.ip_allow_list):
             raise unauthenticated("This key is not for use from this network address.")
@@ -161,13 +161,19 @@ def credentials(authorization: str, auth_token: str) -> tuple[str, str]:
         return "", ""
     scheme, _, value = authorization.strip().partition(" ")
     if not scheme:
-        public, _, private = auth_token.strip().partition(".")
+        public, private = _in_one_word(auth_token)
     elif scheme.lower() == "basic":
         public, _, private = _decoded(value.strip()).partition(":")
     elif scheme.lower() in {"bearer", "token"}:
-        public, _, private = value.strip().partition(".")
+        public, private = _in_one_word(value)
     else:
         return "", ""
+    return public, private
+
+
+def _in_one_word(text: str) -> tuple[str, str]:
+    """Take `public.private` apart; who knows the two from HTTP Basic writes a colon."""
+    public, _, private = text.strip().partition(":" if ":" in text else ".")
     return public, private
 
 

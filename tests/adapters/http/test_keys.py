@@ -42,6 +42,9 @@ async def test_senders_that_cannot_set_headers_send_the_key_as_a_field_on_the_ro
         assert answer.json()["lead"]["email"] == f"{email}@example.com"
         assert answer.json()["lead"]["data"] == {}
     assert (await town.client.get(path, params=key)).status_code == 200
+    with_colon = f"{company.public_key}:{company.private_key}"
+    assert (await town.client.get(path, params={"auth_token": with_colon})).status_code == 200
+    assert (await town.client.get(path, headers={"Authorization": f"Token {with_colon}"})).status_code == 200
     wrong = await town.client.put(path, json={"auth_token": f"{company.public_key}.wrong", "email": "e@example.com"})
     assert wrong.json()["code"] == "unauthenticated"
     assert (await company.send("GET", path)).json()["lead"]["email"] == "d@example.com"
