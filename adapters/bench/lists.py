@@ -7,6 +7,7 @@ baseline reads the same rows, or adds the same rows up, by one bare statement on
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import asyncpg
@@ -18,9 +19,10 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
-from adapters.bench.writing import A_SECOND, submissions_beside
+from adapters.bench.writing import A_SECOND, Submitted, submissions_beside
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
+from adapters.roles.context import Context
 from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
 
 PAGE_RUNS = 5
@@ -69,7 +71,7 @@ async def _measured(stage: Stage, dsn: str, calls: int, say: Callable[[str], Non
     size = f"of {stage.leads:,} leads and {calls:,} calls, {A_SECOND} submissions/s beside"
     async with deployment(stage, dsn) as context:
         api = ApiRole(context, Metrics())
-        async with serving_roles(api), _client(api.port) as client, submissions_beside(context.settings) as beside:
+        async with serving_roles(api), _client(api.port) as client, _beside(stage, context) as beside:
             bare = await asyncpg.connect(dsn, server_settings={"jit": "off"})
             try:
                 say(f"list_page: {size}")
@@ -86,6 +88,10 @@ async def _measured(stage: Stage, dsn: str, calls: int, say: Callable[[str], Non
         row("reports", Runs(ours=[quantile(reports.ours, P95)]), goal="<= 2000", unit=f"ms p95 {size}"),
         row("reports_select", report_rows, goal="<= 3", unit=f"ms at the median {size}"),
     ]
+
+
+def _beside(stage: Stage, context: Context) -> AbstractAsyncContextManager[Submitted]:
+    return submissions_beside(context.settings, stage.folder / "submissions.log")
 
 
 async def _pages(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:

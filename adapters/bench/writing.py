@@ -1,7 +1,7 @@
 """What goes on while others read? Submissions, decided and projected by a process of their own at a steady rate.
 
-Run as a program: the settings of a deployment come as one line of JSON on standard input, submissions go on until that is
-closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
+Run as a program, with the path of a log: the settings of a deployment come as one line of JSON on standard input,
+submissions go on until that is closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +17,7 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError
 from adapters.bench.stage import PARTITIONS, append_all
 from adapters.bench.submissions import requests
+from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, open_context
 from adapters.roles.deciders import scheduler
@@ -31,7 +33,7 @@ SUBMISSIONS_MAX = 60_000
 
 GAP_SECONDS = 0.1
 READY_SECONDS = 60.0
-END_SECONDS = 30.0
+END_SECONDS = 60.0
 
 
 class Submitted(msgspec.Struct):
@@ -42,12 +44,12 @@ class Submitted(msgspec.Struct):
 
 
 @asynccontextmanager
-async def submissions_beside(settings: Settings) -> AsyncIterator[Submitted]:
+async def submissions_beside(settings: Settings, log: Path) -> AsyncIterator[Submitted]:
     """Let submissions go on in a process of their own until the block ends. Raises `BenchError` where it does not work."""
     told = Submitted()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.bench.writing", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
+    command = [sys.executable, "-m", "adapters.bench.writing", str(log)]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     try:
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         assert process.stdout is not None  # noqa: S101
@@ -58,19 +60,20 @@ async def submissions_beside(settings: Settings) -> AsyncIterator[Submitted]:
         yield told
         process.stdin.close()
         async with asyncio.timeout(END_SECONDS):
-            found = msgspec.json.decode(await process.stdout.readline() or b"{}", type=Submitted)
-            await process.wait()
+            output, _ = await process.communicate()
+            found = msgspec.json.decode(output or b"{}", type=Submitted)
         told.submitted, told.seconds = found.submitted, found.seconds
         if not told.submitted:
             raise BenchError("submissions beside came to an end")
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            await process.communicate()
 
 
 async def _main() -> None:
     settings = msgspec.json.decode(sys.stdin.readline(), type=Settings)
+    configure_logs("info", form="json", stream=Path(sys.argv[1]).open("a"))  # noqa: ASYNC230, SIM115 - as long as we live
     async with open_context(settings) as context:
         roles = scheduler(context, Metrics()), ProjectorRole(context, Metrics())
         async with serving_roles(*roles):

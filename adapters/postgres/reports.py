@@ -6,7 +6,7 @@ from adapters.http.ports import Row
 from adapters.postgres.conditions import Statement
 from adapters.postgres.spans import TIERS, Cover, joined
 from engine.views.report import CALLS, LEADS, TIME_UNITS, Group, Grouping, Measure
-from schemas.instant import MINUTE, Instant, to_datetime
+from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 GROUPS_MAX = 100_000
 """Of one statement: so many rows of sums are read and added up in a second."""
@@ -219,9 +219,10 @@ def rolled_pieces(
         if name == LOCAL_HOUR:
             raw = raw.replace("{zones}", f"{statement.bind(list(zones))}::text[]")
     if category is not None and category.name in TIME_UNITS:
-        quarters = _QUARTERS.replace("{source}", table)
+        tier = "hour" if all(edge % HOUR == 0 for edge in category.edges) else "quarter"
+        hours = _HOURS.replace("{source}", table).replace("{tier}", tier)
         since, until = _moments(statement, joined([(span.start, span.until) for span in found.spans]))
-        summed = f"unnest({since}, {until}) AS s (since, until) CROSS JOIN LATERAL ({quarters}) AS r"
+        summed = f"unnest({since}, {until}) AS s (since, until) CROSS JOIN LATERAL ({hours}) AS r"
     else:
         tiers = statement.bind([span.tier for span in found.spans])
         starts = f"{statement.bind([to_datetime(span.start) for span in found.spans])}::timestamptz[]"
@@ -242,9 +243,9 @@ def rolled_pieces(
     }
 
 
-_QUARTERS = """
+_HOURS = """
 SELECT * FROM {read}.{source}_rollup AS q
-WHERE q.company_id = $1 AND q.category = 'all' AND q.tier = 'quarter' AND q.at >= s.since AND q.at < s.until
+WHERE q.company_id = $1 AND q.category = 'all' AND q.tier = '{tier}' AND q.at >= s.since AND q.at < s.until
 OFFSET 0
 """
 """Stretch by stretch from the index, of which there are few; the planner would go through all of them for each."""

@@ -91,7 +91,7 @@ class Rollups:
     ) -> None:
         # The calls of a day lie among those of its neighbours: read page by page, not call by call.
         await connection.execute("SET LOCAL enable_indexscan = off")
-        for name in ("forget_days", "forget_quarters", "roll_up_days", "roll_up_quarters"):
+        for name in ("forget_days", "forget_hours", "roll_up_days", "roll_up_quarters", "roll_up_hours"):
             await connection.execute(self._filled(name, source), companies, days)
         await connection.execute(self._sql["remember_days"], companies, days, source, to_datetime(self._now()))
         await connection.execute(self._filled("outdate", source, "month"), companies, days, source)

@@ -26,9 +26,9 @@ RETURNING s.company_id, s.source, s.day
 DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
 WHERE r.company_id = u.company_id AND r.tier = 'day' AND r.at = u.day
 
--- forget_quarters --
+-- forget_hours --
 DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-WHERE r.company_id = u.company_id AND r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
+WHERE r.company_id = u.company_id AND r.tier IN ('quarter', 'hour') AND r.at >= u.day AND r.at < u.day + interval '24 hours'
 
 -- roll_up_days --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
@@ -53,6 +53,14 @@ CROSS JOIN LATERAL (
         AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
     OFFSET 0
 ) AS {source}
+GROUP BY 1, 2, 3, 4, 5
+
+-- roll_up_hours --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT r.company_id, 'hour', 'all', date_bin('1 hour', r.at, 'epoch'), NULL, {sums_again}
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+JOIN {read}.{source}_rollup AS r
+    ON r.company_id = u.company_id AND r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
 GROUP BY 1, 2, 3, 4, 5
 
 -- remember_days --
