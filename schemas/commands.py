@@ -49,6 +49,13 @@ class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
     digits: str
 
 
+class HangUp(Command, frozen=True, kw_only=True, tag="call.hang_up"):
+    """End the call of an earlier order, if it still lasts."""
+
+    call_id: int
+    call_command_id: str
+
+
 class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
     """Text `body` to `to`; `segments` is how many messages the carriers make of it."""
 
@@ -85,11 +92,12 @@ class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
     lead_ids: tuple[int, ...] = ()
 
 
-Order = PlaceCall | PressKeys | SendSms | SendEmail | PostWebhook | Fence
+Order = PlaceCall | PressKeys | HangUp | SendSms | SendEmail | PostWebhook | Fence
 
 COMMAND_KINDS: dict[type[Message], str] = {
     PlaceCall: "call",
     PressKeys: "call",
+    HangUp: "call",
     SendSms: "sms",
     SendEmail: "email",
     PostWebhook: "webhook",

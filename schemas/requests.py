@@ -66,7 +66,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
 
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
     whose change this follows from; it is what a conversion is put down to. With `resume_on_unblock` a lead that a block or
-    opt-out had ended, which this lifts, goes on where it stood.
+    opt-out had ended, which this lifts, goes on where it stood. With `hangup_live` a block also ends a call under way.
     """
 
     lead_id: int
@@ -85,6 +85,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     schedule_stop: bool = False
     resume_on_unblock: bool = False
     callback_owner: CallbackOwner | None = None
+    hangup_live: bool = False
     move_to_another_schedule_id: int | None = None
     zones: tuple[str, ...] | UnsetType = UNSET
     zone_source: str | UnsetType = UNSET

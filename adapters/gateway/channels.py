@@ -15,12 +15,12 @@ from adapters.gateway.ports import (
     VoiceProvider,
     WebhookSender,
 )
-from schemas.commands import Command, Fence, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
 C = TypeVar("C", bound=Command)
 
 Act = Callable[[Command, Report], Awaitable[Result | None]]
-Press = Callable[[PressKeys], Awaitable[bool]]
+Press = Callable[[PressKeys | HangUp], Awaitable[bool]]
 
 ORDERS: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
 
@@ -35,7 +35,8 @@ CONCURRENT_MAX: dict[Kind, int] = {
 class Channel(Struct, frozen=True, kw_only=True):
     """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again.
 
-    `press` is for keys, which are no order of their own: they go to a call that is under way, past the orders behind it.
+    `press` is for keys and for hanging up, which are no orders of their own: they go to a call that is under way, past the
+    orders behind it.
     """
 
     kind: Kind
@@ -48,7 +49,7 @@ class Channel(Struct, frozen=True, kw_only=True):
     @property
     def order(self) -> object:
         """Return the type to decode a record of the channel's topic as."""
-        return ORDERS[self.kind] | Fence if self.press is None else ORDERS[self.kind] | PressKeys | Fence
+        return ORDERS[self.kind] | Fence if self.press is None else ORDERS[self.kind] | PressKeys | HangUp | Fence
 
 
 def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MAX["call"]) -> Channel:
@@ -57,8 +58,11 @@ def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MA
     async def act(order: Command, report: Report) -> Result | None:
         return await provider.place(_as(PlaceCall, order), report)
 
+    async def press(order: PressKeys | HangUp) -> bool:
+        return await (provider.hang_up(order) if isinstance(order, HangUp) else provider.press(order))
+
     return Channel(
-        kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True, press=provider.press
+        kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True, press=press
     )
 
 

@@ -28,7 +28,7 @@ from adapters.observability.metrics import Metrics
 from engine.partition.decider import dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, Outgoing, Reader, Record
 from engine.partition.runner import Names
-from schemas.commands import Command, Fence, PressKeys
+from schemas.commands import Command, Fence, HangUp, PressKeys
 from schemas.topics import COMMAND_TOPICS
 
 POLL_RECORDS_MAX = 500
@@ -212,14 +212,14 @@ class Gateway:
     async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
         try:
-            order: Command | PressKeys | Fence = self._decoder.decode(record.value or b"")
+            order: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
         except msgspec.MsgspecError as error:
             if record.offset >= lane.next and not lane.cut:
                 await self._bury(record, str(error), appender)
             return
         if isinstance(order, Fence):
             lane.fences.add(order, record.offset)
-        elif isinstance(order, PressKeys):
+        elif isinstance(order, PressKeys | HangUp):
             if record.offset >= lane.next and not lane.cut:
                 self._press_soon(order)
         elif record.offset >= lane.next and not lane.cut:
@@ -228,8 +228,8 @@ class Gateway:
                 lane.take_in(record.offset)
                 self._enqueue(Taken(lane, record, order), courier)
 
-    def _press_soon(self, order: PressKeys) -> None:
-        """Press keys on a call under way: at once, as its contact's next order waits until that call is over.
+    def _press_soon(self, order: PressKeys | HangUp) -> None:
+        """Press keys on a call under way, or end it: at once, as its contact's next order waits until that call is over.
 
         Nobody waits for what comes of it, and what is late or too much is left: a key answers a question of this moment.
         """
@@ -241,7 +241,7 @@ class Gateway:
         self._pressing.add(task)
         task.add_done_callback(self._pressing.discard)
 
-    async def _press(self, order: PressKeys) -> None:
+    async def _press(self, order: PressKeys | HangUp) -> None:
         assert self.channel.press is not None  # noqa: S101 - else the order could not have been read
         about = {"command_id": order.command_id, "call_id": order.call_id, "company_id": order.company_id}
         try:

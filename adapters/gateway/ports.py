@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from engine.rules import Rules
-from schemas.commands import PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
 from schemas.requests import TranscriptionStatus
 
@@ -169,6 +169,10 @@ class VoiceProvider(Protocol):
 
     async def press(self, order: PressKeys) -> bool:
         """Press keys on a call that this provider placed; False where that call does not last any more."""
+        ...
+
+    async def hang_up(self, order: HangUp) -> bool:
+        """End a call that this provider placed; False where it has ended. What came of it is told by `place`."""
         ...
 
 

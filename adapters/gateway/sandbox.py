@@ -4,6 +4,7 @@ Nothing leaves the machine. Delays are in domain seconds and always the same, so
 alike. Any ending that is not in a table is the good one.
 """
 
+import asyncio
 from typing import Literal
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from adapters.gateway.ports import CallBack, NotPlacedError, Progress, Report, Result
 from adapters.gateway.waits import pass_seconds
 from engine.partition.ports import Clock
-from schemas.commands import PlaceCall, PressKeys, SendSms
+from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 
 ENDING_DIGITS = 2
 
@@ -109,6 +110,15 @@ class SandboxVoice:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._keys: dict[str, str] = {}
+        self._ended: dict[str, asyncio.Event] = {}
+
+    async def hang_up(self, order: HangUp) -> bool:
+        """End a call that is ringing or talked on."""
+        ended = self._ended.get(order.call_command_id)
+        if ended is None:
+            return False
+        ended.set()
+        return True
 
     async def press(self, order: PressKeys) -> bool:
         """Note the keys: the call tells in the end what was pressed."""
@@ -120,22 +130,24 @@ class SandboxVoice:
     async def place(self, order: PlaceCall, report: Report) -> Result | None:
         """Play the script of the number's ending."""
         _refuse_if_not_taken(order.to)
-        self._keys[order.command_id] = ""
+        self._keys[order.command_id], self._ended[order.command_id] = "", asyncio.Event()
         try:
             return await self._play(order, report, CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED))
         finally:
-            del self._keys[order.command_id]
+            del self._keys[order.command_id], self._ended[order.command_id]
 
     async def _play(self, order: PlaceCall, report: Report, script: CallScript) -> Result | None:
         reference = _reference(order.command_id)
         await report(Progress(state="initiated", provider_ref=reference))
         ringing_at = await self._ring(order, script, report, reference)
         answered_at = None
-        if script.answered_by is not None:
+        if script.answered_by is not None and not self._ended[order.command_id].is_set():
             answered_at = self._clock.now()
             await report(Progress(state="established", provider_ref=reference))
-            await self._hold(script, report, reference)
-            await pass_seconds(self._clock, script.talks_for)
+            await self._hold(order, script, report, reference)
+            await self._pass(order, script.talks_for)
+        if self._ended[order.command_id].is_set():
+            return self._hung_up(order, script, reference, ringing_at, answered_at)
         if script.outcome is None:
             return None
         is_connected = script.connects and order.buyer_number is not None
@@ -154,11 +166,38 @@ class SandboxVoice:
             detail=script.detail + (f"; keys {self._keys[order.command_id]}" if self._keys[order.command_id] else ""),
         )
 
-    async def _hold(self, script: CallScript, report: Report, reference: str) -> None:
+    def _hung_up(
+        self, order: PlaceCall, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None
+    ) -> Result:
+        """Return what came of a call that we ended: whoever had answered was spoken to, nobody else was reached."""
+        answered = answered_at is not None
+        return Result(
+            outcome=(script.outcome or "connected_human") if answered else "canceled",
+            provider_ref=reference,
+            rang=ringing_at is not None,
+            answered_by=script.answered_by if answered else None,
+            ringing_at=ringing_at,
+            answered_at=answered_at,
+            hung_up_by="us",
+            hangup_cause="hung up",
+            detail=f"{order.to[-ENDING_DIGITS:]}: we hung up",
+        )
+
+    async def _pass(self, order: PlaceCall, seconds: float) -> None:
+        """Let seconds of the call go by, fewer where it is ended."""
+        ended = asyncio.create_task(self._ended[order.command_id].wait())
+        passing = asyncio.create_task(pass_seconds(self._clock, seconds))
+        try:
+            await asyncio.wait({ended, passing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            passing.cancel()
+
+    async def _hold(self, order: PlaceCall, script: CallScript, report: Report, reference: str) -> None:
         if not script.holds_for:
             return
         await report(Progress(state="on-hold", provider_ref=reference))
-        await pass_seconds(self._clock, script.holds_for)
+        await self._pass(order, script.holds_for)
         await report(Progress(state="resumed", provider_ref=reference))
 
     async def _ring(self, order: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
@@ -166,7 +205,7 @@ class SandboxVoice:
             return None
         ringing_at = self._clock.now()
         await report(Progress(state="ringing", provider_ref=reference))
-        await pass_seconds(self._clock, min(script.rings_for, order.ring_timeout_seconds))
+        await self._pass(order, min(script.rings_for, order.ring_timeout_seconds))
         return ringing_at
 
 

@@ -38,7 +38,7 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
     "buyer_converted": parse_boolean,
     "offer_converted": parse_boolean,
 }
-_FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock")
+_FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
 _NAMED = frozenset(
     {
         *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
@@ -66,6 +66,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "next_action_at": "when the next step may start at the earliest; blank takes it back",
     "schedule_start": "true: a lead that has ended begins its schedule again, an offer's lead the offer's only active one",
     "schedule_stop": "true: leave the schedule",
+    "hangup_live": "true, with blocked=true: a call that is under way is ended",
     "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended goes on where it stood",
     "move_to_another_schedule_id": "schedule to move to; the present one begins again",
     "apply_to": "calls: apply the data to the calls of the lead too; or self",

@@ -180,7 +180,7 @@ _NAMES: Mapping[str, Schema] = {
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
-    resume_on_unblock keep_callback
+    resume_on_unblock keep_callback hangup_live
     """: BOOLEAN,
     """
     created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from
@@ -403,20 +403,23 @@ ANY_RECORD: Schema = {
     "properties": {"status": {"type": "integer"}, "errors": {"type": "object"}, "metadata": {"type": "object"}},
 }
 
-TIME_ZONES: Schema = {
-    "type": "object",
-    "required": ["status", "time_zones"],
-    "properties": {
-        "status": {"type": "integer"},
-        "time_zones": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "iana"],
-                "properties": {"name": {"type": "string"}, "iana": {"type": "string"}},
-            },
-        },
+_TIME_ZONES: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name", "iana"],
+        "properties": {"name": {"type": "string"}, "iana": {"type": "string"}},
     },
+}
+TIME_ZONES: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["status", "time_zones"],
+            "properties": {"status": {"type": "integer"}, "time_zones": _TIME_ZONES},
+        },
+        _TIME_ZONES,
+    ]
 }
 
 

@@ -131,7 +131,7 @@ class ContactAggregate:
         """Have planned anew, by later ticks, what rests on rules that have changed."""
         replan.adopt(draft, adoption)
 
-    def timer(self, key: str, entity: Entity) -> Timer | None:
+    def timer(self, key: str, entity: Entity) -> Timer | None:  # noqa: PLR0911 - one for each kind of entity
         """Return when the entity is to be woken."""
         # Asked for every change and, at a restore, for every value: plain tests cost a quarter of class patterns.
         if isinstance(entity, Lead):

@@ -5,6 +5,7 @@ from msgspec import UNSET
 from engine.contact import callbacks
 from engine.contact.call_record import MONEY_DIGITS, apply_data
 from engine.contact.enrolment import begin, schedule_of
+from engine.contact.hanging_up import hang_up_all
 from engine.contact.moving import forward, send_away
 from engine.contact.orders import email_key
 from engine.contact.person import Person
@@ -79,6 +80,9 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
+    if request.hangup_live and request.blocked is not True:
+        problem = "goes with blocked=true"
+        raise RefusedError("validation_failed", f"hangup_live {problem}", {"hangup_live": [problem]})
     if request.resume_on_unblock and request.blocked is not False and request.opt_out is not False:
         problem = "goes with blocked=false or opt_out=false"
         raise RefusedError("validation_failed", f"resume_on_unblock {problem}", {"resume_on_unblock": [problem]})
@@ -220,6 +224,8 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
         lead.blocked = False
     if request.blocked is True:
         block(person, "lead_update")
+        if request.hangup_live:
+            hang_up_all(person)
         if lead.status not in {"blocked", "opt_out"}:
             stop(person, lead, "blocked")
     if request.opt_out is True:

@@ -98,7 +98,7 @@ async def test_blocking_a_lead_and_naming_its_source_and_field_type(company: Any
 async def test_a_lead_whose_block_is_lifted_resumes_where_that_is_asked_for(company: Any) -> None:
     schedule = await company.schedule(steps=STEPS)
     lead = await _made(company, schedule["lead_token"])
-    await _put(company, lead, blocked="1")
+    await _put(company, lead, blocked="1", hangup_live="1")
     alone = await _put(company, lead, 422, resume_on_unblock="1")
     assert list(alone["errors"]) == ["resume_on_unblock"]
     resumed = await _put(company, lead, blocked="0", resume_on_unblock="1")

@@ -8,7 +8,7 @@ import msgspec
 
 from adapters.embedded.log import EmbeddedLog
 from engine.partition.ports import Outgoing, Record
-from schemas.commands import COMMAND_KINDS, Command, Fence, Order, PressKeys
+from schemas.commands import COMMAND_KINDS, Command, Fence, HangUp, Order, PressKeys
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.outcomes import OUTCOMES
@@ -59,7 +59,7 @@ class Gateways:
                 order = ORDERS.decode(record.value or b"")
                 if isinstance(order, Fence):
                     self._fences.append(order)
-                elif not isinstance(order, PressKeys):
+                elif not isinstance(order, PressKeys | HangUp):
                     task = asyncio.ensure_future(self._carry_out(kind, record, order))
                     self._busy.add(task)
                     task.add_done_callback(self._busy.discard)

@@ -226,6 +226,7 @@ class Traffic:
                 {"opt_out": chance.random() < 0.5},
                 {"opt_out": False, "resume_on_unblock": True},
                 {"blocked": chance.random() < 0.5},
+                {"blocked": True, "hangup_live": True},
                 {"blocked": False, "resume_on_unblock": True},
                 {"schedule_start": True},
                 {"schedule_stop": True},

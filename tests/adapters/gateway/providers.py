@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from adapters.gateway.ports import Progress, Report, Result
-from schemas.commands import Command, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.commands import Command, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
 Answer = Callable[[Command], Result | None]
 
@@ -22,10 +22,15 @@ class Voice:
         self.asked: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
         self.pressed: list[tuple[str, str]] = []
+        self.hung_up: list[str] = []
         self._answer = answer
 
     async def press(self, order: PressKeys) -> bool:
         self.pressed.append((order.call_command_id, order.digits))
+        return order.call_command_id in self.asked
+
+    async def hang_up(self, order: HangUp) -> bool:
+        self.hung_up.append(order.call_command_id)
         return order.call_command_id in self.asked
 
     async def place(self, order: PlaceCall, report: Report) -> Result | None:

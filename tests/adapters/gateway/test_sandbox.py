@@ -19,6 +19,7 @@ from tests.adapters.gateway.world import (
     LeapingClock,
     MemoryDeliveries,
     fast_clock,
+    hang_up_of,
     keys_of,
     order_of,
     running,
@@ -179,6 +180,23 @@ async def test_keys_stand_in_the_detail_of_the_call_and_are_refused_when_it_is_o
     assert result is not None
     assert result.detail == "answered; keys 1#"
     assert not await voice.press(keys_of(order, "1"))
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("ringing", "canceled"), ("established", "connected_human")])
+async def test_a_call_that_we_hang_up_is_over_at_once_and_says_so(state: str, outcome: str) -> None:
+    clock = fast_clock(speed=600)
+    voice = SandboxVoice(clock)
+    order = order_of("call", to="+13055550123")
+
+    async def report(progress: Progress) -> None:
+        if progress.state == state:
+            assert await voice.hang_up(hang_up_of(order))
+
+    result = await voice.place(order, report)
+
+    assert result is not None
+    assert (result.outcome, result.hung_up_by, result.talk_seconds) == (outcome, "us", 0)
+    assert not await voice.hang_up(hang_up_of(order))
 
 
 async def test_the_same_number_does_the_same_twice() -> None:

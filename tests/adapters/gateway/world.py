@@ -16,7 +16,7 @@ from adapters.gateway.gateway import Gateway
 from adapters.gateway.ports import Claim, Deliveries, Kind, StoreError
 from engine.partition.ports import Clock, Log, Outgoing, Record
 from engine.partition.runner import Names
-from schemas.commands import Command, Fence, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
@@ -56,6 +56,14 @@ def keys_of(order: PlaceCall, digits: str, **given: Any) -> PressKeys:
     fields = {"command_id": f"{order.command_id}-keys", "step_id": "(keys)", "attempt": 1, "decided_at": NOON}
     fields |= {"not_before": NOON, "call_id": order.call_id, "call_command_id": order.command_id, "digits": digits}
     return PressKeys(**{**about, **fields, **given})
+
+
+def hang_up_of(order: PlaceCall) -> HangUp:
+    """The end of the call of an order."""
+    about = {name: getattr(order, name) for name in ("company_id", "contact_key", "lead_id", "lead_uuid", "enrolment")}
+    fields = {"command_id": f"{order.command_id}-end", "step_id": "(hang up)", "attempt": 1, "decided_at": NOON}
+    fields |= {"not_before": NOON, "call_id": order.call_id, "call_command_id": order.command_id}
+    return HangUp(**{**about, **fields})
 
 
 def fence_of(order: Command, *lead_ids: int) -> Fence:

@@ -1,9 +1,11 @@
 """What goes on once a stop is lifted, or past a rule that somebody may pass over? Only what was asked for by name."""
 
+from typing import Any
+
 import pytest
 
 from engine.partition.draft import RefusedError
-from schemas.commands import PlaceCall
+from schemas.commands import HangUp, PlaceCall
 from schemas.contact import Lead
 from schemas.instant import HOUR
 from schemas.requests import CallStartRequested
@@ -14,19 +16,19 @@ TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
 REST = {"id": "rest", "kind": "wait", "duration": "1h"}
 
 
-def stopped(how: str, **fields: object) -> tuple[World, Lead]:
+def stopped(how: str, **fields: Any) -> tuple[World, Lead]:
     """Return a world whose lead was stopped before its second step."""
     world = World()
     world.schedule(TEXT, REST, CALL, **fields)
     world.submit()
     world.outcome("delivered")
-    return world, world.update(**{how: True})
+    return world, world.update(world.lead(), **{how: True})
 
 
 @pytest.mark.parametrize("how", ["blocked", "opt_out"])
 def test_nothing_resumes_by_itself(how: str) -> None:
     world, _ = stopped(how)
-    world.update(**{how: False})
+    world.update(world.lead(), **{how: False})
     world.wait(2 * 3600)
 
     assert (world.lead().status, world.steps()) == (how, ["text"])
@@ -37,7 +39,7 @@ def test_a_lead_that_is_to_resume_goes_on_where_it_stood(how: str) -> None:
     world, before = stopped(how, max_contact_attempts=5)
     world.wait(600)
 
-    lead = world.update(**{how: False, "resume_on_unblock": True})
+    lead = world.update(world.lead(), **{how: False, "resume_on_unblock": True})
 
     assert world.steps() == ["text", "call"]
     assert (lead.status, lead.step, lead.enrolment, lead.attempts) == ("running", "call", before.enrolment, 2)
@@ -90,6 +92,29 @@ def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_for(keep
     assert world.steps() == steps
 
 
+# -- the call under way ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hangs_up", "orders"), [(False, 1), (True, 2)])
+def test_a_block_ends_the_call_under_way_only_where_that_is_asked_for(hangs_up: bool, orders: int) -> None:
+    world = World()
+    world.schedule(CALL)
+    world.submit()
+
+    world.update(blocked=True, hangup_live=hangs_up)
+
+    call, *more = world.commands
+    assert len(world.commands) == orders
+    assert [order.call_command_id for order in more if isinstance(order, HangUp)] == [call.command_id] * (orders - 1)
+
+
+def test_hanging_up_is_refused_where_nobody_is_blocked() -> None:
+    world, lead = stopped("blocked")
+
+    with pytest.raises(RefusedError, match="goes with blocked=true"):
+        world.update(lead, blocked=False, hangup_live=True)
+
+
 # -- past the law ------------------------------------------------------------------------------------------------------
 
 NIGHT = at("2026-07-15 23:00")
@@ -99,19 +124,20 @@ def test_a_written_reason_overrides_the_hours_of_the_law_and_is_kept() -> None:
     world = World(now=NIGHT)
     world.schedule(CALL)
     lead = world.submit()
-    asked = {"company_id": 1, "contact_key": KEY, "lead_id": lead.id, "caller_id": NUMBER}
+    asked: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "lead_id": lead.id, "caller_id": NUMBER}
     with pytest.raises(RefusedError) as refused:
         world.ask(CallStartRequested(**asked, force=True))
     assert refused.value.code == "quiet_hours"
 
-    world.ask(CallStartRequested(**asked, override_reason="She asked to be called at 23:00, see ticket 17", override_key_id=4))
+    why = "She asked to be called at 23:00, see ticket 17"
+    world.ask(CallStartRequested(**asked, override_reason=why, override_key_id=4))
 
     (order,) = world.commands
     assert isinstance(order, PlaceCall)
     assert order.not_after is not None
     assert order.not_after > NIGHT
     (fact,) = [fact for fact in world.facts if fact.type == "law.overridden"]
-    assert fact.data == {"reason": "She asked to be called at 23:00, see ticket 17", "key_id": 4}
+    assert fact.data == {"reason": why, "key_id": 4}
 
 
 def test_no_reason_overrides_an_opt_out() -> None:
