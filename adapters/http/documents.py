@@ -227,6 +227,7 @@ def _codes(operation: Operation) -> Iterator[str]:
     yield from ("internal_error", *operation.problems)
     if operation.access != "open":
         yield from ("unauthenticated", "forbidden", "reads_unavailable", "reads_too_slow", "events_unavailable")
+    if operation.access != "open" or operation.parameters:
         yield from ("malformed_body", "validation_failed")
     if operation.rate is not None:
         yield "rate_limited"

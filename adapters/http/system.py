@@ -43,9 +43,10 @@ async def list_time_zones(exchange: Exchange) -> Reply:
     rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
     rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items())]
     cached = {"Cache-Control": "public, max-age=86400"}
+    is_bare = bare(exchange)
     if wants_csv(exchange):
         return Reply(content=csv_text(("name", "iana"), rows), media_type=CSV, headers=cached)
-    if bare(exchange):
+    if is_bare:
         return Reply(content=rows, headers=cached)
     content = {"status": 200, "errors": {}, "time_zones": rows, "metadata": {"root": "time_zones"}}
     return Reply(content=content, headers=cached)
