@@ -172,11 +172,9 @@ class Decider:
         position = self.position
         sequence = position.sequence + 1
         changed = mark if draft is None else (*draft.changed.items(), *mark)
-        published = [entity for _, entity in changed if isinstance(entity, records.Record)]
-        for entity in published:
-            entity.sequence = sequence
-        entries = () if draft is None else _entries(draft.letters, position.sent)
-        orders = () if draft is None else tuple(_order(order) for order in draft.orders)
+        changes, packed, published = _written(changed, sequence)
+        entries = _entries(draft.letters, position.sent) if draft is not None and draft.letters else ()
+        orders = [_order(order) for order in draft.orders] if draft is not None and draft.orders else []
         decision = Decision(
             sequence=sequence,
             decided_at=now,
@@ -185,19 +183,9 @@ class Decider:
             verdict=verdict,  # type: ignore[arg-type]
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
-            changes=tuple(
-                [
-                    Change(key=key, value=REMOVED if entity is None else msgspec.Raw(to_json(entity)))
-                    for key, entity in changed
-                ]
-            ),
-            commands=tuple([emitted for emitted, _ in orders]),
-            messages=tuple(
-                [
-                    Sent(number=one.number, topic=one.topic, key=one.key, type=one.type, body=msgspec.Raw(one.body))
-                    for one in entries
-                ]
-            ),
+            changes=tuple(changes),
+            commands=tuple([emitted for emitted, _ in orders]) if orders else (),
+            messages=tuple([_sent(entry) for entry in entries]) if entries else (),
             ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
             sent_after=entries[-1].number if entries else None,
             error=error,
@@ -206,15 +194,34 @@ class Decider:
         if len(value) > RECORD_BYTES_MAX:
             raise DecisionTooLargeError(len(value))
         written = [Outgoing(self.aggregate.decisions_topic.name, _decision_key(cause, decision), value)]
-        written += [outgoing for _, outgoing in orders]
-        written += [Outgoing(ACCOUNTS_RULES.name, records.rules_key(one).encode(), to_json(one)) for one in published]
+        if orders:
+            written += [outgoing for _, outgoing in orders]
+        if published:
+            written += [Outgoing(ACCOUNTS_RULES.name, records.rules_key(one).encode(), to_json(one)) for one in published]
         if dead is not None:
             written.append(dead)
-        packed = [(key, None if entity is None else to_pack(entity)) for key, entity in changed]
         for key, data in packed:  # only now: nothing that can raise may leave half a decision behind
             self.state.set(key, data)
         self.position = advanced(position, decision, value)
         return Sealed(decision, value, tuple(written), entries, changed)
+
+
+def _written(changed: Changes, sequence: int) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record]]:
+    """Return each change as the decision tells it and as the state keeps it, and the records that others are to read."""
+    told: list[Change] = []
+    packed: list[tuple[str, bytes | None]] = []
+    published: list[records.Record] = []
+    for key, entity in changed:
+        if entity is None:
+            told.append(Change(key=key, value=REMOVED))
+            packed.append((key, None))
+            continue
+        if isinstance(entity, records.Record):
+            entity.sequence = sequence
+            published.append(entity)
+        told.append(Change(key=key, value=msgspec.Raw(to_json(entity))))
+        packed.append((key, to_pack(entity)))
+    return told, packed, published
 
 
 class DecisionTooLargeError(Exception):
@@ -292,6 +299,10 @@ def _entries(letters: Iterable[Letter], sent: int) -> tuple[OutboxEntry, ...]:
         OutboxEntry(number=number, topic=letter.topic, key=letter.key, type=letter.type, body=letter.body)
         for number, letter in enumerate(letters, start=sent + 1)
     )
+
+
+def _sent(entry: OutboxEntry) -> Sent:
+    return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 
 
 def _order(order: Order) -> tuple[Emitted, Outgoing]:
