@@ -40,6 +40,9 @@ LEADS_LARGE = 2_000_000
 ROWS_AT_ONCE = 100_000
 """Of one statement: its triggers hold the rows that it wrote."""
 
+DAYS_AT_ONCE = 40
+"""Rolled up in one transaction: some 100,000 calls."""
+
 STATEMENT_SECONDS = 1_800.0
 """One statement of the filling, at 2 million leads on a slow machine."""
 
@@ -238,7 +241,8 @@ async def fill(dsn: str, pool: Pool, leads: int, say: Say) -> int:
         )
     )
     say("hours")
-    while await Rollups(pool).run():
+    rollups = Rollups(pool, days_at_once=DAYS_AT_ONCE)
+    while await rollups.run():
         pass
     async with pool.acquire() as connection:
         await connection.execute("VACUUM ANALYZE", timeout=STATEMENT_SECONDS)

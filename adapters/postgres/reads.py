@@ -369,7 +369,7 @@ class PostgresReads:
         rows = await connection.fetchval(self._sql[f"{kind}_words_estimated"])
         if rows < SAMPLED_MIN:
             return {}
-        share = SAMPLED / rows
+        share = min(1.0, SAMPLED / rows)
         found = await connection.fetch(self._sql[f"sampled_{kind}s"], company_id, list(dict.fromkeys(asked)), share * 100)
         return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
 

@@ -47,7 +47,10 @@ class Span(Struct, frozen=True):
 
 
 class Rollups:
-    """Keeps the sums; run it every minute. `now` is read for `gaps` alone, wall time of this process."""
+    """Keeps the sums; run it every minute. `now` is read for `gaps` alone, wall time of this process.
+
+    `days_at_once` is for whoever rolls up years of a known size in one go.
+    """
 
     def __init__(
         self,
@@ -56,12 +59,14 @@ class Rollups:
         *,
         gaps: Mapping[str, Instant] = GAPS,
         now: Callable[[], Instant] = wall_now,
+        days_at_once: int = DAYS_AT_ONCE,
     ) -> None:
         self._pool = pool
         self._schemas = schemas
         self._sql = queries("rollups", schemas)
         self._gaps = gaps
         self._now = now
+        self._days_at_once = days_at_once
         self._zones = ""
 
     async def run(self, seconds: float = TURN_SECONDS) -> int:
@@ -78,7 +83,7 @@ class Rollups:
         async with reading(), self._pool.acquire() as connection, connection.transaction():
             if not await self._is_alone(connection):
                 return 0
-            marks = await connection.fetch(self._sql["take_marks"], DAYS_AT_ONCE, self._before("day"))
+            marks = await connection.fetch(self._sql["take_marks"], self._days_at_once, self._before("day"))
             days = {(mark["source"], mark["company_id"], mark["day"]) for mark in marks}
             for source in SOURCES:
                 found = sorted((one[1], one[2]) for one in days if one[0] == source)

@@ -257,6 +257,66 @@ async def test_a_cursor_walks_down_the_ids_to_the_end(shown: Shown) -> None:
     assert ids(await found.leads(1, LeadFilter(), Paging(cursor=2**70))) == []
 
 
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("order", ["revenue", "buyer_id", "email", "lead_priority", "last_call_at", "status"])
+async def test_pages_of_a_sorted_list_go_on_where_the_last_one_ended(shown: Shown, order: str, descending: bool) -> None:
+    known: dict[str, list[Any]] = {
+        "revenue": [0.0, 5.5, 0.0, -2.0, 5.5, 0.0, 9.0], "buyer_id": [None, 3, None, 3, 8, None, 1],
+        "email": ["b@x.org", None, "A@x.org", "a@x.org", None, None, "C@x.org"],
+        "lead_priority": [100, 1, 100, 500, 1, 100, 99], "status": ["expired", "queue", "queue"] * 2 + ["queue"],
+        "last_call_at": [None, START + 9, None, START + 3, START + 9, None, START],
+    }  # fmt: skip
+    values = dict(enumerate(known[order], 1))
+    await shown.decide(*(lead(number, **{order: value}) for number, value in values.items()))
+    compared = {number: value.lower() if isinstance(value, str) else value for number, value in values.items()}
+    told = [number for number in values if values[number] is not None]
+    expected = sorted(told, key=lambda number: (compared[number], number), reverse=descending)
+    expected += sorted(set(values) - set(told), reverse=descending)
+    found = PostgresReads(shown.pool)
+    pages = [
+        ids(await found.leads(1, LeadFilter(), Paging(order=order, descending=descending, page=page, per_page=2)))
+        for page in (1, 2, 3, 4, 5)
+    ]
+    assert [number for page in pages for number in page] == expected
+    read: list[int] = []
+    after: Any = None
+    while len(read) == 0 or after is not None:
+        page = await found.leads(1, LeadFilter(), Paging(order=order, descending=descending, per_page=2, after=after))
+        read, after = read + ids(page), page.after
+    assert read == expected
+
+
+async def test_an_old_span_is_listed_by_cursor_as_a_new_one(shown: Shown) -> None:
+    moments = {number: START + number * DAY for number in range(1, 21)}
+    await shown.decide(*(lead(number, created_at=at) for number, at in moments.items()))
+    await shown.decide(*(call(number, created_at=at, ended_at=at) for number, at in moments.items()))
+    found = PostgresReads(shown.pool)
+    old = LeadFilter(created_from=START + 2 * DAY, created_to=START + 6 * DAY)
+    first = await found.leads(1, old, Paging(cursor=-1, per_page=3))
+    assert (ids(first), first.total_count, first.next_cursor) == ([5, 4, 3], 4, 3)
+    last = await found.leads(1, old, Paging(cursor=3, per_page=3))
+    assert (ids(last), last.next_cursor) == ([2], 0)
+    ended = CallFilter(ended_from=START + 2 * DAY, ended_to=START + 6 * DAY)
+    assert ids(await found.calls(1, ended, Paging(cursor=-1))) == [5, 4, 3, 2]
+    assert ids(await found.calls(1, ended, Paging(page=1, per_page=10))) == [5, 4, 3, 2]
+
+
+@pytest.mark.parametrize("common", [0, 10, 1_000])
+async def test_a_search_of_a_large_table_begins_with_a_sample(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, common: int
+) -> None:
+    for name, value in {"SAMPLED": 50, "SAMPLED_MIN": 1, "SAMPLED_ERROR": 0, "COMMON_MATCHES": common}.items():
+        monkeypatch.setattr(reads, name, value)
+    await shown.decide(
+        *(lead(number, columns={"full_name": f"Ann {'Lee' if number % 5 else 'Poe'}{number}"}) for number in range(1, 21))
+    )
+    await shown.pool.execute("ANALYZE")
+    found = PostgresReads(shown.pool)
+    assert ids(await found.leads(1, LeadFilter(fulltext="ann poe"), Paging())) == [20, 15, 10, 5]
+    assert ids(await found.leads(1, LeadFilter(fulltext="ann lee7"), Paging())) == [7]
+    assert len(ids(await found.leads(1, LeadFilter(fulltext="ann"), Paging()))) == 20
+
+
 async def test_every_column_can_order_a_list(shown: Shown) -> None:
     await shown.decide(lead(1), lead(2))
     for column, descending in product(LEADS.columns, (True, False)):
