@@ -14,7 +14,7 @@ from engine.contact.orders import CALLBACK, MANUAL
 from engine.contact.person import PAUSES
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
-from schemas.commands import Command, Fence
+from schemas.commands import Command, Fence, HangUp
 from schemas.contact import LIVE_STATUSES, Head, Lead
 from schemas.decisions import REMOVED
 from schemas.instant import to_datetime
@@ -113,7 +113,7 @@ def _orders_to_people(world: "World") -> dict[str, Command]:
     for kind in CONTACT_KINDS:
         for record in all_records_of(world, COMMAND_TOPICS[kind].name):
             order = ORDERS.decode(record.value or b"")
-            if not isinstance(order, Fence):
+            if not isinstance(order, Fence | HangUp):  # to end a call is no contact
                 found[order.command_id] = order
     return found
 
