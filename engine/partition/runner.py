@@ -52,6 +52,9 @@ GIVE_WAY_EVERY = 50
 """Decisions (about 4 ms) between two chances for the other partitions of this process: a commit takes several answers of
 the broker, and with a dozen partitions deciding whole cycles at a time it would run into its deadline."""
 
+RIPENED_MAX = 20_000
+"""Timers that are kept from when they ripen to when they are taken (some 5 MB); a further one is decoded twice."""
+
 SNAPSHOT_SLICE = 2_000
 """Values per slice: about 2 ms of work between two chances for the cycle to run."""
 
@@ -131,6 +134,7 @@ class Runner:
         self._feed_index = 0
         self._unadopted: list[tuple[int, RuleRecord]] = []
         self._timers = TimerQueue(self._timer_of, self._gate_of)
+        self._ripened: dict[str, tuple[bytes, Timer]] = {}
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
         self._acknowledged: dict[int, None] = {}
@@ -270,8 +274,10 @@ class Runner:
         self._adopt(decider, now, sealed)
         size = 0
         for index, record in enumerate(records):
-            await self._catch_up(decider, record, now, sealed)
-            await self._give_way(index)
+            if self._feed is not None:
+                await self._catch_up(self._feed, decider, record, now, sealed)
+            if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
+                await self._clock.sleep(0)
             decision = decider.request(record, now, behind=behind)
             sealed.append(decision)
             size += len(decision.value)
@@ -285,16 +291,13 @@ class Runner:
         due = self._timers.pop_due(now, self._limits.timers_max)
         for index, timer in enumerate(due):
             try:
-                await self._give_way(index)
+                if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
+                    await self._clock.sleep(0)
                 sealed.append(decider.tick(timer.key, timer.due_at, now))
             except BaseException:
                 self._timers.give_back(due[index:])
                 raise
         return due
-
-    async def _give_way(self, index: int) -> None:
-        if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
-            await self._clock.sleep(0)
 
     async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed]) -> float:
         assert self._outbox is not None  # noqa: S101 - opened with the reader
@@ -309,11 +312,10 @@ class Runner:
 
     def _transaction(self, position: Position, sealed: list[Sealed]) -> list[Outgoing]:
         changelog = self._names.of(self.aggregate.state_topic.name)
-        records = [
-            msgspec.structs.replace(record, topic=self._names.of(record.topic)) if self._names.prefix else record
-            for one in sealed
-            for record in one.records
-        ]
+        records = [record for one in sealed for record in one.records]
+        if self._names.prefix:
+            of = self._names.of
+            records = [Outgoing(of(record.topic), record.key, record.value, record.headers) for record in records]
         records += [Outgoing(changelog, key.encode(), packed) for key, packed in self.state.pending().items()]
         records += [
             Outgoing(changelog, f"{OUTBOX_PREFIX}{entry.number}".encode(), to_pack(entry))
@@ -370,13 +372,11 @@ class Runner:
             self._feed_index += len(entries) - len(self._unadopted)
             self._unadopted = []
 
-    async def _catch_up(self, decider: Decider, record: Record, now: Instant, sealed: list[Sealed]) -> None:
+    async def _catch_up(self, feed: RulesFeed, decider: Decider, record: Record, now: Instant, sealed: list[Sealed]) -> None:
         """Adopt at least the rules that the sender of a request had seen."""
-        if self._feed is None:
-            return
         partition, sequence = rules_seen(record.headers)
         if partition is not None and sequence > self._rules.positions.get(partition, 0):
-            await self._feed.refresh()
+            await feed.refresh()
             self._adopt(decider, now, sealed)
 
     async def _restore_rules(self, feed: RulesFeed) -> None:
@@ -521,8 +521,19 @@ class Runner:
             self._entries[number] = msgspec.msgpack.decode(packed, type=OutboxEntry)
 
     def _timer_of(self, key: str) -> Timer | None:
+        """Return the timer that an entity has now. It is asked for as it ripens and again as it is taken: decoded once."""
         packed = self.state.packed(key)
-        return None if packed is None else self.aggregate.timer(key, unpack_any(key, packed))
+        if packed is None:
+            return None
+        known = self._ripened.pop(key, None)
+        if known is not None and known[0] is packed:
+            return known[1]
+        timer = self.aggregate.timer(key, unpack_any(key, packed))
+        if timer is not None:
+            if len(self._ripened) >= RIPENED_MAX:
+                self._ripened.clear()  # also of those whose entity has changed since: nobody asks for them again
+            self._ripened[key] = packed, timer
+        return timer
 
     def _gate_of(self, key: str) -> Gate | None:
         packed = self.state.packed(key)
