@@ -10,7 +10,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import country_of, read_number_of
 from adapters.http.ports import Row
-from adapters.http.shapes import DECIMAL, ID, MOMENT, TEXT, WHOLE, choice
+from adapters.http.shapes import ID, MOMENT, MONEY, REFERENCE, TEXT, choice, text, whole
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_moment, parse_text
@@ -20,6 +20,8 @@ from schemas.instant import HOUR
 from schemas.requests import CallReceived, CallStartRequested, TranscriptionStatus
 
 FORCE_SCOPE = "call:override_window"
+LAW_SCOPE = "call:override_legal"
+REASON_LENGTH_MAX = 500
 
 REFERENCE_LENGTH_MAX = 200
 DETAIL_LENGTH_MAX = 500
@@ -36,6 +38,7 @@ STATES = ("ringing", "connected", "on-hold", "resumed", "ended")
 _WHOSE: Mapping[str, str] = {
     "schedule_id": "the lead of the number on this schedule",
     "force": f"true: also outside the hours that the schedule prefers, never outside the law's; needs {FORCE_SCOPE}",
+    "override_reason": f"why this call is placed outside the hours or over the caps of the law; needs {LAW_SCOPE}, by name",
     "serializer": SERIALIZER,
 }
 START_PARAMETERS: Mapping[str, str] = {
@@ -116,10 +119,13 @@ async def _start(
     called = read_number_of(exchange, parameters, "to")
     caller = read_number_of(exchange, parameters, "from")
     force = bool(parameters.flag("force"))
+    reason = parameters.read("override_reason", partial(parse_text, most=REASON_LENGTH_MAX))
     _check_lead(parameters, row, called, schedule_id, offer_id)
     parameters.finish()
     if force and exchange.access is not None:
         exchange.access.require(FORCE_SCOPE)
+    if reason is not None and exchange.access is not None:
+        exchange.access.require_named(LAW_SCOPE)
     place = _place(exchange, called) if row is None and called is not None else {}
     number = row["caller_id"] if row is not None else "" if called is None else called.e164
     key = row["contact_key"] if row is not None else contact_key(company_id, number, None)
@@ -133,6 +139,8 @@ async def _start(
         caller_id=number,
         from_number=None if caller is None else caller.e164,
         force=force,
+        override_reason=reason,
+        override_key_id=None if reason is None or exchange.access is None else exchange.access.key_id,
         **place,
     )
     return await change(exchange, message, partial(render, columns=columns))
@@ -235,7 +243,7 @@ _GUARDS = (
     *("schedule_inactive", "suppressed_contact", "invalid_number", "quiet_hours", "frequency_cap", "outside_hours"),
     *("number_recently_dialed", "requests_unread", "call_in_progress"),
 )
-_TYPES = {"serializer": LIST_TYPES["serializer"], "lead_id": {"type": ["integer", "string"]}}
+_TYPES = {"serializer": LIST_TYPES["serializer"], "lead_id": REFERENCE, "override_reason": TEXT}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -283,12 +291,13 @@ OPERATIONS: tuple[Operation, ...] = (
             "state": choice(STATES),
             "occurred_at": MOMENT,
             "buyer_answered_at": MOMENT,
-            "talk_seconds": WHOLE,
+            "talk_seconds": whole(0, TALK_SECONDS_MAX),
             "hung_up_by": choice(("caller", "buyer", "us")),
             "transcription_status": choice(TRANSCRIPTION_STATUSES),
             "agent_id": ID,
-            "cost": DECIMAL,
-            **dict.fromkeys(("call_ref", "hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
+            "cost": MONEY,
+            "call_ref": text(REFERENCE_LENGTH_MAX, least=1),
+            **dict.fromkeys(("hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
         },
         required=("from", "to", "call_ref", "state"),
         answer=CALL_ANSWER,
