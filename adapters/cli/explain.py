@@ -107,7 +107,9 @@ async def _find(context: Context, reads: PostgresReads, company_id: int, lead: s
     number = read_number(lead, country_of(context.rules.rules, company_id))
     if number is not None:
         page = await reads.leads(company_id, LeadFilter(caller_id=number.e164), Paging(per_page=CANDIDATES, counted=False))
-        row = next((one for one in page.rows if one["status"] in LIVE_STATUSES), page.rows[0] if page.rows else None)
+        newest = next((one for one in page.rows if one["status"] in LIVE_STATUSES), page.rows[0] if page.rows else None)
+        # A row of a list holds only what lists show.
+        row = None if newest is None else await reads.lead(company_id, newest["id"])
     if row is None:
         raise click.ClickException(f"company {company_id} has no lead {lead} (an id, a uuid or a telephone number)")
     return row
