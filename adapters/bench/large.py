@@ -19,8 +19,8 @@ from adapters.postgres.rollups import Rollups
 COMPANY_ID = 1
 """That of the bench's other rows: its key is known."""
 
-SMALL_COMPANIES = (2, 3, 4)
-SMALL_SHARE = 0.02
+SMALL_COMPANIES = (2,)
+SMALL_SHARE = 0.05
 """Of the large company's rows, for each of the small ones."""
 
 SPAN_DAYS = 1826
