@@ -56,7 +56,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         _create(person, request, target, action)
     elif not matching:
         _create(person, request, target, "created")
-    elif (again := _run_again(person, request, target.record, live or matching)) is not None:
+    elif (again := _run_again(person, request, target[0], live or matching)) is not None:
         _restart(person, request, again, _chosen(request, live or matching))
     elif not live:
         _create(person, request, target, "created", others=matching if request.update_all_matching_leads else ())
@@ -88,14 +88,8 @@ def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) 
         raise RefusedError("validation_failed", f"schedule_callback_at {problem}", {"schedule_callback_at": [problem]})
 
 
-class Target(Struct, frozen=True):
-    """The schedule that a lead token stands for; neither part where it is an offer's."""
-
-    record: Record | None = None
-    schedule: Schedule | None = None
-
-
-OFFER = Target()
+Target = tuple[Record, Schedule] | tuple[None, None]
+"""The schedule that a lead token stands for; none where it is an offer's."""
 
 
 def _target(person: Person, request: LeadSubmitted) -> Target:
@@ -104,11 +98,11 @@ def _target(person: Person, request: LeadSubmitted) -> Target:
         found = schedule_of(person, request.schedule_id)
         if found is None:
             raise RefusedError("unknown_lead_token", "The schedule of this lead token is no longer there.")
-        return Target(*found)
+        return found
     record = person.rules.record("offer", request.offer_id or 0)
     if record is None or record.deleted_at is not None or record.company_id != person.company_id:
         raise RefusedError("unknown_lead_token", "The offer of this lead token is no longer there.")
-    return OFFER
+    return None, None
 
 
 def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
@@ -139,15 +133,16 @@ def _run_again(person: Person, request: LeadSubmitted, record: Record | None, le
 
 def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: Duplicates) -> None:
     """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
-    policy = "update" if target.schedule is None or _asks_for_update(request) else target.schedule.duplicate_policy
+    record, schedule = target
+    policy = "update" if schedule is None or _asks_for_update(request) else schedule.duplicate_policy
     match policy:
         case "reject":
             detail = "A live lead of this token and number exists; its schedule refuses duplicates."
             raise RefusedError("duplicate_lead", detail)
         case "create":
             _create(person, request, target, "created")
-        case "restart" if target.record is not None:
-            _restart(person, request, target.record, _chosen(request, leads.live))
+        case "restart" if record is not None:
+            _restart(person, request, record, _chosen(request, leads.live))
         case _:
             chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
             updated = list(at_once(chosen))
@@ -172,7 +167,8 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
-    _assign_numbers(person, request, lead)
+    if request.assign_svc_number or request.assign_sms_number:
+        _assign_numbers(person, request, lead)
     reason = stop_reason(person.head, lead.offer_id)
     if reason is not None:
         mark(lead, reason)
@@ -187,7 +183,8 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
 
 def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
-    now, record, schedule = person.now, target.record, target.schedule
+    now = person.now
+    record, schedule = target
     lead_id = person.draft.next_id()
     lead = Lead(
         id=lead_id,
@@ -213,7 +210,11 @@ def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
         callbacks.take_down(person, lead, request.schedule_callback_at)
     if request.lead_priority is not None:
         lead.lead_priority = request.lead_priority
-    lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
+    hours = request.hours_to_expire
+    if hours is None and schedule is not None:
+        hours = schedule.hours_to_expire
+    if hours is not None or schedule is None:
+        lead.expires_at = expiry(person, lead, _received_at(person, request), hours)
     return lead
 
 
