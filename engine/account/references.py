@@ -16,7 +16,16 @@ from schemas.records import (
     Record,
     Schedule,
 )
-from schemas.schedule import CallbackStep, CallStep, MoveStep, OnConversion, OnInboundConnected, Step, UpdateLeadStep, WebhookStep
+from schemas.schedule import (
+    CallbackStep,
+    CallStep,
+    MoveStep,
+    OnConversion,
+    OnInboundConnected,
+    Step,
+    UpdateLeadStep,
+    WebhookStep,
+)
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000

@@ -144,7 +144,7 @@ async def test_a_promised_call_has_the_owner_that_is_named(company: Any) -> None
     schedule = await company.schedule()
     buyer = await company.record("buyers", {"name": "Ada", "number": "+12125550171"})
     lead = await _made(company, schedule["lead_token"])
-    fields = {"callback_buyer_id": str(buyer["id"]), "callback_grace_minutes": "30"}
+    fields: dict[str, Any] = {"callback_buyer_id": str(buyer["id"]), "callback_grace_minutes": "30"}
     alone = await _put(company, lead, 422, **fields)
     assert list(alone["errors"]) == ["callback_buyer_id"]
     promised = await _put(company, lead, schedule_callback_in_seconds=3600, **fields)

@@ -370,6 +370,7 @@ def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pyt
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
+
 def test_the_number_of_a_person_is_theirs_for_ever_and_below_two_to_the_53(world: World) -> None:
     call = _called(world)
     first = _row(call)["contact_id"]
