@@ -110,8 +110,8 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
     `has_next_action` asks for leads whose next action has an instant and is not under way. `completed_calls` asks for leads
-    that completed with one outbound call (1) or with more (2). `fulltext` finds words by their beginning, numbers by all, the
-    last ten, seven or four of their digits.
+    that completed with one outbound call (1) or with more (2). `fulltext` finds words by their beginning, numbers by all,
+    the last ten, seven or four of their digits.
     """
 
     ids: tuple[int, ...] | None = None
