@@ -5,13 +5,14 @@ last month and over all there is. The figure is the 95th percentile over all of 
 baseline reads the same rows, or adds the same rows up, by one bare statement on a connection that waits for it.
 """
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import asyncpg
-import httpx
 
 from adapters.bench.kept import data_set, written_beside
 from adapters.bench.large import COMPANY_ID
@@ -19,6 +20,8 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
+from adapters.bench.wire import Connection as Client
+from adapters.bench.wire import connect, get
 from adapters.bench.writing import A_SECOND, Submitted, submissions_beside
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
@@ -94,7 +97,7 @@ def _beside(stage: Stage, context: Context) -> AbstractAsyncContextManager[Submi
     return submissions_beside(context.settings, stage.folder / "submissions.log")
 
 
-async def _pages(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:
+async def _pages(client: Client, bare: Any) -> tuple[Runs, Runs]:
     measured, against = Runs(), Runs()
     asked = [("leads", query) for query in LEAD_PAGES] + [("calls", query) for query in CALL_PAGES]
     for _ in range(PAGE_RUNS):
@@ -106,7 +109,7 @@ async def _pages(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:
     return measured, against
 
 
-async def _reports(client: httpx.AsyncClient, bare: Any) -> tuple[Runs, Runs]:
+async def _reports(client: Client, bare: Any) -> tuple[Runs, Runs]:
     measured, against = Runs(), Runs()
     for _ in range(REPORT_RUNS):
         for table, query in REPORTS:
@@ -159,20 +162,23 @@ FROM read.calls WHERE company_id = $1 AND deleted_at IS NULL GROUP BY 1
 }
 
 
-def _client(port: int) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}", auth=(PUBLIC_KEY, PRIVATE_KEY), timeout=ANSWER_SECONDS, trust_env=False
-    )
+@asynccontextmanager
+async def _client(port: int) -> AsyncIterator[Client]:
+    """Yield what asks the API for a page over a kept connection, with the least work of its own."""
+    connection = await connect("127.0.0.1", port)
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
-async def _get(client: httpx.AsyncClient, path: str, query: dict[str, str]) -> float:
+async def _get(client: Client, path: str, query: dict[str, str]) -> float:
     """Return the milliseconds until the whole answer was there."""
+    request = get(f"{path}?{urlencode(query)}", PUBLIC_KEY, PRIVATE_KEY)
     started = time.perf_counter()
-    answer = await client.get(path, params=query)
-    seconds = time.perf_counter() - started
-    if answer.status_code != httpx.codes.OK:
-        raise BenchError(f"{path} {query}: {answer.text[:300]}")
-    return seconds * 1000
+    async with asyncio.timeout(ANSWER_SECONDS):
+        await client.ask(request)
+    return (time.perf_counter() - started) * 1000
 
 
 async def _select(bare: Any, statement: str) -> float:
