@@ -8,7 +8,7 @@ from engine.calendar import Duration, WindowSet, parse_duration, window_set
 from engine.calendar.wall import parse_date
 from engine.contact.ways import reachable
 from schemas.records import Schedule
-from schemas.schedule import CallStep, EmailStep, Pause, SmsStep, Step
+from schemas.schedule import KIND_OF_STEP, CallStep, EmailStep, Pause, SmsStep, Step
 
 CADENCES_MAX = 4_096
 """Schedule versions kept ready: those that live leads are pinned to; the oldest goes first."""
@@ -104,3 +104,8 @@ def cadence_of(schedule: Schedule) -> Cadence:
 def duration(text: str) -> Duration:
     """Return the duration of a text such as `15m`. Raises `CalendarError`."""
     return parse_duration(text)
+
+
+def channel_of(step: Step) -> str:
+    """Return the kind of a step: its channel, where it reaches a person."""
+    return KIND_OF_STEP[type(step)]  # asked several times a decision: its struct would make the answer anew each time

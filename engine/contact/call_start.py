@@ -9,11 +9,12 @@ import msgspec
 
 from engine.contact import ledger, slots
 from engine.contact.cadence import Cadence
+from engine.contact.earliest import OPTOUT_REVIEW
 from engine.contact.enrolment import expiry, schedule_of
 from engine.contact.hours import is_lost, limits, opening
 from engine.contact.orders import MANUAL, Connection, place_call
 from engine.contact.person import Person
-from engine.contact.plan import OPTOUT_REVIEW, paused
+from engine.contact.plan import paused
 from engine.contact.references import check_references
 from engine.contact.stop import is_opted_out_of, stop_reason
 from engine.contact.submission import matches

@@ -3,8 +3,8 @@
 import msgspec
 
 from engine.contact import ledger
+from engine.contact.earliest import CALLED, OPTOUT_REVIEW
 from engine.contact.person import Person
-from engine.contact.plan import CALLED, OPTOUT_REVIEW
 from engine.contact.stop import fence, is_opted_out_of, stop_reason
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from engine.contact import dispositions, triggers
 from engine.contact.cadence import duration
+from engine.contact.earliest import CALLED, CALLED_IN_VAIN
 from engine.contact.ending import begin_end
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.hours import after
 from engine.contact.person import Person, at_once
-from engine.contact.plan import CALLED, CALLED_IN_VAIN
 from engine.contact.result import COMPLETED
 from engine.contact.stop import fence, recall
 from engine.contact.walk import cadence_for, go_on

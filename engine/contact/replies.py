@@ -3,12 +3,12 @@
 from engine.contact import triggers
 from engine.contact.cadence import duration
 from engine.contact.consent import CONSENT_MISSING
+from engine.contact.earliest import OPTOUT_REVIEW, REPLIED
 from engine.contact.ending import begin_end
 from engine.contact.hours import after
 from engine.contact.ledger import reserve
 from engine.contact.numbers import texting_number
 from engine.contact.person import Person, at_once
-from engine.contact.plan import OPTOUT_REVIEW, REPLIED
 from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of

@@ -1,10 +1,9 @@
 """Is a step tried again after what came of it, or left? As its `retry` says; where nobody can be reached, the lead ends."""
 
-from engine.contact.cadence import duration
+from engine.contact.cadence import channel_of, duration
 from engine.contact.ending import begin_end
 from engine.contact.hours import after
 from engine.contact.person import Person
-from engine.contact.plan import channel_of
 from engine.contact.walk import cadence_for, is_closed, leave_step
 from schemas.contact import Lead
 from schemas.instant import DAY, Instant

@@ -4,18 +4,16 @@ from typing import assert_never
 
 from engine.contact import buyers, callbacks, consent, effects, ledger, orders, slots, triggers
 from engine.contact.branching import branch_goto, has_happened, split_goto
-from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, duration
+from engine.contact.cadence import CONTACTS, COUNTED, Cadence, cadence_of, channel_of, duration
+from engine.contact.earliest import CALLED, misses_window
 from engine.contact.ending import begin_end, end
 from engine.contact.filters import lookup_for
 from engine.contact.hours import after, local_time
 from engine.contact.person import RECHECK_AFTER, Person
 from engine.contact.plan import (
-    CALLED,
     SCHEDULE_PAUSED,
-    channel_of,
     hold,
     look_again,
-    misses_window,
     paused,
     plan,
     plan_callback,

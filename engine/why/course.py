@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.contact.cadence import cadence_of
+from engine.contact.earliest import Earliest, first_allowed
 from engine.contact.person import wake_at
-from engine.contact.plan import Earliest, allowed_from
 from engine.contact.walk import cadence_for
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError
@@ -115,7 +115,7 @@ class Course:
         person = self._partition.person(lead.contact_key)
         cadence = cadence_for(person, lead)
         step = next(iter(cadence.contacts_from(lead.step)), None) if cadence.has(lead.step) else None
-        return None if step is None else (step, allowed_from(person, lead, cadence, step, at))
+        return None if step is None else (step, first_allowed(person, lead, cadence, step, at))
 
     def _rests(self) -> bool:
         """Tell whether time alone does not move the lead any more: it has ended, or was just held."""

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.contact.cadence import cadence_of
+from engine.contact.earliest import first_allowed
 from engine.contact.person import Person
-from engine.contact.plan import allowed_from
 from engine.partition.draft import Draft
 from schemas.contact import Attempt, ContactPause, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime
@@ -71,9 +71,9 @@ def test_the_answer_keeps_every_rule_at_once_and_is_the_first_that_does(case: di
     world, lead, person = set_up(case)
     step = cadence_of(world.rules.schedule(1, 1)).step("step")  # type: ignore[arg-type]
 
-    found = allowed_from(person, lead, cadence_of(world.rules.schedule(1, 1)), step, case["base"])  # type: ignore[arg-type]
+    found = first_allowed(person, lead, cadence_of(world.rules.schedule(1, 1)), step, case["base"])  # type: ignore[arg-type]
 
-    expected = first_allowed(case)
+    expected = expected_of(case)
     assert found.at == expected
     assert all(rule.until is None or rule.until <= (found.at or 0) for rule in found.constraints)
     assert len({rule.code for rule in found.constraints}) == len(found.constraints)
@@ -101,7 +101,7 @@ def test_what_moved_an_instant_first_is_still_said_where_distance_moves_it_on(ch
     world, lead, person = set_up(case)
     cadence = cadence_of(world.rules.schedule(1, 1))  # type: ignore[arg-type]
 
-    assert allowed_from(person, lead, cadence, cadence.step("step"), NOON).codes == codes
+    assert first_allowed(person, lead, cadence, cadence.step("step"), NOON).codes == codes
 
 
 def test_a_plan_that_opens_into_a_new_law_keeps_the_caps_of_that_law() -> None:
@@ -120,7 +120,7 @@ def test_a_plan_that_opens_into_a_new_law_keeps_the_caps_of_that_law() -> None:
     world, lead, person = set_up(case)
     cadence = cadence_of(world.rules.schedule(1, 1))  # type: ignore[arg-type]
 
-    found = allowed_from(person, lead, cadence, cadence.step("step"), case["base"])  # type: ignore[arg-type]
+    found = first_allowed(person, lead, cadence, cadence.step("step"), case["base"])  # type: ignore[arg-type]
 
     # Open again at 09:00, but by then one contact in 30 h is allowed: 18:00, after the close, so the day after.
     assert found.at == at("2026-07-17 09:00")
@@ -151,7 +151,7 @@ def set_up(case: dict[str, Any]) -> tuple[World, Lead, Person]:
 # -- the oracle --------------------------------------------------------------------------------------------------------
 
 
-def first_allowed(case: dict[str, Any]) -> Instant | None:
+def expected_of(case: dict[str, Any]) -> Instant | None:
     """Return the first instant of the grid that no rule forbids."""
     return next((moment for moment in range(case["base"], NOON + HORIZON, GRID) if is_allowed(case, moment)), None)
 

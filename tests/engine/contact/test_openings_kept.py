@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact import plan
+from engine.contact import earliest
 from engine.contact.cadence import cadence_of
 from engine.contact.person import Person
 from engine.partition.draft import Draft
@@ -50,12 +50,12 @@ def test_an_opening_that_is_kept_is_the_one_that_would_be_found_anew(case: dict[
     lead = world.submit(states=case["states"], zones=case["zones"])
     cadence = cadence_of(world.rules.schedule(1, 1))  # type: ignore[arg-type]
 
-    def earliest(base: Instant) -> plan.Earliest:
+    def asked(base: Instant) -> earliest.Earliest:
         draft = Draft(world.state, now=base, rules=world.rules, partition=0, ids=99)
-        return plan.allowed_from(Person(draft, 1, KEY), lead, cadence, cadence.step("step"), base)
+        return earliest.first_allowed(Person(draft, 1, KEY), lead, cadence, cadence.step("step"), base)
 
     bases = [case["from"] + step * MINUTE for step in case["bases"]]
-    warm = [earliest(base) for base in bases]
+    warm = [asked(base) for base in bases]
     for base, found in zip(bases, warm, strict=True):
-        plan._KEPT.clear()
-        assert found == earliest(base)
+        earliest._KEPT.clear()
+        assert found == asked(base)
