@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import asyncpg
 from msgspec import Struct, structs
 
 from adapters.gateway.ports import Claim, Kind, StoreError
 from adapters.postgres.grouped import Grouped
-from adapters.postgres.pool import Pool
+from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.outcomes import GATE_OUTCOMES
@@ -147,7 +146,7 @@ class PostgresDeliveries:
     async def _asked(self, asking: Awaitable[Any]) -> Any:
         try:
             return await asking
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except FAILURES as error:
             raise StoreError(f"{type(error).__name__}: {error}") from error
 
 

@@ -18,6 +18,10 @@ POOL_SIZE = 8
 RESULTS_CHANNEL = "leadclock_results"
 """Where the projector says that results were written (NOTIFY); the word carries nothing, listeners look for themselves."""
 
+FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+"""What a statement may fail with: the server refuses it, is away, or cuts the connection. asyncpg tells the last as a fault
+of its own where the next statement comes before it has read to the end why."""
+
 Pool = Any
 """`asyncpg.Pool`; its generic parameter is of no use to anybody here."""
 

@@ -22,7 +22,7 @@ from adapters.http.ports import (
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.migrate import migrations
 from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
-from adapters.postgres.pool import Pool
+from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces, rolled_pieces, tiers_of
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
@@ -63,8 +63,6 @@ _COLUMNS_SHOWN = ", ".join(name for name in ROW_COLUMNS if name != "rest")
 SHOWN = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS rest"
 """What is shown of a lead. `rest` costs more to decode than all other columns, and hardly ever says anything to anybody."""
 
-AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-
 
 @asynccontextmanager
 async def reading() -> AsyncIterator[None]:
@@ -73,7 +71,7 @@ async def reading() -> AsyncIterator[None]:
         yield
     except asyncpg.QueryCanceledError as error:
         raise ReadsTooSlowError(str(error)) from error
-    except AWAY as error:
+    except FAILURES as error:
         raise ReadsUnavailableError(f"{type(error).__name__}: {error}") from error
 
 

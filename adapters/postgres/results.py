@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from adapters.http.ports import ReadsUnavailableError, Result
-from adapters.postgres.pool import RESULTS_CHANNEL, Pool
-from adapters.postgres.reads import AWAY, PostgresReads
+from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
+from adapters.postgres.reads import PostgresReads
 
 POLL_SECONDS = 0.1
 """Between two looks while words arrive; a lost word costs this much."""
@@ -103,7 +103,7 @@ class Results:
 
     async def _listen(self) -> None:
         while True:
-            with suppress(*AWAY):
+            with suppress(*FAILURES):
                 async with self._pool.acquire() as connection:
                     await self._hear(connection)
             await asyncio.sleep(RELISTEN_SECONDS)
@@ -120,5 +120,5 @@ class Results:
                 await connection.execute("SELECT 1")
         finally:
             self._hears = False
-            with suppress(*AWAY):
+            with suppress(*FAILURES):
                 await connection.remove_listener(RESULTS_CHANNEL, heard)

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from adapters.postgres.pool import RESULTS_CHANNEL, Pool
+from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.projector.batch import Batch
 from adapters.projector.rows import TABLES, Row
@@ -161,7 +161,7 @@ class _Announcer:
 
     async def _run(self) -> None:
         while True:
-            with suppress(*AWAY, asyncpg.PostgresError):
+            with suppress(*FAILURES):
                 async with self._pool.acquire() as connection:
                     await self._speak(connection)
             await asyncio.sleep(AWAY_SECONDS)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from adapters.http.ports import ReadsUnavailableError
 from adapters.postgres.migrate import MigrationError
-from adapters.postgres.pool import Pool
+from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups
 from adapters.postgres.sql import Schemas
 from adapters.postgres.upkeep import RESULT_KEPT
@@ -268,5 +268,5 @@ def _understood() -> Iterator[None]:
     """Say what to do when the database goes away."""
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, MigrationError, OSError, TimeoutError) as error:
+    except (*FAILURES, MigrationError) as error:
         raise RebuildError(f"{type(error).__name__}: {error}; run it again, it goes on from there") from error

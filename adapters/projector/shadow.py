@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import prepare
+from adapters.postgres.pool import FAILURES, prepare
 from adapters.postgres.sql import Schemas, queries
 
 LOCK_KEY = 7_108_302
@@ -148,7 +148,7 @@ class Shadow:
         """Let go of the connection, and with it of the right to rebuild. Never raises."""
         chair, self._chair = self._chair, None
         if chair is not None:
-            with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            with suppress(*FAILURES):
                 await chair.close(timeout=CONNECT_SECONDS)
 
 
