@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import decisions, latency, lists, pending, projection, reads, replay, timers
+from adapters.bench import deciding, decisions, latency, lists, pending, projection, reads, replay, timers
 from adapters.bench.row import BenchError, Row
 from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
@@ -15,6 +15,7 @@ from engine.partition.ports import LogError
 Measure = Callable[[Stage, Callable[[str], None]], Awaitable[list[Row]]]
 
 MEASURES: dict[str, Measure] = {
+    "decide": deciding.measure,
     "decisions": decisions.measure,
     "decisions_quix": decisions.measure_quix,
     "timers": timers.measure,
