@@ -1,8 +1,9 @@
 """How long do a page of a list and a report take on a large company? In milliseconds over HTTP, and against bare SELECTs.
 
 A page is asked for with every filter in turn, the newest first and by cursor; a report by every category in turn, over the
-last month and over all there is. The figure is the 95th percentile over all of them; each is asked for several times. The
-baseline reads the same rows, or adds the same rows up, by one bare statement on a connection that waits for it.
+last month and over all there is. The figure is the 95th percentile over all of them; each is asked for several times, pages
+once more before that, so that what they read lies in memory as it does on a server that is in use. The baseline reads the
+same rows, or adds the same rows up, by one bare statement on a connection that waits for it.
 """
 
 import asyncio
@@ -100,6 +101,8 @@ def _beside(stage: Stage, context: Context) -> AbstractAsyncContextManager[Submi
 async def _pages(client: Client, bare: Any) -> tuple[Runs, Runs]:
     measured, against = Runs(), Runs()
     asked = [("leads", query) for query in LEAD_PAGES] + [("calls", query) for query in CALL_PAGES]
+    for table, query in asked:  # not counted: the disk of this machine is not what is measured
+        await _get(client, f"/api/v1/{table}", query)
     for _ in range(PAGE_RUNS):
         for table, query in asked:
             measured.ours.append(await _get(client, f"/api/v1/{table}", query))
