@@ -38,7 +38,7 @@ _READ_TOGETHER: dict[str, frozenset[str]] = {
 # Written by the account itself, or only ever read one way.
 _NOT_GIVEN: dict[str, frozenset[str]] = {
     "call_disposition": frozenset({"system"}),
-    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id", "total_caps_reset_at"}),
     "schedule": WRITTEN_BY_PUBLISHING,
 }
 _FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}

@@ -18,10 +18,11 @@ from engine.contact import (
     submission,
     update,
 )
+from engine.contact.cadence import cadence_for
 from engine.contact.moving import forward, take_in
 from engine.contact.person import Person
 from engine.contact.plan import hold
-from engine.contact.walk import cadence_for, go_on
+from engine.contact.walk import go_on
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from schemas.contact import Head, Lead, Relay, Replan

@@ -6,8 +6,10 @@ from functools import lru_cache
 
 from engine.calendar import Duration, WindowSet, parse_duration, window_set
 from engine.calendar.wall import parse_date
+from engine.contact.person import Person
 from engine.contact.ways import reachable
-from schemas.records import Schedule
+from schemas.contact import Lead
+from schemas.records import Offer, Schedule
 from schemas.schedule import KIND_OF_STEP, CallStep, EmailStep, Pause, SmsStep, Step
 
 CADENCES_MAX = 4_096
@@ -109,3 +111,12 @@ def duration(text: str) -> Duration:
 def channel_of(step: Step) -> str:
     """Return the kind of a step: its channel, where it reaches a person."""
     return KIND_OF_STEP[type(step)]  # asked several times a decision: its struct would make the answer anew each time
+
+
+def cadence_for(person: Person, lead: Lead) -> Cadence:
+    """Return the steps that a lead is pinned to; a lead of an offer alone has none."""
+    schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    if schedule is not None:
+        return cadence_of(schedule)
+    offer = person.rules.body(Offer, "offer", lead.offer_id)
+    return Cadence(Schedule(name="", lead_token="", time_zone=offer.time_zone if offer else "UTC"))

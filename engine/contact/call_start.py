@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from engine.contact import ledger, slots
-from engine.contact.cadence import Cadence
+from engine.contact.cadence import Cadence, cadence_for
 from engine.contact.earliest import OPTOUT_REVIEW
 from engine.contact.enrolment import expiry, schedule_of
 from engine.contact.hours import is_lost, limits, opening
@@ -18,7 +18,6 @@ from engine.contact.plan import paused
 from engine.contact.references import check_references
 from engine.contact.stop import is_opted_out_of, stop_reason
 from engine.contact.submission import matches
-from engine.contact.walk import cadence_for
 from engine.identity import uuid_of
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError

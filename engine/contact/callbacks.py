@@ -9,15 +9,17 @@ from typing import Any
 from msgspec import structs
 
 from engine.contact import buyers, slots
-from engine.contact.cadence import Cadence
+from engine.contact.cadence import CONTACTS, Cadence
+from engine.contact.holding import is_on_the_line, is_paused_for_callbacks, waits_for_sibling
 from engine.contact.orders import CALLBACK, Connection, call_back
-from engine.contact.person import Person
-from engine.contact.plan import hold
+from engine.contact.person import RECHECK_AFTER, Person
+from engine.contact.plan import hold, look_again, plan_callback
+from engine.contact.stop import is_closed
 from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, Outcome
-from schemas.schedule import CallStep, Connect
+from schemas.schedule import CallStep, Connect, Step
 
 OWNER_UNAVAILABLE = "callback_owner_unavailable"
 
@@ -44,6 +46,35 @@ def schedule(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | Non
     take_down(person, lead, at, owner)
     about: dict[str, Any] = {} if owner is None else {"owner": structs.asdict(owner)}
     person.draft.fact("callback.scheduled", lead_id=lead.id, at=at, **about)
+
+
+def is_promised_sooner(person: Person, lead: Lead, step: Step) -> bool:
+    """Tell whether a promised call goes before the step: before every contact, and before what is due only later."""
+    if lead.callback_at is None or lead.ending:
+        return False
+    base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    return isinstance(step, CONTACTS) or (base or 0) > max(lead.callback_at, person.now)
+
+
+def waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Hold the steps that would contact a person to whom a call was promised, until that call; place it when it is due."""
+    if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
+        lead.callback_at = None
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason="not_callable")
+        return True
+    if not plan_callback(person, lead, cadence):
+        return False
+    if person.draft.behind:
+        look_again(person, lead, RECHECK_AFTER)
+    elif not any(is_held(person, lead) for is_held in (is_paused_for_callbacks, is_on_the_line, waits_for_sibling)):
+        place(person, lead, cadence)
+    return False
+
+
+def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
+    """A callback may go one beyond the limit, never two (research/domain.md 3.7)."""
+    most = lead.attempts_max if lead.attempts_max is not None else cadence.schedule.max_contact_attempts
+    return most is not None and lead.attempts > most
 
 
 def place(person: Person, lead: Lead, cadence: Cadence) -> None:

@@ -1,15 +1,14 @@
 """What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
 
 from engine.contact import callbacks, effects, slots, triggers
-from engine.contact.cadence import duration
+from engine.contact.cadence import cadence_for, duration
 from engine.contact.ending import begin_end
 from engine.contact.orders import has_webhook, webhook_about
 from engine.contact.person import Person
 from engine.contact.result import COMPLETED
 from engine.contact.retrying import close_channel, retry_or_leave
-from engine.contact.steps import enter
+from engine.contact.steps import enter, leave_step
 from engine.contact.stop import opt_out, suppress
-from engine.contact.walk import cadence_for, leave_step
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, LeadStatus

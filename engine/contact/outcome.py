@@ -5,14 +5,16 @@ from typing import Any
 import msgspec
 
 from engine.contact import callbacks, dispositions, ledger, slots, triggers
+from engine.contact.cadence import cadence_for
 from engine.contact.call_record import compare, note_handling, put_on_hold, take_off_hold, tier_of
+from engine.contact.holding import SIBLING_CALLED
 from engine.contact.ledger import counts_legally, row_of
 from engine.contact.moving import forward
 from engine.contact.person import Person, at_once
 from engine.contact.reach import TEMPORARY, pass_on
 from engine.contact.retrying import close_channel, retry_or_leave
 from engine.contact.stop import opt_out
-from engine.contact.walk import SIBLING_CALLED, cadence_for, go_on
+from engine.contact.walk import go_on
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay

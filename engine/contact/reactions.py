@@ -6,7 +6,7 @@ Whoever keeps the records of calls writes them first and then tells this page; i
 from collections.abc import Callable
 
 from engine.contact import dispositions, triggers
-from engine.contact.cadence import duration
+from engine.contact.cadence import cadence_for, duration
 from engine.contact.earliest import CALLED, CALLED_IN_VAIN
 from engine.contact.ending import begin_end
 from engine.contact.enrolment import begin, schedule_of
@@ -14,7 +14,7 @@ from engine.contact.hours import after
 from engine.contact.person import Person, at_once
 from engine.contact.result import COMPLETED
 from engine.contact.stop import fence, recall
-from engine.contact.walk import cadence_for, go_on
+from engine.contact.walk import go_on
 from schemas.contact import LIVE_STATUSES, Call, ContactPause, Lead
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import CallDisposition

@@ -1,7 +1,7 @@
 """What does a text from the person do? It ends all contact, makes somebody look, or is an answer that the schedule heeds."""
 
 from engine.contact import triggers
-from engine.contact.cadence import duration
+from engine.contact.cadence import cadence_for, duration
 from engine.contact.consent import CONSENT_MISSING
 from engine.contact.earliest import OPTOUT_REVIEW, REPLIED
 from engine.contact.ending import begin_end
@@ -13,7 +13,7 @@ from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
 from engine.contact.stop import is_opted_out_of, opt_out, stop_reason
-from engine.contact.walk import cadence_for, go_on
+from engine.contact.walk import go_on
 from engine.identity import command_id
 from engine.partition.draft import RepeatedError
 from schemas.commands import SendSms

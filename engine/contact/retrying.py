@@ -1,10 +1,11 @@
 """Is a step tried again after what came of it, or left? As its `retry` says; where nobody can be reached, the lead ends."""
 
-from engine.contact.cadence import channel_of, duration
+from engine.contact.cadence import cadence_for, channel_of, duration
 from engine.contact.ending import begin_end
 from engine.contact.hours import after
 from engine.contact.person import Person
-from engine.contact.walk import cadence_for, is_closed, leave_step
+from engine.contact.steps import leave_step
+from engine.contact.stop import is_closed
 from schemas.contact import Lead
 from schemas.instant import DAY, Instant
 from schemas.outcomes import Outcome

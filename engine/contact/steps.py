@@ -1,5 +1,9 @@
-"""How does a lead come to stand before a step? With nothing tried yet, to be planned from a base."""
+"""How does a lead come to stand before a step, and leave it? With nothing tried yet, to be planned from a base."""
 
+from engine.contact.cadence import Cadence
+from engine.contact.ending import begin_end, end
+from engine.contact.person import Person
+from engine.contact.result import COMPLETED
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.schedule import Step
@@ -14,3 +18,22 @@ def enter(lead: Lead, step: Step | None, base: Instant) -> None:
     lead.base_at = base
     lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = None
     lead.reasons = ()
+
+
+def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:
+    """Go from the present step to the one that follows, or end the list that it was in."""
+    assert lead.step is not None  # noqa: S101 - a step was stood before
+    following = cadence.after(lead.step)
+    if following is not None:
+        enter(lead, following, base)
+    elif lead.ending:
+        end(person, lead, lead.end_status or COMPLETED)
+    else:
+        begin_end(person, lead, COMPLETED)
+
+
+def pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
+    """Leave a step that is not carried out, and say why; True, because the next one is to be looked at."""
+    person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
+    leave_step(person, lead, cadence, lead.base_at or person.now)
+    return True

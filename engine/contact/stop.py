@@ -37,6 +37,16 @@ def is_opted_out_of(head: Head, channel: str) -> bool:
     return bool(head.opt_outs) and _channel_scope(channel) in head.opt_outs
 
 
+def is_closed(person: Person, lead: Lead, channel: str) -> bool:
+    """Tell whether a channel is not to be used for this lead: an invalid number, an address that bounced, an opt-out."""
+    head = person.head
+    if not (head.disabled_until or head.opt_outs or lead.failed_channels):  # of almost everybody nothing is known
+        return False
+    until = head.disabled_until.get(channel)
+    is_disabled = channel in lead.failed_channels or (until is not None and until > person.now)
+    return is_disabled or is_opted_out_of(head, channel)
+
+
 def opt_out(
     person: Person,
     source: str,

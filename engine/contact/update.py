@@ -3,6 +3,7 @@
 from msgspec import UNSET
 
 from engine.contact import callbacks
+from engine.contact.cadence import cadence_for
 from engine.contact.call_record import MONEY_DIGITS, apply_data
 from engine.contact.enrolment import begin, schedule_of
 from engine.contact.hanging_up import hang_up_all
@@ -15,7 +16,7 @@ from engine.contact.removal import delete, remove
 from engine.contact.steps import enter
 from engine.contact.stop import AT_ITS_END, block, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, check_callback, merge_fields
-from engine.contact.walk import basis, cadence_for, go_on, plan_again
+from engine.contact.walk import basis, go_on, plan_again
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer

@@ -373,3 +373,16 @@ def test_whatever_is_asked_is_done_or_refused_and_never_fails(changes: list[tupl
         assert decision.verdict in {"done", "refused"}, (decision.error, fields)
         assert decision.answer is not None
         assert decision.verdict == "done" or decision.answer.code in PROBLEMS
+
+
+@pytest.mark.parametrize(
+    ("record_type", "name"),
+    [(kind, name) for kind in sorted(RECORD_BODIES) for name in RECORD_BODIES[kind].__struct_fields__],
+)
+def test_every_field_of_a_record_can_be_asked_for(record_type: str, name: str) -> None:
+    for value in ("x", "2026-07-15", 7, True):
+        fields = WHOLE.get(record_type, {"name": "x"}) | {name: value}
+        decision = (
+            Account().ask(RecordChangeRequested(company_id=1, type=record_type, operation="create", fields=fields)).decision
+        )
+        assert decision.verdict in {"done", "refused"}, decision.error

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.contact import earliest, hours, plan, slots, walk
+from engine.contact import earliest, holding, hours, plan, slots, walk
 from engine.contact.effects import LOOP_GUARD
 from engine.law import pack
 from engine.law.caps import FREQUENCY_CAP_CODE
@@ -27,7 +27,7 @@ DOMAIN_CODES = (
 ENGINE_CODES = [
     earliest.REPLIED, earliest.CALLED, earliest.CALLED_IN_VAIN, earliest.OPTOUT_REVIEW, earliest.MIN_SPACING,
     earliest.NEVER_OPEN, plan.EXPIRES_FIRST, plan.SCHEDULE_PAUSED, hours.PREFERRED_CODE, hours.PAUSED_CODE,
-    hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, walk.SIBLING_CALLED, walk.DISPOSITION_AWAITED,
+    hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, holding.SIBLING_CALLED, walk.DISPOSITION_AWAITED,
     LOOP_GUARD, FREQUENCY_CAP_CODE, pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
 ]  # fmt: skip
 

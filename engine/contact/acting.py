@@ -1,0 +1,135 @@
+"""Is a step that reaches somebody carried out now? It is ordered, or the lead stands before it, or passes over it."""
+
+from typing import assert_never
+
+from engine.contact import buyers, consent, ledger, orders, slots
+from engine.contact.cadence import CONTACTS, COUNTED, Cadence, channel_of, duration
+from engine.contact.earliest import misses_window
+from engine.contact.ending import begin_end
+from engine.contact.holding import is_held
+from engine.contact.person import Person
+from engine.contact.plan import hold, plan
+from engine.contact.result import COMPLETED
+from engine.contact.steps import pass_over
+from engine.contact.stop import is_closed, is_opted_out_of, stop
+from schemas.contact import Lead
+from schemas.schedule import CallStep, EmailStep, SmsStep, Step, WebhookStep
+
+OPTED_OUT_OF = "opted_out_of_channel"
+TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
+
+
+def act(  # noqa: PLR0911 - the reasons not to act, line by line
+    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
+) -> bool:
+    """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
+    if _is_spent(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
+        begin_end(person, lead, "exceeded_max_calls")
+        return True
+    passed_over = _reason_to_pass_over(person, lead, cadence, step)
+    if passed_over == OPTED_OUT_OF and not lead.ending and _wants_only_what_is_opted_out_of(person, lead, cadence):
+        stop(person, lead, "opt_out")
+        return False
+    if passed_over is not None:
+        return pass_over(person, lead, cadence, step, passed_over)
+    if not cadence.is_plain and misses_window(person, lead, cadence, step):
+        lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
+        lead.requested_next_action_at = None
+        return pass_over(person, lead, cadence, step, "window_missed")
+    if not plan(person, lead, cadence, step) or is_held(person, lead, step):
+        return False
+    if isinstance(step, SmsStep) and step.require_opt_in and consent.is_missing(person, lead):
+        if lead.ending:  # it has no expiry any more, and would wait for ever
+            return pass_over(person, lead, cadence, step, consent.CONSENT_MISSING)
+        consent.wait(person, lead)
+        return False
+    if _is_late(person, lead, step):
+        return _is_too_late(person, lead, cadence, step)
+    if isinstance(step, SmsStep | EmailStep) and orders.lacks_token(person, lead, step):
+        return _has_nothing_to_say(person, lead, cadence, step)
+    _order(person, lead, cadence, step)
+    return False
+
+
+def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    """Tell whether every contact that may still come is on a channel that the person opted out of."""
+    return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
+
+
+def _has_nothing_to_say(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep) -> bool:
+    """Pass over a message of which a part is missing, or leave the schedule as failed: as its step says."""
+    if step.missing_token == orders.FAILS and not lead.ending:
+        person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=TOKEN_MISSING)
+        begin_end(person, lead, "failure")
+        return True
+    lead.requested_next_action_at = None
+    lead.base_at = person.now
+    return pass_over(person, lead, cadence, step, TOKEN_MISSING)
+
+
+def _is_spent(lead: Lead, cadence: Cadence) -> bool:
+    return ledger.is_at_limit(lead, cadence.schedule.max_contact_attempts)
+
+
+def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step) -> str | None:
+    """Return why the step cannot be carried out for this lead at all, or None."""
+    if isinstance(step, WebhookStep):
+        return None if orders.has_webhook(person, step) else "no_webhook"
+    address = lead.email if isinstance(step, EmailStep) else lead.caller_id
+    if not address:
+        return "no_address"
+    if is_closed(person, lead, channel_of(step)):
+        return OPTED_OUT_OF if is_opted_out_of(person.head, channel_of(step)) else "channel_disabled"
+    if not lead.ending:
+        return None
+    if lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
+        return "expired"  # research/domain.md E11: who expired is not contacted once more
+    return "attempts_used" if isinstance(step, COUNTED) and _is_spent(lead, cadence) else None
+
+
+def _is_late(person: Person, lead: Lead, step: Step) -> bool:
+    if not isinstance(step, CONTACTS) or lead.planned_at is None:
+        return False
+    most = orders.MAX_LATENESS[channel_of(step)] if step.max_lateness is None else duration(step.max_lateness).elapsed
+    return person.now - lead.planned_at > most
+
+
+def _is_too_late(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+    on_late = None if isinstance(step, WebhookStep) else step.on_late
+    match on_late or ("skip" if isinstance(step, SmsStep) else "run"):
+        case "skip":
+            lead.requested_next_action_at = None
+            lead.base_at = person.now
+            return pass_over(person, lead, cadence, step, "too_late")
+        case "exit" if not lead.ending:
+            begin_end(person, lead, COMPLETED)
+            return True
+        case _:
+            _order(person, lead, cadence, step)
+            return False
+
+
+def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> None:
+    match step:
+        case CallStep():
+            _call(person, lead, cadence, step)
+        case SmsStep():
+            orders.send_sms(person, lead, cadence, step)
+        case EmailStep():
+            orders.send_email(person, lead, cadence, step)
+        case WebhookStep():
+            orders.post_webhook(person, lead, step)
+        case _:
+            assert_never(step)
+
+
+def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
+    grant = slots.grant_for(person, lead, step)
+    if grant is None and buyers.is_limited(person, step.connect):
+        slots.ask(person, lead, step)
+        return
+    connection = buyers.connection(person, lead, step.connect, grant)
+    if connection is None:
+        hold(person, lead, "no_buyer_available")
+        return
+    orders.place_call(person, lead, cadence, step, connection)
