@@ -259,7 +259,7 @@ def _code(text: str) -> str:
 
 def _schemes(document: Document) -> str:
     rows = [
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(_scheme(one))}</td><td>{escape(one['description'])}</td></tr>"
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(_scheme(one))}</td><td>{_marked(one['description'])}</td></tr>"
         for name, one in document["components"]["securitySchemes"].items()
     ]
     return f"<h2 id='keys'>Keys</h2>{_table(('scheme', 'where', 'holds'), rows)}"
@@ -286,8 +286,12 @@ def _words(tag: str) -> str:
 
 
 def _prose(text: str) -> str:
+    return f"<p>{_marked(text)}</p>"
+
+
+def _marked(text: str) -> str:
     parts = escape(" ".join(text.split())).split("`")
-    return f"<p>{''.join(f'<code>{part}</code>' if place % 2 else part for place, part in enumerate(parts))}</p>"
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
 
 
 def _menu_line(path: str, method: str, operation: Document) -> str:
