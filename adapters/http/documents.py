@@ -34,7 +34,8 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
 stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
-`ids[]=1&ids[]=2` or text with commas. A field that is left blank is left out; NUL characters are refused.
+`ids[]=1&ids[]=2` or text with commas. A field that is left blank is left out; NUL characters and numbers of more than 64
+bits are refused.
 
 Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans
 are 1, true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.

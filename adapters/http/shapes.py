@@ -501,7 +501,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "url": {
         "type": "string",
         "maxLength": values.URL_LENGTH_MAX,
-        "pattern": "^https?://[a-z0-9]{1,30}([.][a-z0-9]{1,30})*(/[A-Za-z0-9._~-]*)*$",
+        "pattern": "^https?://[a-z0-9]{1,30}([.][a-z0-9]{1,30})*(/[!-~]*)?$",
     },
     "headers": {
         "type": "object",
@@ -509,7 +509,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "propertyNames": {"pattern": "^[Xx]-[A-Za-z0-9-]{1,50}$"},
         "additionalProperties": {"type": "string", "maxLength": values.HEADER_LENGTH_MAX, "pattern": "^[!-~]*$"},
     },
-    "body_template": _or_null(text(values.BODY_TEMPLATE_LENGTH_MAX)),
+    "body_template": _or_null({"type": "string", "maxLength": values.BODY_TEMPLATE_LENGTH_MAX}),
     "scopes": {
         "anyOf": [
             {
