@@ -123,7 +123,12 @@ def _parts(body: bytes, boundary: str) -> list[tuple[str, str]]:
     if not boundary:
         raise ProblemError("malformed_body", "The Content-Type of a multipart body names its boundary.")
     try:
-        parts = list(MultipartParser(io.BytesIO(body), boundary, part_limit=FIELDS_MAX, strict=True))
+        # The body lies in memory already, and is bounded: no part is to be laid down in a file, which nobody would close.
+        room = len(body) + 1
+        parser = MultipartParser(
+            io.BytesIO(body), boundary, part_limit=FIELDS_MAX, strict=True, spool_limit=room, memory_limit=room
+        )
+        parts = list(parser)
         if any(part.filename for part in parts):
             raise ProblemError("malformed_body", "Files are not taken here; send fields only.")
         return [(part.name, part.raw.decode()) for part in parts]

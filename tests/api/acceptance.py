@@ -60,8 +60,8 @@ SENTENCES: Mapping[str, str] = {
 }  # fmt: skip
 """Sentence -> why a value that fits its schema may be refused with it."""
 
-HARMLESS = frozenset({("query", "number")})
-"""Filters by what cannot be there find nothing, and are no fault: a number that is none matches no lead."""
+HARMLESS = frozenset({("query", "number"), ("query", "email")})
+"""Filters by what cannot be there find nothing, and are no fault: a number or address that is none matches no lead."""
 
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
@@ -152,10 +152,10 @@ def _taken_for_a_reason(case: Any, response: Any) -> bool:
 
 def _is_right_without_blanks(case: Any) -> bool:
     """Tell whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
+    if case.method == "GET" and case.query and all(_is_blank(value) for value in case.query.values()):
+        return True
     wrong = _wrong(case)
-    if not wrong:  # what is wrong is the whole query, not one parameter of it
-        return bool(case.query) and all(_is_blank(value) for value in case.query.values())
-    return all(_is_no_fault(case, place, name) for place, name in wrong)
+    return bool(wrong) and all(_is_no_fault(case, place, name) for place, name in wrong)
 
 
 def _wrong(case: Any) -> set[tuple[str, str]]:

@@ -37,12 +37,16 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+OWN_NUMBER = "+13055550188"
+"""The number that the example of creating one takes: only once a company."""
+
+
 async def make_places(town: Town, company: Company, *examples: Example) -> Places:
     """Make what the examples speak of, anew, and say what stands for what."""
     town.numbers += 1
     mentioned = {place for example in examples for place in _mentioned(example)}
     # Of an area whose state has no calling rules of its own; where its zone is stated, it is daytime there.
-    found = {NUMBER: f"+1917555{town.numbers % 10_000:04d}"}  # no number that a fixture has
+    found = {NUMBER: f"+1917555{town.numbers % 10_000:04d}", OWN_NUMBER: _own_number(town)}
     for kind, place in RECORDS.items():
         if place in mentioned:
             collection, fields = MADE[kind]
