@@ -176,6 +176,10 @@ def number_or_sip(value: Any) -> str:
         raise FieldError("must be a number such as +13055550123 or an address such as sip:sales@example.com") from None
 
 
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+"""A name or an IPv4 address, or an IPv6 address (without its brackets); whether it may be reached is asked when it is."""
+
+
 def url(value: Any) -> str:
     """Return an http or https address without credentials."""
     if is_blank(value):
@@ -183,7 +187,7 @@ def url(value: Any) -> str:
     text = parse_text(value, most=URL_LENGTH_MAX)
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        sound = parts.scheme in {"http", "https"} and bool(_HOST.fullmatch(parts.hostname or "")) and (parts.port or 1) > 0
     except ValueError:
         sound = False
     if not sound or any(character <= " " for character in text) or not text.isascii():

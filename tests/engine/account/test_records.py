@@ -386,3 +386,23 @@ def test_every_field_of_a_record_can_be_asked_for(record_type: str, name: str) -
             Account().ask(RecordChangeRequested(company_id=1, type=record_type, operation="create", fields=fields)).decision
         )
         assert decision.verdict in {"done", "refused"}, decision.error
+
+
+@pytest.mark.parametrize(
+    ("url", "is_taken"),
+    [
+        ("https://example.com/leads", True),
+        ("http://hooks_1.example.com:8080/a*b?c=d", True),
+        ("https://192.0.2.1/", True),
+        ("https://[2001:db8::1]/leads", True),
+        ("https://example.com*/leads", False),
+        ("https://exa mple.com", False),
+        ("https:///leads", False),
+        ("https://user:secret@example.com", False),
+        ("ftp://example.com", False),
+    ],
+)
+def test_the_address_of_a_webhook_has_a_host(url: str, is_taken: bool) -> None:
+    fields = WHOLE.get("outgoing_webhook", {"name": "x"}) | {"url": url}
+    asked = RecordChangeRequested(company_id=1, type="outgoing_webhook", operation="create", fields=fields)
+    assert (Account().ask(asked).decision.verdict == "done") is is_taken
