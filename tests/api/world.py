@@ -133,6 +133,6 @@ def _replaced(value: Any, places: Places) -> Any:
         return [_replaced(part, places) for part in value]
     if isinstance(value, int) and not isinstance(value, bool) and str(value) in places:
         return int(places[str(value)])
-    if isinstance(value, str) and value in PLACES:
+    if isinstance(value, str) and (value in PLACES or value == OWN_NUMBER):
         return places.get(value, value)
     return value
