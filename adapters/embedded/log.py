@@ -14,7 +14,7 @@ from pathlib import Path
 from adapters.embedded.faults import FaultPoint, Faults, NoFaults
 from adapters.embedded.journal import Frame, Journal, Kept, RecordsDeleted, Slice, TopicCreated, TopicDeleted, Written
 from adapters.embedded.partition import Partition, Write, compact
-from engine.partition.ports import Appender, FencedError, LogError, Outgoing, Ownership, Reader, Record
+from engine.partition.ports import Appender, FencedError, LogError, Outgoing, Ownership, Reader, Record, topic_of
 from schemas.instant import Instant
 
 RECORD_BYTES_MAX = 1_048_588
@@ -439,9 +439,7 @@ class EmbeddedAppender:
             raise LogError("the appender is closed", retryable=False)
         if not records:
             return []
-        topic = records[0].topic
-        if any(record.topic != topic for record in records):
-            raise ValueError("one append is for one topic")
+        topic = topic_of(records)
         self._log.check_sizes(records)
         self._log.faults.reach(FaultPoint.BEFORE_APPEND, topic, partition)
         write = self._log.new_write()

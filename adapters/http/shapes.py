@@ -165,7 +165,6 @@ def choice(options: Iterable[str]) -> Schema:
 
 
 BOOLEAN, MOMENT, DECIMAL = _ref("BooleanInput"), _ref("MomentInput"), _ref("DecimalInput")
-WHOLE = whole(0, INTEGER_MAX)
 LOCAL_MOMENT, LEAD_TOKEN, COUNTRY = _ref("LocalMomentInput"), _ref("LeadTokenInput"), _ref("CountryInput")
 MONEY, REFERENCE = _ref("MoneyInput"), _ref("ReferenceInput")
 ID, IDS, WORDS = _ref("IdInput"), _ref("IdsInput"), _ref("WordsInput")

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send
-from engine.partition.ports import LogError, Outgoing
+from engine.partition.ports import LogError, Outgoing, topic_of
 
 GROUP_RECORDS_MAX = 1_000
 """Records of waiting appends that are sent together: about a megabyte."""
@@ -53,9 +53,7 @@ class KafkaAppender:
         """
         if not records:
             return []
-        topic = records[0].topic
-        if any(record.topic != topic for record in records):
-            raise ValueError("one append is for one topic")
+        topic = topic_of(records)
         packed(records, await self._catalog.batch_bytes_max(topic))  # refuses what is too large before anything is sent
         call = _Call(records)
         self._waiting[topic, partition].append(call)

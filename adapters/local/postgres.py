@@ -35,7 +35,6 @@ INITDB_SECONDS = 120.0  # takes 1 s; syncing to a slow disk takes longer
 START_SECONDS = 60.0  # takes 0.2 s; recovery after a crash reads the log
 STOP_SECONDS = 20.0  # a fast shutdown writes one checkpoint
 ASK_SECONDS = 5.0
-COPY_SECONDS = 60.0
 PORT_TRIES = 3  # a free port may be taken by somebody else before the server binds it
 CONNECTIONS_MAX = 200  # every role of `leadclock up`, a test run and a person's psql beside them
 

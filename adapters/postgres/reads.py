@@ -104,14 +104,7 @@ class PostgresReads:
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return leads that are not deleted. Raises `ValueError` for an order that is no column."""
-        order = paging.order or "created_at"
-        if order not in LEADS.columns:
-            raise ValueError(f"{order!r} is not a column of a lead")
-        table, statement = await self._filtered(company_id, wanted)
-        if statement.is_frequent:
-            paging = msgspec.structs.replace(paging, counted=False)
-        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
-        return await self._page(table, statement, paging, order)
+        return await self._listed(company_id, wanted, paging)
 
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
@@ -128,11 +121,6 @@ class PostgresReads:
         if not storable(external_record_id):
             return None
         return await self._row("newest_named", company_id, external_record_id, offer_id, list(schedule_ids))
-
-    async def contact_key(self, company_id: int, lead: int | str) -> str | None:
-        """Return the key of the contact that a lead, deleted or not, belongs to: where requests about it go."""
-        row = await self._one("lead", company_id, reference=lead)
-        return None if row is None else str(row["contact_key"])
 
     async def lead_history(self, company_id: int, lead_id: int, *, limit: int = HISTORY_MAX) -> Sequence[Row]:
         """Return the newest facts of a lead, newest first, whether it still exists or not."""
@@ -177,14 +165,7 @@ class PostgresReads:
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return calls that are not deleted. Raises `ValueError` for an order that is no column."""
-        order = paging.order or "created_at"
-        if order not in CALLS.columns:
-            raise ValueError(f"{order!r} is not a column of a call")
-        table, statement = await self._filtered(company_id, wanted)
-        if statement.is_frequent:
-            paging = msgspec.structs.replace(paging, counted=False)
-        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
-        return await self._page(table, statement, paging, order)
+        return await self._listed(company_id, wanted, paging)
 
     async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
         """Return the newest calls of a lead, newest first."""
@@ -336,6 +317,17 @@ class PostgresReads:
         except ValueError:
             return None
 
+    async def _listed(self, company_id: int, wanted: LeadFilter | CallFilter, paging: Paging) -> Page:
+        order = paging.order or "created_at"
+        kind, columns = ("lead", LEADS.columns) if isinstance(wanted, LeadFilter) else ("call", CALLS.columns)
+        if order not in columns:
+            raise ValueError(f"{order!r} is not a column of a {kind}")
+        table, statement = await self._filtered(company_id, wanted)
+        if statement.is_frequent:
+            paging = msgspec.structs.replace(paging, counted=False)
+        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
+        return await self._page(table, statement, paging, order)
+
     async def _searched(
         self, kind: str, company_id: int, text: str | None, ids: tuple[int, ...] | None, tags: Sequence[str] = ()
     ) -> "Found":
@@ -355,7 +347,7 @@ class PostgresReads:
             asked = asked or [min((*words, *tags), key=lambda one: sampled.get(one, 0))]
             # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
             await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
-            matching = self._sql[f"matching_{kind}s"]
+            matching = self._of_words("matching", kind)
             matches = await connection.fetch(matching, company_id, " & ".join(asked), query, MATCHES_MAX + 1)
         if len(matches) > MATCHES_MAX:
             return Found(query, ids)  # the newest of so many are soon met on the way down
@@ -364,12 +356,16 @@ class PostgresReads:
 
     async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
         """Return of each query about how many rows match, by a sample; nothing where the table is small."""
-        rows = await connection.fetchval(self._sql[f"{kind}_words_estimated"])
+        rows = await connection.fetchval(self._of_words("words_estimated", kind))
         if rows < SAMPLED_MIN:
             return {}
         share = min(1.0, SAMPLED / rows)
-        found = await connection.fetch(self._sql[f"sampled_{kind}s"], company_id, list(dict.fromkeys(asked)), share * 100)
+        found = await connection.fetch(self._of_words("sampled", kind), company_id, list(dict.fromkeys(asked)), share * 100)
         return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
+
+    def _of_words(self, name: str, kind: str) -> str:
+        """Return a statement about the words of leads or of calls: the same for both tables."""
+        return self._sql[name].replace("{kind}", kind)
 
     async def _words(self, text: str) -> list[str]:
         """Return the words of a text as the database cuts them, each to be found by its beginning."""

@@ -5,7 +5,7 @@ from msgspec import UNSET
 from engine.contact import reactions
 from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
 from engine.contact.moving import forward
-from engine.contact.orders import webhook_about
+from engine.contact.orders import about_call, webhook_about
 from engine.contact.person import Person, at_once
 from engine.contact.references import Named, check_references
 from engine.contact.update import update as update_lead
@@ -63,19 +63,10 @@ def press_keys(person: Person, request: CallKeysRequested) -> None:
 
 
 def _press(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
-    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    # The version is another one at every change of the call: no two presses share an id.
+    identity = command_id(call.uuid, 0, call.version + 1, KEYS, 1)
     return PressKeys(
-        # The version is another one at every change of the call: no two presses share an id.
-        command_id=command_id(call.uuid, 0, call.version + 1, KEYS, 1),
-        company_id=call.company_id,
-        contact_key=call.contact_key,
-        lead_id=call.lead_id or 0,
-        lead_uuid="" if lead is None else lead.uuid,
-        step_id=KEYS,
-        enrolment=0,
-        attempt=1,
-        decided_at=person.now,
-        not_before=person.now,
+        **about_call(person, call, KEYS, identity),
         not_after=person.now + KEYS_WITHIN,
         urgency_class=0,
         call_id=call.id,

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from engine.contact import buyers, slots
 from engine.contact.cadence import CONTACTS, Cadence
+from engine.contact.earliest import base_of
 from engine.contact.holding import is_on_the_line, is_paused_for_callbacks, waits_for_sibling
 from engine.contact.orders import CALLBACK, Connection, call_back
 from engine.contact.person import RECHECK_AFTER, Person
@@ -52,8 +53,7 @@ def is_promised_sooner(person: Person, lead: Lead, step: Step) -> bool:
     """Tell whether a promised call goes before the step: before every contact, and before what is due only later."""
     if lead.callback_at is None or lead.ending:
         return False
-    base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
-    return isinstance(step, CONTACTS) or (base or 0) > max(lead.callback_at, person.now)
+    return isinstance(step, CONTACTS) or base_of(person, lead) > max(lead.callback_at, person.now)
 
 
 def waits_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:

@@ -1,5 +1,6 @@
 """How is a call that is under way ended from here? By an order past all others; what comes of the call is told as ever."""
 
+from engine.contact.orders import about_call
 from engine.contact.person import Person
 from engine.identity import command_id
 from schemas.commands import HangUp
@@ -19,21 +20,12 @@ def hang_up_all(person: Person) -> None:
         flight = lead.flight
         call = None if flight is None or flight.kind != "call" else person.call(flight.call_id)
         if call is not None and call.ended_at is None and call.command_id is not None:
-            _hang_up(person, call, call.command_id, lead.uuid)
+            _hang_up(person, call, call.command_id)
 
 
-def _hang_up(person: Person, call: Call, call_command_id: str, lead_uuid: str) -> None:
+def _hang_up(person: Person, call: Call, call_command_id: str) -> None:
     order = HangUp(
-        command_id=command_id(call.uuid, 0, call.version, HANG_UP, 1),
-        company_id=call.company_id,
-        contact_key=call.contact_key,
-        lead_id=call.lead_id or 0,
-        lead_uuid=lead_uuid,
-        step_id=HANG_UP,
-        enrolment=0,
-        attempt=1,
-        decided_at=person.now,
-        not_before=person.now,
+        **about_call(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
         not_after=person.now + WITHIN,
         urgency_class=0,
         call_id=call.id,

@@ -186,21 +186,29 @@ def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *,
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     about: dict[str, Any] = {} if lead is None else _payload(lead, step_id)
     return PostWebhook(
-        command_id=identity,
-        company_id=call.company_id,
-        contact_key=person.key,
-        lead_id=call.lead_id or 0,
-        lead_uuid="" if lead is None else lead.uuid,
-        step_id=step_id,
-        enrolment=0,
-        attempt=1,
-        decided_at=person.now,
-        not_before=person.now,
+        **about_call(person, call, step_id, identity),
         urgency_class=5,
         outgoing_webhook_id=webhook_id,
         webhook_version=record.version if record else 0,
         payload={"type": event, "timestamp": to_rfc3339(person.now), "data": {**about, "call": _call_payload(call)}},
     )
+
+
+def about_call(person: Person, call: Call, step_id: str, identity: str) -> dict[str, Any]:
+    """Return what every order about a call says that no step gave: whose it is, and that it may go out at once."""
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    return {
+        "command_id": identity,
+        "company_id": call.company_id,
+        "contact_key": call.contact_key,
+        "lead_id": call.lead_id or 0,
+        "lead_uuid": "" if lead is None else lead.uuid,
+        "step_id": step_id,
+        "enrolment": 0,
+        "attempt": 1,
+        "decided_at": person.now,
+        "not_before": person.now,
+    }
 
 
 def _call_payload(call: Call) -> dict[str, Any]:

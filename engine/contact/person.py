@@ -96,8 +96,8 @@ class Person:
                 head.lead_ids = head.lead_ids[1:]
                 head.sweep_from = max(0, head.sweep_from - 1)
         head.lead_ids = (*head.lead_ids, lead.id)
-        self._kept[self._head_key] = head
-        self._kept[lead_key(lead.id)] = lead
+        self.keep_head()
+        self.keep(lead)
 
     def drop(self, lead: Lead) -> None:
         """Let a lead go: it was deleted, or it moved to another contact."""

@@ -56,7 +56,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         _create(person, request, target, action)
     elif not matching:
         _create(person, request, target, "created")
-    elif (again := _run_again(person, request, target[0], live or matching)) is not None:
+    elif (again := _run_again(person, request, target, live or matching)) is not None:
         _restart(person, request, again, _chosen(request, live or matching))
     elif not live:
         _create(person, request, target, "created", others=matching if request.update_all_matching_leads else ())
@@ -118,12 +118,13 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
     return "expired_existing" if live else "created"
 
 
-def _run_again(person: Person, request: LeadSubmitted, record: Record | None, leads: list[Lead]) -> Record | None:
+def _run_again(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
     """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
     if not request.restart_schedule or not leads:
         return None
     if stop_reason(person.head, _chosen(request, leads).offer_id) is not None:
         return None
+    record, _ = target
     schedule_id = _chosen(request, leads).schedule_id
     if record is None and schedule_id is not None:
         found = schedule_of(person, schedule_id)

@@ -115,6 +115,14 @@ class Reader(Protocol):
         ...
 
 
+def topic_of(records: Sequence[Outgoing]) -> str:
+    """Return the topic of what is appended at once. Raises `ValueError` where it is more than one."""
+    topic = records[0].topic
+    if any(record.topic != topic for record in records):
+        raise ValueError("one append is for one topic")
+    return topic
+
+
 class Appender(Protocol):
     """Appends outside transactions, idempotently and in order; used for requests, messages and dead letters."""
 

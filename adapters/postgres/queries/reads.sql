@@ -107,19 +107,19 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.calls
 WHERE company_id = $1 AND deleted_at IS NULL{where}
 
--- lead_words_estimated --
-SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '{read}.lead_words'::regclass
+-- words_estimated --
+SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '{read}.{kind}_words'::regclass
 
--- sampled_leads --
+-- sampled --
 SELECT asked::text, count(*) AS found
-FROM {read}.lead_words AS w TABLESAMPLE SYSTEM ($3::float8), unnest($2::text[]) WITH ORDINALITY AS a (asked, place)
+FROM {read}.{kind}_words AS w TABLESAMPLE SYSTEM ($3::float8), unnest($2::text[]) WITH ORDINALITY AS a (asked, place)
 JOIN unnest($2::text[]::tsquery[]) WITH ORDINALITY AS q (query, place) USING (place)
 WHERE w.company_id = $1 AND w.words @@ q.query
 GROUP BY 1
 
--- matching_leads --
+-- matching --
 -- `$2` is looked up; `$3` is asked of what it finds, by the function, because the operator would be looked up too.
-SELECT id FROM {read}.lead_words
+SELECT id FROM {read}.{kind}_words
 WHERE company_id = $1 AND words @@ $2::text::tsquery AND ts_match_vq(words, $3::text::tsquery)
 LIMIT $4
 
@@ -141,22 +141,6 @@ ORDER BY id DESC LIMIT {limit}
 SELECT count(*) FROM (
     SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
 ) AS found
-
--- call_words_estimated --
-SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '{read}.call_words'::regclass
-
--- sampled_calls --
-SELECT asked::text, count(*) AS found
-FROM {read}.call_words AS w TABLESAMPLE SYSTEM ($3::float8), unnest($2::text[]) WITH ORDINALITY AS a (asked, place)
-JOIN unnest($2::text[]::tsquery[]) WITH ORDINALITY AS q (query, place) USING (place)
-WHERE w.company_id = $1 AND w.words @@ q.query
-GROUP BY 1
-
--- matching_calls --
--- `$2` is looked up; `$3` is asked of what it finds, by the function, because the operator would be looked up too.
-SELECT id FROM {read}.call_words
-WHERE company_id = $1 AND words @@ $2::text::tsquery AND ts_match_vq(words, $3::text::tsquery)
-LIMIT $4
 
 -- call_history --
 -- The newest facts of a call.

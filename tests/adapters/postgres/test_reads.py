@@ -41,8 +41,10 @@ async def test_a_lead_is_found_by_id_and_by_uuid_in_its_own_company_only(shown: 
     assert (by_id["uuid"], from_datetime(by_id["next_action_at"])) == (uuid_of("lead", 5), START + 1)
     assert await found.lead(2, 5) is None
     assert await found.lead(2, uuid_of("lead", 5)) is None
-    assert await found.contact_key(1, 5) == "1|+13055550005"
-    assert await found.contact_key(2, 5) is None
+    shown_row = await found.shown_lead(1, 5)
+    assert shown_row is not None
+    assert shown_row["contact_key"] == "1|+13055550005"
+    assert await found.shown_lead(2, 5) is None
 
 
 async def test_what_is_no_lead_is_not_found(shown: Shown) -> None:
