@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any, get_args
 
 from adapters.http.call_lists import LIST_TYPES, SERIALIZER, read_shown
-from adapters.http.calls import CALL_ANSWER, MONEY_MAX, is_known, render
+from adapters.http.calls import CALL_ANSWER, is_known, render
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import ID, MOMENT, MONEY, MONEY_MAX, REFERENCE, TEXT, choice, text, whole
 from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import country_of, read_number_of
 from adapters.http.ports import Row
-from adapters.http.shapes import ID, MOMENT, MONEY, REFERENCE, TEXT, choice, text, whole
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_moment, parse_text

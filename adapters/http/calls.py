@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 from msgspec import UNSET, UnsetType
 
 from adapters.http.answers import PAGING_PARAMETERS, one
-from adapters.http.call_lists import CALL_TYPES, LIST_TYPES, SERIALIZER, read_shown
+from adapters.http.call_lists import LIST_TYPES, SERIALIZER, read_shown
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import MONEY_MAX, NOTES_LENGTH_MAX, REFERENCE, TOKENS, whole
 from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import contact_key_of
 from adapters.http.ports import Result, Row
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import REFERENCE, TOKENS, columned, one_of, whole
+from adapters.http.shapes import one_of
 from adapters.http.submissions import SUBMISSION_PARAMETERS
 from adapters.http.writes import change
 from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_id, parse_integer, parse_text
@@ -31,10 +32,6 @@ from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateR
 
 T = TypeVar("T")
 
-MONEY_MAX = 1e9
-"""More than any call is worth; sums of it stay exact to the cent."""
-
-NOTES_LENGTH_MAX = 4_000
 TIMEFRAME_MINUTES_MAX = 527_040
 """366 days: no call older than that is changed by number."""
 
@@ -44,7 +41,7 @@ FIRED_MAX = 20
 DIGITS_LENGTH_MAX = 64
 _DIGITS = re.compile(r"[0-9*#A-Da-dwW]{1,64}", re.ASCII)
 
-CALL_ANSWER = one_of("call", columned("A call", CALL_TYPES), call_ids={"type": "array", "items": {"type": "integer"}})
+CALL_ANSWER = one_of("call", "Call", call_ids={"type": "array", "items": {"type": "integer"}})
 
 SHOWN_PARAMETERS: Mapping[str, str] = {
     "serializer": SERIALIZER,

@@ -4,11 +4,12 @@ from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, one, read_columns, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import record_inputs
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
 from adapters.http.record_fields import read_record_fields, settable
-from adapters.http.shapes import record_answer, record_inputs
+from adapters.http.shapes import record_answer
 from adapters.http.writes import change
 from engine.views.record import record_columns, record_view
 from schemas.requests import RecordChangeRequested

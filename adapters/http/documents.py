@@ -10,11 +10,12 @@ from typing import Any
 
 from adapters.http.examples import EXAMPLES, REQUEST, Example, recorded
 from adapters.http.exchange import JSON, Exchange, Operation, Reply
+from adapters.http.inputs import IDS, PARAMETERS, TOKEN_NAME, Schema
 from adapters.http.links import links_of
 from adapters.http.pages import events_page, interface_page
 from adapters.http.parameters import LIST_LENGTH_MAX
 from adapters.http.problems import DOCUMENTATION_PATH, MEDIA_TYPE, problem
-from adapters.http.shapes import IDS, PARAMETERS, TOKEN_NAME, Schema, components
+from adapters.http.shapes import components
 from adapters.http.writes import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
@@ -34,8 +35,8 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
 stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
-`ids[]=1&ids[]=2` or text with commas. A field that is left blank is left out; NUL characters and numbers of more than 64
-bits are refused.
+`ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is given several times the last one counts. A
+field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused.
 
 Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans
 are 1, true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
@@ -408,18 +409,9 @@ def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
     as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": told.csv} if told.csv else {})}
     if suffix == ".csv":
         return {CSV: as_file}
-    schema = _named(operation.answer or {"type": "object"})
+    schema = operation.answer or {"type": "object"}
     shown = {"application/json": {"schema": schema, **({"example": told.body} if told.body is not None else {})}}
     return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
-
-
-def _named(schema: Any) -> Any:
-    """Return a schema with a reference in the place of each record that has a name in the document."""
-    if isinstance(schema, Mapping):
-        if schema.get("title") == "A call":
-            return {"$ref": "#/components/schemas/Call"}
-        return {name: _named(part) for name, part in schema.items()}
-    return [_named(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _more_headers(operation: Operation) -> Mapping[str, Any]:

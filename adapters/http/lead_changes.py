@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any
 
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import choice
 from adapters.http.leads import live_row
 from adapters.http.people import country_of
 from adapters.http.ports import Row
-from adapters.http.shapes import LEAD_ANSWER, choice
+from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.writes import change
 from engine.account.steps import GRACE_MINUTES_MAX

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import usage
+from adapters.http.inputs import choice
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Row
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import choice, many_of, one_of
+from adapters.http.shapes import many_of, one_of
 from engine.law.company import law_of
 from engine.submission.numbers import read_number
 from engine.views.buyers import Capacity, availability, groups_of, resources, ways
@@ -22,7 +23,7 @@ from engine.views.periods import LABELS
 from schemas.contact import PRIORITY_DEFAULT, LeadStatus
 from schemas.instant import Instant
 
-STATUSES: tuple[str, ...] = LeadStatus.__args__  # type: ignore[attr-defined]
+STATUSES: tuple[str, ...] = get_args(LeadStatus)
 
 COMPLETED_CALLS = {"completed_with_one_call": 1, "completed_with_many_calls": 2}
 

@@ -8,11 +8,12 @@ import msgspec
 
 from adapters.http.answers import one
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import MOMENT, record_inputs, whole
 from adapters.http.parameters import read_id
 from adapters.http.people import country_of
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import settable
-from adapters.http.shapes import MOMENT, MOMENT_SHOWN, nullable, one_of, record_inputs, whole
+from adapters.http.shapes import MOMENT_SHOWN, nullable, one_of
 from engine.preview import preview, read_trial, shown
 from engine.preview.trial import FIELDS, LIMIT_MAX
 from schemas.records import ActionGroup, Schedule

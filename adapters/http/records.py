@@ -17,11 +17,12 @@ from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, 
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import body_of_row, listed_first, usage
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
+from adapters.http.inputs import choice, record_inputs
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
-from adapters.http.shapes import choice, many_of, record_answer, record_inputs, view_name
+from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
 from engine.account.groups import PERIODS
 from engine.submission.fields import FieldError, is_blank, parse_boolean

@@ -7,9 +7,10 @@ from adapters.http.answers import PAGING_PARAMETERS, PER_PAGE_MAX, one_list, rea
 from adapters.http.call_lists import FILTER_PARAMETERS as CALL_FILTER_PARAMETERS
 from adapters.http.call_lists import LIST_TYPES, read_call_filter
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import TEXT, choice, whole
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.ports import CallFilter, LeadFilter
-from adapters.http.shapes import TEXT, choice, nullable, whole
+from adapters.http.shapes import nullable
 from engine.rules import Rules
 from engine.submission.fields import INTEGER_MAX
 from engine.views.lead import SENTENCES

@@ -10,11 +10,12 @@ from msgspec import to_builtins
 
 from adapters.http.answers import PAGING_PARAMETERS, many, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import choice
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.records import KINDS_BY_TYPE, render
-from adapters.http.shapes import choice, many_of, record_answer, view_name
+from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
 from engine.rules import Rules
 from engine.views.record import record_columns, record_view

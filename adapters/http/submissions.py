@@ -8,10 +8,11 @@ from adapters.http.access import TokenTarget
 from adapters.http.answers import one, tagged
 from adapters.http.binding import Fields
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import choice
 from adapters.http.leads import shown
 from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
-from adapters.http.shapes import LEAD_ANSWER, choice
+from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.writes import change
 from engine.submission.fields import is_blank
 from engine.submission.normalise import normalise

@@ -4,10 +4,11 @@ from functools import partial
 from typing import Any
 
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.parameters import Parameters
 from adapters.http.people import read_number_of
 from adapters.http.ports import Result
-from adapters.http.shapes import MOMENT, PHONE, TEXT, nullable, text
+from adapters.http.shapes import nullable
 from adapters.http.writes import change
 from engine.identity import contact_id, contact_key
 from engine.submission.fields import is_blank, parse_moment, parse_text

@@ -5,9 +5,10 @@ from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, one
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import whole
 from adapters.http.parameters import Parameters
 from adapters.http.problems import ProblemError, not_found
-from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of, whole
+from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
 from engine.why.answer import explain, out_of_range

@@ -26,7 +26,7 @@ async def test_every_operation_has_types_an_answer_and_an_example() -> None:
     for operation in documented():
         assert operation.answer is not None, f"{operation.name}: say what it answers (answer=)"
         untyped = [name for name in _fields(operation) if not parameter_schema(operation, name)]
-        assert untyped == [], f"{operation.name}: give these a type in adapters/http/shapes.py"
+        assert untyped == [], f"{operation.name}: give these a type in adapters/http/inputs.py"
         assert operation.name in EXAMPLES, f"{operation.name}: give an example in adapters/http/examples.py"
         named = {*EXAMPLES[operation.name].query, *EXAMPLES[operation.name].body}
         assert named <= {*_fields(operation)}, f"{operation.name}: the example has fields that are not documented"
