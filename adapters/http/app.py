@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import structlog
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Response
 from litestar.enums import ScopeType
 from litestar.exceptions import ClientException, HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -29,26 +29,9 @@ from litestar.types import (
     Send,
 )
 
-from adapters.http import (
-    call_lists,
-    call_starts,
-    callers,
-    calls,
-    company,
-    documents,
-    lead_changes,
-    leads,
-    previews,
-    records,
-    reports,
-    schedule_versions,
-    submissions,
-    system,
-    texts,
-    why,
-)
+from adapters.http import documents, operations
 from adapters.http.access import Gate
-from adapters.http.exchange import JSON, Exchange, Operation, Reply, Services
+from adapters.http.exchange import JSON, PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.identity import RequestIds
 from adapters.http.ports import (
     Claims,
@@ -69,24 +52,7 @@ from engine.partition.ports import LogError
 from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 
-OPERATIONS: tuple[Operation, ...] = (
-    *submissions.OPERATIONS,
-    *leads.OPERATIONS,
-    *lead_changes.OPERATIONS,
-    *callers.OPERATIONS,
-    *call_lists.OPERATIONS,
-    *reports.OPERATIONS,
-    *call_starts.OPERATIONS,
-    *calls.OPERATIONS,
-    *texts.OPERATIONS,
-    *why.OPERATIONS,
-    *previews.OPERATIONS,
-    *schedule_versions.OPERATIONS,
-    *records.OPERATIONS,
-    *company.OPERATIONS,
-    *system.OPERATIONS,
-    *documents.OPERATIONS,
-)
+OPERATIONS: tuple[Operation, ...] = (*operations.OPERATIONS, *documents.OPERATIONS)
 
 SERVER_ERROR = 500
 NO_CONTENT = 204
@@ -94,8 +60,6 @@ RETRY_AFTER_SECONDS = 2
 """Said with 503: as long as a change of owner or a restart of the database takes."""
 
 logger = structlog.get_logger("leadclock.http")
-
-HttpRequest = Request[Any, Any, Any]
 
 
 async def _ready() -> Mapping[str, str]:
@@ -216,7 +180,8 @@ def methods_of(path: str) -> tuple[str, ...]:
 
 
 def _path_pattern(path: str) -> re.Pattern[str]:
-    return re.compile("[^/]+".join(re.escape(part) for part in re.split(r"\{\w+\}", path)))
+    between = PLACEHOLDER.split(path)[::2]  # every second part is a name
+    return re.compile("[^/]+".join(map(re.escape, between)))
 
 
 _PATHS = tuple(

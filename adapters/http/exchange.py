@@ -4,6 +4,7 @@ An `Operation` is one row of the interface: where it is, who may use it, how oft
 that hold every operation to the same rules are all made of these rows.
 """
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Literal
 
@@ -23,6 +24,12 @@ from adapters.observability.metrics import Metrics
 from schemas.instant import Instant
 
 HttpRequest = Request[Any, Any, Any]
+
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""Methods whose fields stand in the body."""
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+"""Of a path: what the sender puts there, and its name."""
 
 JSON = msgspec.json.Encoder()
 

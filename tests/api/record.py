@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.http.documents import documented
 from adapters.http.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, Recorded
 from adapters.http.exchange import Operation
+from adapters.http.operations import documented
 from adapters.local import resolution
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
 from tests.api.world import Places, make_places, placed, send

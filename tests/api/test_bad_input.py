@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from adapters.http.documents import BODY_METHODS, PLACEHOLDER, documented, parameter_schema, problem_codes
 from adapters.http.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHEDULE_TOKEN, Example
-from adapters.http.exchange import Operation
+from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
+from adapters.http.openapi import parameter_schema
+from adapters.http.operations import documented
+from adapters.http.refusals import problem_codes
 from adapters.http.shapes import components
 from schemas.problems import PROBLEMS
 from tests.api.world import make_places, placed, send

@@ -13,8 +13,9 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from adapters.http.documents import BODY_METHODS, documented
 from adapters.http.examples import EXAMPLES
+from adapters.http.exchange import BODY_METHODS
+from adapters.http.operations import documented
 from adapters.http.server import serving
 from engine.calendar.rails_names import RAILS_NAMES
 from tests.adapters.http.conftest import Town

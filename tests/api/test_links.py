@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from adapters.http.documents import documented, openapi
 from adapters.http.examples import EXAMPLES, NUMBER, Example
 from adapters.http.exchange import Operation
 from adapters.http.links import names_of
+from adapters.http.openapi import openapi
+from adapters.http.operations import documented
 from schemas.problems import PROBLEMS
 from tests.api.record import asked
 from tests.api.world import make_places, placed

@@ -1,6 +1,7 @@
 """Does every parameter and column of the interface have a test that exercises it, and does the document know it?"""
 
-from adapters.http.documents import PLACEHOLDER, documented
+from adapters.http.exchange import PLACEHOLDER
+from adapters.http.operations import documented
 from adapters.http.shapes import LEAD_TYPES
 from engine.views.call import CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS

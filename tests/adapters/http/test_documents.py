@@ -6,9 +6,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from adapters.http.documents import documented, openapi, parameter_schema, problem_codes
 from adapters.http.examples import EXAMPLES, recorded
 from adapters.http.exchange import Operation
+from adapters.http.openapi import openapi, parameter_schema
+from adapters.http.operations import documented
+from adapters.http.refusals import problem_codes
 from adapters.http.shapes import LEAD_TYPES
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS

@@ -7,7 +7,7 @@ import structlog
 
 from adapters.http.access import Gate
 from adapters.http.app import OPERATIONS
-from adapters.http.documents import PLACEHOLDER
+from adapters.http.exchange import PLACEHOLDER
 from adapters.http.settings import RATES, Rate, Settings, read_rate
 from adapters.roles.api import _http_settings
 from adapters.settings import Settings as Deployment
