@@ -17,12 +17,13 @@ from adapters.http.headers import (
     RATE_HEADERS,
     REQUEST_HEADERS,
 )
-from adapters.http.inputs import IDS, PARAMETERS, TOKEN_NAME, Schema
+from adapters.http.inputs import IDS, PARAMETERS, TOKEN_NAME, Schema, ref
 from adapters.http.links import links_of
 from adapters.http.operations import documented
 from adapters.http.parameters import LIST_LENGTH_MAX
 from adapters.http.refusals import PROBLEM, problem_codes, problem_example, problem_response, shared
 from adapters.http.shapes import components
+from adapters.http.writes import accepted
 from schemas.problems import PROBLEMS
 
 UNCHOOSABLE = frozenset({"private_key", "secret", "pivots", "total"})
@@ -229,7 +230,7 @@ def _input_schema(operation: Operation) -> dict[str, Any]:
 
 def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
     name = input_name(operation)
-    schema = {"$ref": f"#/components/schemas/{name}"}
+    schema = ref(name)
     shown = {"example": dict(example.body)} if example.body else {}
     content = {kind: {"schema": schema, **(shown if kind == BODY_TYPES[0] else {})} for kind in BODY_TYPES}
     # Where nothing has to be there, there may be no body at all.
@@ -259,7 +260,7 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
         found["202"] = {
             "description": "Stored; its answer is at Location in a moment",
             "headers": headers | LATER_HEADERS,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Accepted"}, "example": _accepted()}},
+            "content": {"application/json": {"schema": ref("Accepted"), "example": accepted(REQUEST).content}},
             "links": {"show_request": {"operationId": "show_request", "parameters": {"id": "$response.body#/request/id"}}},
         }
     found |= {} if operation.safe else _LOOKED_AT
@@ -292,11 +293,6 @@ def _more_headers(operation: Operation) -> Mapping[str, Any]:
 def _links(operation: Operation, suffix: str) -> dict[str, Any]:
     found = {} if suffix == ".csv" else links_of(operation, documented())
     return {"links": found} if found else {}
-
-
-def _accepted() -> dict[str, Any]:
-    place = {"id": REQUEST, "path": f"/api/v1/requests/{REQUEST}"}
-    return {"status": 202, "errors": {}, "request": place, "metadata": {"root": "request"}}
 
 
 @cache

@@ -5,6 +5,7 @@ from typing import Any
 
 from adapters.http.examples import REQUEST
 from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
+from adapters.http.failures import OUTAGES
 from adapters.http.headers import ALWAYS, PROBLEM_HEADERS, RATE_HEADERS
 from adapters.http.problems import MEDIA_TYPE, problem
 from schemas.problems import PROBLEMS
@@ -81,9 +82,7 @@ _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "unknown_lead_token": ("No offer or schedule has this lead_token.", {}),
     "rate_limited": ("Try again in 1 s.", {}),
     "idempotency_conflict": ("Use a new Idempotency-Key for another request.", {}),
-    "events_unavailable": ("Nothing was stored; send it again, with the same Idempotency-Key if it had one.", {}),
-    "reads_unavailable": ("Try again in a moment; what was submitted is kept.", {}),
-    "reads_too_slow": ("Ask for fewer days, another filter or another order, or try again when less is going on.", {}),
+    **{code: (detail, {}) for code, detail in OUTAGES.items()},
     "invalid_schedule": (
         "Mend steps[1].template and send it again; nothing was changed.",
         {"steps[1].template": ["must be given"]},
