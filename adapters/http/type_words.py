@@ -1,0 +1,98 @@
+"""How is a type told in a few words? A JSON Schema of a document as a phrase of HTML, with links to what has a name."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from typing import Any
+
+import msgspec
+
+Document = Mapping[str, Any]
+
+WORDS_SHOWN = 24
+"""Words of a choice that are told at once; more are shown where somebody asks for them."""
+
+DEPTH_MAX = 3
+"""Types within types that are told; what is deeper is read at the type itself."""
+
+_BIG_LETTER = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Reader:
+    """The document, and how a schema of it is told in a few words."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.schemas: Mapping[str, Any] = document["components"]["schemas"]
+        self.messages: Mapping[str, Any] = document["components"].get("messages", {})
+
+    def found(self, part: Document) -> Document:
+        """Return what a reference of any kind means, or the part itself."""
+        if "$ref" not in part:
+            return part
+        found = self._document
+        for step in part["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        return found
+
+    def told(self, schema: Any, depth: int = 0) -> str:
+        """Return a type in words, with links to what has a name; HTML."""
+        if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
+            return "any"
+        if "$ref" in schema:
+            return self._named(schema["$ref"], depth)
+        for several in ("anyOf", "oneOf"):
+            if several in schema:
+                return " or ".join(dict.fromkeys(self.told(part, depth + 1) for part in _said_once(schema[several])))
+        if "enum" in schema or "const" in schema:
+            values = [schema["const"]] if "const" in schema else schema["enum"]
+            if len(values) > WORDS_SHOWN:
+                listed = ", ".join(f"<code>{escape(plain(value))}</code>" for value in values)
+                return f"<details class='more'><summary>one of {len(values)} words</summary>{listed}</details>"
+            return ", ".join(f"<code>{escape(plain(value))}</code>" for value in values)
+        return self._plain_type(schema, depth)
+
+    def _named(self, reference: str, depth: int) -> str:
+        _, _, path = reference.partition("#/components/schemas/")
+        name, _, inner = path.partition("/properties/")
+        if inner:
+            return self.told(self.schemas[name]["properties"][inner], depth + 1)
+        label = _BIG_LETTER.sub(" ", name.removesuffix("Input")).lower() if name.endswith("Input") else name
+        return f"<a href='#type-{escape(name)}'>{escape(label)}</a>"
+
+    def _plain_type(self, schema: Mapping[str, Any], depth: int) -> str:
+        kinds = schema.get("type", "any")
+        words = []
+        for kind in kinds if isinstance(kinds, list) else [kinds]:
+            if kind == "array":
+                words.append(f"list of {self.told(schema.get('items', {}), depth + 1)}")
+            else:
+                words.append({"integer": "whole number", "object": "object", "string": "text"}.get(kind, str(kind)))
+        told = " or ".join(words)
+        bounds = ", ".join(_bounds(schema))
+        return f"{told} <span class='bound'>{escape(bounds)}</span>" if bounds else told
+
+
+def _said_once(parts: Iterable[Document]) -> list[Document]:
+    """Return the alternatives of a type, without the text of a number: the prose says that numbers may be text."""
+    listed = list(parts)
+    is_number = any(part.get("type") in ("integer", "number", "boolean") for part in listed)
+    is_its_text = [part.get("type") == "string" and {"pattern", "enum"} & part.keys() for part in listed]
+    return [part for part, its_text in zip(listed, is_its_text, strict=True) if not (is_number and its_text)]
+
+
+def _bounds(schema: Document) -> Iterator[str]:
+    """Yield what a schema says beside its type, in words."""
+    if "format" in schema:
+        yield schema["format"]
+    if "minimum" in schema and "maximum" in schema:
+        yield f"{schema['minimum']:,} to {schema['maximum']:,}"
+    if "maxLength" in schema:
+        yield f"at most {schema['maxLength']:,} characters"
+    if "maxItems" in schema:
+        yield f"at most {schema['maxItems']:,}"
+
+
+def plain(value: Any) -> str:
+    """Return a value as one writes it: text without quotes."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
