@@ -1,7 +1,8 @@
 """What did the sender say? Query, then the JSON, form or multipart body on top, merged into one raw mapping.
 
 Nothing is interpreted here: text stays text, and whoever reads a field says what it may be. `data[first_name]=Ann` and
-`ids[]=1&ids[]=2` nest as Rails does it. What cannot be carried on (NUL, numbers over 64 bits) is refused by field.
+`ids[]=1&ids[]=2` nest as Rails does it; of a name that is given several times the last value counts, but a list has them
+all. What cannot be carried on (NUL, numbers over 64 bits) is refused by field.
 """
 
 import io
@@ -28,6 +29,14 @@ FIELDS_MAX = 1_000
 
 INTEGER_BITS_MAX = 63
 """What PostgreSQL's bigint holds and every JSON reader keeps exact or refuses."""
+
+LISTS = frozenset(
+    {
+        "ids", "columns", "scopes", "ip_allow_list", "buyer_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids",
+        "remove_user_buyer_ids", "buyer_group_ids", "fire_outgoing_webhook_ids",
+    }
+)  # fmt: skip
+"""Fields of plain values that may be several: most clients send a list as `ids=1&ids=2`."""
 
 Fields = dict[str, Any]
 
@@ -159,6 +168,8 @@ def _place(fields: Fields, name: str, value: str) -> None:
         place = place[step]
     if isinstance(place, list):
         place.append(value)
+    elif name in LISTS and name in fields:
+        fields[name] = [*(fields[name] if isinstance(fields[name], list) else [fields[name]]), value]
     else:
         place[path[-1]] = value
 

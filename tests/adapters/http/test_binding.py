@@ -1,14 +1,17 @@
 """Does reading what was sent ever end in anything but fields or a refusal?"""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.http.binding import read_fields, read_query, screen
+from adapters.http.app import OPERATIONS
+from adapters.http.binding import LISTS, read_fields, read_query, screen
+from adapters.http.inputs import IDS, WORDS
+from adapters.http.openapi import parameter_schema
 from adapters.http.parameters import parse_local_moment, read_id
 from adapters.http.problems import ProblemError
 from engine.submission.fields import FieldError
@@ -57,6 +60,9 @@ def test_any_names_nest_or_are_refused(pairs: list[tuple[str, str]]) -> None:
         (b"a=1&b=&a=2", {"a": "2", "b": ""}),
         (b"data[first_name]=Ann&data[x][y]=1", {"data": {"first_name": "Ann", "x": {"y": "1"}}}),
         (b"ids[]=1&ids[]=2", {"ids": ["1", "2"]}),
+        (b"ids=1&ids=2&ids=3", {"ids": ["1", "2", "3"]}),
+        (b"ids[]=1&ids=2", {"ids": ["1", "2"]}),
+        (b"ids=1,2", {"ids": "1,2"}),
         (b"a[b][]=1&a[b][]=2", {"a": {"b": ["1", "2"]}}),
         (b"a=1&a[b]=2", {"a": {"b": "2"}}),
         (b"n=+1305&m=%2B1305", {"n": " 1305", "m": "+1305"}),
@@ -65,6 +71,21 @@ def test_any_names_nest_or_are_refused(pairs: list[tuple[str, str]]) -> None:
 )
 def test_queries_nest_as_rails_does_it(query: bytes, fields: dict[str, Any]) -> None:
     assert read_query(query) == fields
+
+
+def test_every_list_of_plain_values_may_be_sent_by_repeating_its_name() -> None:
+    schemas = {
+        name: parameter_schema(operation, name)
+        for operation in OPERATIONS
+        for name in (*operation.parameters, *(operation.body or {}).get("properties", ()))
+    }
+    assert {name for name, schema in schemas.items() if _is_list(schema)} == LISTS
+
+
+def _is_list(schema: Mapping[str, Any]) -> bool:
+    if schema.get("type") == "array":
+        return bool(schema["items"].get("type") == "string")
+    return schema in (IDS, WORDS) or any(map(_is_list, schema.get("anyOf", ())))
 
 
 @pytest.mark.parametrize(
