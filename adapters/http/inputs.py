@@ -318,9 +318,9 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "ip_allow_list": {
         "description": "addresses and networks from which the key is taken",
         "type": "array",
-        "items": {"type": "string", "format": "ipv4"},
+        "items": {"type": "string", "description": "an IP address, or a network by its first address and the length of its prefix"},
         "maxItems": values.NETWORKS_MAX,
-        "examples": [["192.0.2.0/24"]],
+        "examples": [["192.0.2.0/24", "2001:db8::7"]],
     },
 }
 """What the account takes (`engine.account.values`), where the type of the struct alone does not say it."""

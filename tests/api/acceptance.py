@@ -47,6 +47,7 @@ SENTENCES: Mapping[str, str] = {
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
     r"must not be ahead of us|must be after|is before|cannot be told": "which moments count is no pattern",
+    r"must be a list of addresses or networks": "what a network is, no pattern says",
     r"must end within the first": "how many rows there are",
     r"must be from 1 to 100$": "two parameters together: more rows a page need a cursor",
     r"must be token:value": "two parameters together: with token_key the value stands alone",
