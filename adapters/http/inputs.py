@@ -173,8 +173,8 @@ PHONE, TEXT, EMAIL, ZONE, TOKENS = (
 
 _NAMES: Mapping[str, Schema] = {
     """
-    blocked opt_out unblock_contact update_all_matching_leads assign_svc_number assign_trackdrive_number assign_sms_number
-    expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
+    blocked opt_out unblock_contact update_all_matching_leads assign_svc_number svc_assign_number assign_trackdrive_number
+    assign_sms_number expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
@@ -318,7 +318,10 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "ip_allow_list": {
         "description": "addresses and networks from which the key is taken",
         "type": "array",
-        "items": {"type": "string", "description": "an IP address, or a network by its first address and the length of its prefix"},
+        "items": {
+            "type": "string",
+            "description": "an IP address, or a network by its first address and the length of its prefix",
+        },
         "maxItems": values.NETWORKS_MAX,
         "examples": [["192.0.2.0/24", "2001:db8::7"]],
     },
