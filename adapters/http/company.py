@@ -32,10 +32,11 @@ async def update(exchange: Exchange) -> Reply:
     company_id = exchange.company_id
     fields = read_record_fields(exchange, "company")
     message = RecordChangeRequested(company_id=company_id, type="company", operation="update", id=company_id, fields=fields)
-    return await change(exchange, message, _render)
+    return await change(exchange, message, render)
 
 
-async def _render(exchange: Exchange, result: Result) -> Reply:
+async def render(exchange: Exchange, result: Result) -> Reply:
+    """Answer with the company that a request was about."""
     row = await _row(exchange, result.company_id)
     return tagged(one(exchange, "company", _view(row)), row["version"])
 

@@ -1,7 +1,8 @@
 """How does a company manage its records? List, show, build, create, update and delete, the same for every type.
 
 Tokens, keys and secrets are given here and shown once where only their hash is kept: a private key is in the answer that
-creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again.
+creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again. Secrets are put into an answer
+on its way out: what is kept of it for such a repeat holds none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+import msgspec
 from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
@@ -45,6 +47,8 @@ SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
 
 ACCEPTED = 202
+
+NO_KEYS: Mapping[str, str] = {}
 
 SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"}
 
@@ -173,7 +177,8 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     counted = Counted()
     await counted.add(exchange, kind, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    return one(exchange, kind.root, {**shown, **({} if columns else _secret(exchange, kind, row))})
+    reply = one(exchange, kind.root, shown)
+    return reply if columns else _revealed(exchange, kind, reply)
 
 
 async def build(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -201,12 +206,12 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
         fields |= {"public_key": new_public_key(), "private_key_sha256": fingerprint(private_key)}
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
     exchange.headers["Cache-Control"] = "no-store"
-    reply = await change(exchange, message, partial(render, private_key=private_key))
+    reply = await change(exchange, message, render)
     if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
         # There is no later answer that could show it.
         shown = {"public_key": fields["public_key"], "private_key": private_key}
         return structs.replace(reply, content={**reply.content, kind.root: shown})
-    return reply
+    return _revealed(exchange, kind, reply, {fields["public_key"]: private_key} if private_key else {})
 
 
 async def update(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -222,7 +227,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     message = RecordChangeRequested(
         company_id=exchange.company_id, type=kind.type, operation="update", id=row["id"], fields=fields
     )
-    return await change(exchange, message, render)
+    return _revealed(exchange, kind, await change(exchange, message, render))
 
 
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -232,11 +237,8 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     return await change(exchange, message, render)
 
 
-async def render(exchange: Exchange, result: Result, *, private_key: str = "") -> Reply:
-    """Answer with the record that a request was about; a private key is shown where it is the one of that record.
-
-    Of a repeat under an Idempotency-Key it was made anew, and may not be the one whose hash was stored.
-    """
+async def render(exchange: Exchange, result: Result) -> Reply:
+    """Answer with the record that a request was about, without its secrets."""
     answer = result.answer
     kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
     if answer is None or answer.record_id is None or kind is None:
@@ -246,14 +248,34 @@ async def render(exchange: Exchange, result: Result, *, private_key: str = "") -
         raise not_found(kind.words)
     counted = Counted()
     await counted.add(exchange, kind, [row], None)
-    viewed = record_view(kind.type, row, kind.path, **counted.of(row))
-    shown = {**viewed, **_secret(exchange, kind, row), **_private(row, private_key)}
-    return one(exchange, kind.root, shown, status=answer.status)
+    return one(exchange, kind.root, record_view(kind.type, row, kind.path, **counted.of(row)), status=answer.status)
 
 
-def _private(row: Row, private_key: str) -> dict[str, str]:
-    is_its = bool(private_key) and row["body"].get("private_key_sha256") == fingerprint(private_key)
-    return {"private_key": private_key} if is_its else {}
+async def render_later(exchange: Exchange, result: Result) -> Reply:
+    """Answer as `render`, to somebody who asks what came of a request, with the secrets that may be seen at any time."""
+    reply = await render(exchange, result)
+    kind = None if result.answer is None else KINDS_BY_TYPE.get(result.answer.record_type or "")
+    return reply if kind is None else _revealed(exchange, kind, reply)
+
+
+def _revealed(exchange: Exchange, kind: Kind, reply: Reply, private_keys: Mapping[str, str] = NO_KEYS) -> Reply:
+    """Return an answer with the secrets that its reader may see.
+
+    `private_keys` are what was made for this request, by public key. Of a repeat under an Idempotency-Key another one was
+    made, whose hash nobody stored: it is not shown.
+    """
+    if kind.type not in {"api_key", "outgoing_webhook"} or reply.status == ACCEPTED:
+        return reply
+    content = msgspec.json.decode(reply.content) if isinstance(reply.content, bytes) else dict(reply.content)
+    shown = content.get(kind.root, content)
+    found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, shown)
+    content = {**content, kind.root: {**shown, **found}} if kind.root in content else {**content, **found}
+    return structs.replace(reply, content=content)
+
+
+def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[str, str]:
+    private_key = private_keys.get(shown["public_key"])
+    return {} if private_key is None else {"private_key": private_key}
 
 
 async def _live_row(exchange: Exchange, kind: Kind) -> Row:
@@ -297,15 +319,13 @@ def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
 
-def _secret(exchange: Exchange, kind: Kind, row: Row) -> dict[str, str]:
+def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
     """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
     access = exchange.access
-    if kind.type != "outgoing_webhook" or access is None or not access.may("outgoing_webhook:secret"):
+    if access is None or not access.may("outgoing_webhook:secret"):
         return {}
-    generation = row["body"].get("secret_generation", 1)
-    return {
-        "secret": shown_secret(signing_key(exchange.services.settings.secret_key, row["company_id"], row["id"], generation))
-    }
+    key = signing_key(exchange.services.settings.secret_key, shown["company_id"], shown["id"], shown["secret_generation"])
+    return {"secret": shown_secret(key)}
 
 
 def _body_schema(kind: Kind) -> dict[str, Any]:

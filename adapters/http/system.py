@@ -1,15 +1,16 @@
 """What else is asked? What came of a request, the names of time zones, and whether this process is well."""
 
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from adapters.http import records, submissions
+from adapters.http import calls, company, records, submissions, texts
 from adapters.http.answers import bare
 from adapters.http.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exports import CSV, csv_text, wants_csv
 from adapters.http.identity import is_uuid
 from adapters.http.problems import DECIDED, ProblemError
 from adapters.http.shapes import ANY_RECORD, TIME_ZONES
-from adapters.http.writes import accepted, check
+from adapters.http.writes import Render, accepted, check
 from adapters.observability.metrics import CONTENT_TYPE
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
@@ -35,7 +36,16 @@ async def show_request(exchange: Exchange) -> Reply:
     if exchange.access is None and about not in {None, "lead"}:
         raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
     check(result)
-    return await (submissions.render if about in {None, "lead"} else records.render)(exchange, result)
+    return await RENDER.get(about or "lead", records.render_later)(exchange, result)
+
+
+RENDER: Mapping[str, Render] = {
+    "lead": submissions.render,
+    "call": calls.render,
+    "text": texts.render,
+    "company": company.render,
+}
+"""What a request was about -> how it is answered; everything else is an account record like the others."""
 
 
 async def list_time_zones(exchange: Exchange) -> Reply:

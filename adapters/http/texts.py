@@ -1,16 +1,16 @@
 """How does a person's text come in over HTTP? Told by a gateway, as it tells of their calls."""
 
 from functools import partial
-from typing import Any
 
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.parameters import Parameters
 from adapters.http.people import read_number_of
 from adapters.http.ports import Result
+from adapters.http.problems import not_found
 from adapters.http.shapes import nullable
 from adapters.http.writes import change
-from engine.identity import contact_id, contact_key
+from engine.identity import contact_key
 from engine.submission.fields import is_blank, parse_moment, parse_text
 from schemas.instant import HOUR
 from schemas.requests import SmsReceived
@@ -59,7 +59,7 @@ async def receive(exchange: Exchange) -> Reply:
         provider=provider,
         provider_ref=reference,
     )
-    return await change(exchange, message, partial(_render, message=message))
+    return await change(exchange, message, render)
 
 
 def _body(parameters: Parameters) -> str:
@@ -73,15 +73,12 @@ def _body(parameters: Parameters) -> str:
     return body if isinstance(body, str) else ""
 
 
-async def _render(_exchange: Exchange, result: Result, *, message: SmsReceived) -> Reply:
+async def render(_exchange: Exchange, result: Result) -> Reply:
+    """Answer how a text was understood."""
     answer = result.answer
-    told: dict[str, Any] = {} if answer is None else dict(answer.extra)
-    text = {
-        "lead_id": None if answer is None else answer.record_id,
-        "contact_id": contact_id(message.contact_key),
-        "meaning": told.get("meaning"),
-        "repeated": told.get("repeated", False),
-    }
+    if answer is None:
+        raise not_found("text")
+    text = {"lead_id": answer.record_id, **{name: answer.extra[name] for name in ("contact_id", "meaning", "repeated")}}
     return Reply(content={"status": 200, "errors": {}, "text": text, "metadata": {"root": "text"}})
 
 

@@ -14,7 +14,7 @@ from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
 from engine.contact.stop import is_opted_out_of, opt_out, stop_reason
 from engine.contact.walk import go_on
-from engine.identity import command_id
+from engine.identity import command_id, contact_id
 from engine.partition.draft import RepeatedError
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
@@ -42,7 +42,7 @@ BODY_KEPT_MAX = 1_600
 def receive(person: Person, request: SmsReceived) -> None:
     """Decide a text, and answer how it was understood; one that came before changes nothing, and its sender is told so."""
     if request.provider_ref is not None and not _is_new(person, request.provider, request.provider_ref):
-        person.draft.answer = Answer(status=200, extra={"repeated": True})
+        person.draft.answer = _understood(request, None, None)
         return
     lead = next(person.live_leads(), None) or next(person.leads(), None)
     meaning = meaning_of(request.body)
@@ -55,9 +55,7 @@ def receive(person: Person, request: SmsReceived) -> None:
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
     )
-    person.draft.answer = Answer(
-        status=200, record_type="lead", record_id=None if lead is None else lead.id, extra={"meaning": meaning}
-    )
+    person.draft.answer = _understood(request, lead, meaning)
     match meaning:
         case "opt_out":
             _stop(person, request, lead)
@@ -67,6 +65,12 @@ def receive(person: Person, request: SmsReceived) -> None:
             _review(person, lead)
         case _:
             _answer(person)
+
+
+def _understood(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
+    """Return the answer to whoever told of the text; one without a meaning was told before."""
+    extra = {"contact_id": contact_id(request.contact_key), "meaning": meaning, "repeated": meaning is None}
+    return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
 
 
 def _is_new(person: Person, provider: str | None, provider_ref: str) -> bool:

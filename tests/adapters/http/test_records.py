@@ -117,6 +117,27 @@ async def test_a_private_key_is_not_lost_where_nobody_waits_for_the_answer(town:
         assert "private_key" not in repeat.json()["key"]
 
 
+async def test_no_secret_is_kept_with_the_answer_to_an_idempotency_key(town: Any, company: Any) -> None:
+    made = []
+    for collection, root, fields in (
+        ("keys", "key", {"name": "CRM"}),
+        ("outgoing_webhooks", "outgoing_webhook", {"name": "CRM", "url": "https://example.com/hook"}),
+    ):
+        headers = {"Idempotency-Key": f"one of the {collection}"}
+        first, again = [
+            (await company.send("POST", f"/api/v1/{collection}", json=fields, headers=headers)).json()[root] for _ in "12"
+        ]
+        made.append(first)
+        assert first["id"] == again["id"], collection
+        assert "private_key" not in again
+        assert again.get("secret") == first.get("secret")
+    rows = await town.pool.fetch("SELECT answer FROM work.idempotency_keys WHERE company_id = $1", company.id)
+    kept = b"".join(row["answer"] for row in rows).decode()
+    assert made[0]["public_key"] in kept
+    assert made[0]["private_key"] not in kept
+    assert made[1]["secret"] not in kept
+
+
 async def test_a_key_gives_no_more_than_it_has(town: Any, company: Any) -> None:
     made = await company.record("keys", {"name": "half", "scopes": ["api_key:create", "lead:read"]})
     headers = basic(made["public_key"], made["private_key"])

@@ -22,6 +22,37 @@ async def test_probes_answer_without_a_key(town: Any) -> None:
     assert 'leadclock_http_requests_total{method="GET",operation="livez",status="200"}' in metrics.text
 
 
+async def test_whatever_was_asked_without_waiting_is_answered_later_as_it_would_have_been(town: Any, company: Any) -> None:
+    number = await company.record("numbers", {"number": "+12125550188"})
+    schedule = await company.schedule()
+    lead = {"lead_token": schedule["lead_token"], "caller_id": "+12125550123"}
+    text = {"from": "+12125550123", "to": number["number"], "text_ref": "sms-1", "body": "Yes, call me."}
+    call = {"from": "+12125550123", "to": number["number"], "call_ref": "pbx-1", "state": "ringing"}
+    offer = {"name": "Solar"}
+    webhook = {"name": "CRM", "url": "https://example.com/hook"}
+    for method, path, fields, root, status in (
+        ("POST", "/api/v1/leads", lead, "lead", 201),
+        ("POST", f"/api/v1/leads/{lead['caller_id']}/caller_remove", lead, "lead", 200),
+        ("POST", "/api/v1/texts/received", text, "text", 200),
+        ("POST", "/api/v1/texts/received", text, "text", 200),  # told again
+        ("POST", "/api/v1/texts/received", {**text, "from": "+12125550124", "text_ref": "sms-2"}, "text", 200),
+        ("POST", "/api/v1/calls/received", call, "call", 200),
+        ("POST", "/api/v1/offers", offer, "offer", 201),
+        ("POST", "/api/v1/outgoing_webhooks", webhook, "outgoing_webhook", 201),
+        ("PUT", "/api/v1/company", {"paused": False}, "company", 200),
+    ):
+        taken = await company.send(method, path, json=fields, headers={"Prefer": "respond-async"})
+        assert taken.status_code == 202, (path, taken.text)
+        await town.results.wait(taken.json()["request"]["id"], 10)
+        told = await company.send("GET", taken.headers["location"])
+        assert (told.status_code, told.json()["metadata"]["root"]) == (status, root), (path, told.text)
+        if root == "text":
+            assert told.json()["text"]["contact_id"] > 0
+            assert told.json()["text"]["repeated"] is (told.json()["text"]["meaning"] is None)
+        if root == "outgoing_webhook":
+            assert told.json()[root]["secret"].startswith("whsec_")
+
+
 async def test_zones_are_listed_under_both_kinds_of_names(town: Any) -> None:
     zones = (await town.client.get("/api/v1/collections/time_zone")).json()["time_zones"]
     by_name = {zone["name"]: zone["iana"] for zone in zones}
