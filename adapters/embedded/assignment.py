@@ -60,6 +60,7 @@ class StaticAssignment:
 
     def _keep(self) -> None:
         if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)  # nobody else may have kept anything there yet
             draft = self._file.with_suffix(".draft")
             draft.write_bytes(msgspec.json.encode(self._marks))
             draft.replace(self._file)

@@ -5,6 +5,7 @@ Nothing is interpreted here: text stays text, and whoever reads a field says wha
 all. What cannot be carried on (NUL, numbers over 64 bits) is refused by field.
 """
 
+import asyncio
 import io
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -27,6 +28,9 @@ DEPTH_MAX = 16
 FIELDS_MAX = 1_000
 """Names in one form or query; a lead may carry 200 of its own (engine/submission), the rest is room."""
 
+BODY_SECONDS = 30.0
+"""Until the last byte of a body is here. A whole one takes a telephone a second; who trickles keeps a place from others."""
+
 INTEGER_BITS_MAX = 63
 """What PostgreSQL's bigint holds and every JSON reader keeps exact or refuses."""
 
@@ -38,6 +42,9 @@ LISTS = frozenset(
 )  # fmt: skip
 """Fields of plain values that may be several: most clients send a list as `ids=1&ids=2`."""
 
+NOT_READ: Mapping[str, str] = {"Connection": "close"}
+"""Said where the rest of a body was not read: the connection cannot be used again."""
+
 Fields = dict[str, Any]
 
 
@@ -47,17 +54,21 @@ def read_query(query: bytes) -> Fields:
 
 
 async def read_body(request: Request[Any, Any, Any]) -> bytes:
-    """Return the body. Raises `ProblemError` too_large as soon as it is known to be so."""
+    """Return the body. Raises `ProblemError`: too_large as soon as it is known to be so, malformed_body for half of one."""
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:19]) > BODY_BYTES_MAX:
         raise _too_large()
     chunks, size = [], 0
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > BODY_BYTES_MAX:
-                raise _too_large()
-            chunks.append(chunk)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > BODY_BYTES_MAX:
+                    raise _too_large()
+                chunks.append(chunk)
+    except TimeoutError:
+        sentence = f"The body did not end within {BODY_SECONDS:g} s."
+        raise ProblemError("malformed_body", sentence, headers=NOT_READ) from None
     except HTTPException:
         # The one thing that the framework tells here: the sender is gone. Nobody reads the answer, but the log does.
         raise ProblemError("malformed_body", "The body ended early.") from None
@@ -193,12 +204,7 @@ def _screen(value: Any, path: str, depth: int, errors: dict[str, list[str]]) -> 
 
 
 def _too_large() -> ProblemError:
-    return ProblemError(
-        "too_large",
-        f"A body has at most {BODY_BYTES_MAX} bytes.",
-        # The rest of the body was not read: the connection cannot be used again.
-        headers={"Connection": "close"},
-    )
+    return ProblemError("too_large", f"A body has at most {BODY_BYTES_MAX} bytes.", headers=NOT_READ)
 
 
 def _too_deep() -> ProblemError:

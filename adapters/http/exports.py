@@ -41,7 +41,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, heade
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     if headed:
-        writer.writerow(columns)
+        writer.writerow([csv_cell(name) for name in columns])  # of a pivot, what a sender wrote
     writer.writerows([csv_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue().encode()
 

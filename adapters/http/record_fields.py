@@ -13,6 +13,7 @@ from adapters.http.exchange import Exchange
 from adapters.http.people import country_of
 from engine.account.groups import GROUP_INPUTS
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.submission.fields import INTEGER_MAX
 from engine.submission.numbers import read_number
 from engine.views.record import RECORD_INSTANTS, record_columns
 from schemas.records import RECORD_BODIES
@@ -40,7 +41,7 @@ _LISTS = frozenset(
         "scopes", "ip_allow_list",
     }
 )  # fmt: skip
-"""In a form or query, with commas."""
+"""In a form or query, with commas; or as JSON, which is how an export writes them."""
 
 _STRUCTURES = frozenset(
     {
@@ -83,14 +84,21 @@ def _as_json(name: str, value: Any, country: str) -> Any:
         return str(value)  # the account's own milliseconds; from a sender they may as well be seconds, and long past
     if not isinstance(value, str):
         return value
+    if name in _LISTS and value.lstrip().startswith("["):
+        return _decoded(value)
     if name in _LISTS:
-        return [int(item) if item.isascii() and item.isdigit() else item for item in _items(value)]
+        return [int(item) if _is_whole(item) else item for item in _items(value)]
     if name in _STRUCTURES:
         return _decoded(value)
     if name == "number" and not value.lower().startswith("sip"):
         number = read_number(value, country)
         return value if number is None else number.e164
     return value
+
+
+def _is_whole(item: str) -> bool:
+    # Longer ones are no ids, and from some thousand digits on Python reads no number at all: the account refuses the text.
+    return item.isascii() and item.isdigit() and len(item) <= len(str(INTEGER_MAX))
 
 
 def _items(text: str) -> list[str]:

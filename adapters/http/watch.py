@@ -10,15 +10,22 @@ logger = structlog.get_logger("leadclock.http")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Buckets from one indexed read to beyond the wait of a submission."""
 
+PATH_LENGTH_MAX = 300
+"""Characters of a path that are written down: all of any that we have, and of a made-up one as much as tells of it."""
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""What is counted by its name. Anybody can make others up, and each would be kept as a figure of its own for good."""
+
 _NUMBER = re.compile(r"(?:%2B|\+)?[0-9]{7,15}(?![0-9a-fA-F-])")
 _EMAIL = re.compile(r"[^/@]+(?:@|%40)", re.IGNORECASE)
-# Lead tokens stand in one path; whoever reads the log must not be able to submit with them.
-_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)")
+# Lead tokens stand in one path; whoever reads the log must not be able to submit with them. In others they are mistakes.
+_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|\b(?:lt|sk)_[\w-]+")
 
 
 def masked(path: str) -> str:
     """Return a path without lead tokens, e-mail names, and all but the last two digits of numbers."""
-    path = _TOKEN.sub("***", path)
+    # Cut first: to look for names in 60,000 characters without an end takes seconds, in which nobody else is answered.
+    path = _TOKEN.sub("***", path[:PATH_LENGTH_MAX])
     path = _EMAIL.sub("***@", path)
     return _NUMBER.sub(lambda found: "***" + found[0][-2:], path)
 
@@ -55,6 +62,7 @@ class Watch:
         self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
     ) -> None:
         """Note an answer."""
+        method = method if method in METHODS else "other"
         counter, histogram = self._series(method, operation, status)
         counter.inc()
         histogram.observe(seconds)

@@ -29,14 +29,17 @@ KEYS_KEPT = 1_000
 
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 _SIGNING_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
-_EMAIL = re.compile(r"[\w.+%-]+@(?=[\w-]+(?:\.[\w-]+)+)")
+_KEY = re.compile(r"\b(?:sk|lt)_[\w-]+")
+"""A private key or a lead token, as `adapters.http.identity` makes them."""
+_EMAIL = re.compile(r"[\w.+%-]{1,64}@(?=[\w-]{1,63}(?:\.[\w-]{1,63})+)")
+"""With the bounds of RFC 5321: without them a long word is looked through again from each of its characters."""
 _NUMBER = re.compile(
     r"\+\d{5,13}(?=\d\d(?!\d))"  # E.164, wherever it stands
     r"|(?<![\w.:-])1?[2-9]\d{7}(?=\d\d(?![\w.:-]))"  # a bare North American number
     r"|\(?(?<!\d)[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{2}(?=\d\d(?!\d))"  # the same as people write it
 )
-_SUSPECT = re.compile(r"@|whsec_|\+\d{5}|\d{9}|\d{3}\)?[ .-]\d{3}")
-"""What every one of the above has in it: most texts have none of it, and one look is cheaper than four."""
+_SUSPECT = re.compile(r"@|whsec_|sk_|lt_|\+\d{5}|\d{9}|\d{3}\)?[ .-]\d{3}")
+"""What every one of the above has in it: most texts have none of it, and one look is cheaper than five."""
 
 _QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")
 """Libraries whose `info` says nothing that ours does not say better."""
@@ -104,6 +107,7 @@ def clean(text: str) -> str:
         return text
     text = _CREDENTIALS.sub("***@", text)
     text = _SIGNING_SECRET.sub("whsec_***", text)
+    text = _KEY.sub("***", text)
     text = _EMAIL.sub("***@", text)
     return _NUMBER.sub("***", text)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.embedded.assignment import StaticAssignment
+from adapters.embedded.assignment import KEEP_EVERY, StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.journal import FILE_NAME
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
+from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import FencedError, LogError, Outgoing, Ownership
 from tests.adapters.log_contract import LogContract, World, everything, outgoing, values, visible_now
 
@@ -311,6 +312,17 @@ async def test_the_only_process_is_assigned_everything() -> None:
     assert not await assignment.confirm(3)
     assignment.report(0, 5)
     await assignment.close()
+
+
+async def test_offsets_are_kept_in_a_folder_that_nobody_has_made_yet(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "accounts.offsets.json"
+    assignment = StaticAssignment(1, file)
+    await assignment.start()
+    for offset in range(KEEP_EVERY):
+        assignment.report(0, offset + 1)
+    again = StaticAssignment(1, file)
+    await again.start()
+    assert await again.kept(0) == Bookmark(KEEP_EVERY)
 
 
 async def test_what_is_older_than_its_topic_keeps_it_is_gone_for_good(tmp_path: Path) -> None:

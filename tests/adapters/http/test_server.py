@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+import time
 from typing import Any
 
 import httpx
 import pytest
 
+from adapters.http import binding
 from adapters.http.server import ServerError, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -48,6 +50,34 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company:
         await asyncio.sleep(0.1)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client:
             assert (await client.get("/livez")).status_code == 200
+
+
+async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "BODY_SECONDS", 0.3)
+    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = b"POST /api/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        writer.write(head + b"{")
+        told = await reader.read()  # to its end: the connection is closed
+        writer.close()
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert b"The body did not end within 0.3 s." in told
+
+
+async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(town: Any) -> None:
+    async with (
+        serving(town.app, host="127.0.0.1", port=0) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        began = time.monotonic()
+        for path in ("a" * 60_000, "a@" * 30_000, "1" * 60_000, "lt_" * 20_000):
+            assert (await client.get(f"/api/v1/leads/{path}")).status_code in {401, 431}
+        for place in range(20):
+            assert (await client.request(f"MADE{place}", "/livez")).status_code == 405
+        assert time.monotonic() - began < 5
+        figures = (await client.get("/metrics")).text
+    assert 'method="other"' in figures
+    assert "MADE" not in figures
 
 
 async def test_a_taken_port_is_an_error_that_names_it(town: Any) -> None:
