@@ -14,6 +14,10 @@ Network = IPv4Network | IPv6Network
 NAT64 = IPv6Network("64:ff9b::/96")
 """RFC 6052: the last 32 bits are an IPv4 address, which may be a private one."""
 
+UNICAST = IPv6Network("2000::/3")
+"""All that was ever given out for the internet (RFC 4291, 2.4). Beside it lie the translators' own prefixes (64:ff9b:1::/48,
+::ffff:0:0:0/96), old site-local addresses and others that lead inside, some of which Python calls global."""
+
 ADDRESSES_MAX = 16
 """Of one name; the rest is not looked at."""
 
@@ -35,6 +39,8 @@ def is_allowed(address: Address, allowed: Sequence[Network] = ()) -> bool:
     judged = _embedded(address) or address
     if any(judged.version == network.version and judged in network for network in allowed):
         return True
+    if isinstance(judged, IPv6Address) and judged not in UNICAST:
+        return False
     return judged.is_global and not judged.is_multicast
 
 
@@ -52,7 +58,10 @@ async def resolve(host: str, port: int, allowed: Sequence[Network] = ()) -> Addr
 
     Raises `ForbiddenAddressError` where there is none, and `OSError` where the name cannot be resolved.
     """
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise ForbiddenAddressError(f"{host[:100]} is no name of a host: a part of it is empty or too long") from None
     addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in found[:ADDRESSES_MAX]]
     for address in addresses:
         if is_allowed(address, allowed):

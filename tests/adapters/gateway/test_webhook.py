@@ -1,5 +1,7 @@
 """Does a webhook go where it may, signed, and nowhere else?"""
 
+import asyncio
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -129,6 +131,14 @@ def test_the_shown_secret_verifies_what_the_key_signs() -> None:
         ("64:ff9b::7f00:1", False),
         ("64:ff9b::a9fe:a9fe", False),
         ("2002:7f00:1::", False),
+        ("64:ff9b::808:808", True),
+        ("64:ff9b:1::7f00:1", False),
+        ("::ffff:0:7f00:1", False),
+        ("::7f00:1", False),
+        ("fec0::1", False),
+        ("100::1", False),
+        ("5f00::1", False),
+        ("fe80::5efe:7f00:1", False),
     ],
 )
 def test_only_public_addresses_are_posted_to(address: str, is_public: bool) -> None:
@@ -144,7 +154,10 @@ def test_an_operator_allows_networks_and_nothing_beside_them() -> None:
         assert not is_allowed(ip_address(address), allowed)
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "127.1", "2130706433", "0x7f.1"])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "127.0.0.1", "::1", "127.1", "2130706433", "0x7f.1", "017700000001", "0", "\uff11\uff12\uff17.0.0.1"],
+)
 async def test_no_spelling_of_this_machine_gets_through(host: str) -> None:
     with pytest.raises((ForbiddenAddressError, OSError)):
         await resolve(host, 80)
@@ -163,6 +176,8 @@ async def test_no_spelling_of_this_machine_gets_through(host: str) -> None:
         "http://",
         "nonsense",
         "http://[::1",
+        "http://a..b:{port}/",
+        f"http://{'a' * 70}.com/",
     ],
 )
 async def test_a_webhook_to_a_place_that_is_not_public_reaches_nobody(bureau: Local, url: str) -> None:
@@ -184,6 +199,28 @@ async def test_a_name_is_connected_to_at_the_address_that_was_checked(bureau: Lo
     (received,) = bureau.receiver.received
     assert result.outcome == "accepted"
     assert received.headers["host"] == f"localhost:{bureau.receiver.port}"
+
+
+async def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(
+    bureau: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def changing(host: str, port: int, **_: Any) -> list[Any]:
+        asked.append(host)
+        address = "127.0.0.2" if len(asked) == 1 else "127.0.0.1"  # nobody listens on the first, the receiver on the second
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", changing)
+    book = Book(record_of(OutgoingWebhook(name="CRM", url=f"http://hooks.example.com:{bureau.receiver.port}/")))
+    sender = bureau.with_book(book, allowed=networks(["127.0.0.2"]))
+
+    result = await sender.post(order_of("webhook"))
+
+    assert result.outcome == "failed"
+    assert "not on the public internet" in (result.detail or "")  # the second try asked again, and was not let go there
+    assert asked == ["hooks.example.com"] * 2
+    assert bureau.receiver.received == []
 
 
 async def test_over_tls_the_certificate_is_that_of_the_name(bureau: Local) -> None:
