@@ -311,6 +311,12 @@ def rules_key(record: Record) -> str:
     return f"{record.type}/{record.id}@{record.version}"
 
 
+def called(record_type: str) -> str:
+    """Return what a sentence calls one record of a type, such as `an offer` or `a buyer group`."""
+    words = record_type.replace("_", " ").replace("api key", "API key")
+    return f"{'an' if words[0].lower() in 'aeiou' else 'a'} {words}"
+
+
 __all__ = [
     "RECORD_BODIES",
     "ActionGroup",
@@ -329,6 +335,7 @@ __all__ = [
     "Schedule",
     "TrafficSource",
     "body_of",
+    "called",
     "plain",
     "rules_key",
 ]

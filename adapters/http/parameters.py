@@ -24,7 +24,7 @@ from engine.submission.fields import (
     parse_zone,
 )
 from engine.views.periods import LABELS, span_of
-from schemas.instant import Instant
+from schemas.instant import Instant, to_datetime
 
 T = TypeVar("T")
 
@@ -49,9 +49,11 @@ def parse_local_moment(value: Any, zone_name: str) -> Instant:
     if _LOCAL.fullmatch(text) is None:
         return parse_moment(value)
     try:
-        return resolve_local(datetime.fromisoformat(text), zone_name)
+        instant = resolve_local(datetime.fromisoformat(text), zone_name)
+        to_datetime(instant)  # what has no year in UTC has none anywhere
     except (ValueError, OverflowError, CalendarError):
         raise FieldError("must be a date and time that exists") from None
+    return instant
 
 
 class Parameters:
@@ -142,6 +144,8 @@ def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Ins
 
 
 def _one_of(value: Any, options: Collection[str]) -> str:
+    if not options:
+        raise FieldError("cannot be chosen here")
     if not isinstance(value, str) or value not in options:
         raise FieldError(f"must be one of {', '.join(options)}")
     return value

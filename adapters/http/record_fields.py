@@ -84,12 +84,10 @@ def _as_json(name: str, value: Any, country: str) -> Any:
         return str(value)  # the account's own milliseconds; from a sender they may as well be seconds, and long past
     if not isinstance(value, str):
         return value
-    if name in _LISTS and value.lstrip().startswith("["):
+    if name in _STRUCTURES or (name in _LISTS and value.lstrip().startswith("[")):
         return _decoded(value)
     if name in _LISTS:
         return [int(item) if _is_whole(item) else item for item in _items(value)]
-    if name in _STRUCTURES:
-        return _decoded(value)
     if name == "number" and not value.lower().startswith("sip"):
         number = read_number(value, country)
         return value if number is None else number.e164

@@ -31,7 +31,7 @@ from engine.submission.fields import FieldError, is_blank, parse_boolean
 from engine.views.caps import LIST_ORDERS, Used, capped_periods
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
-from schemas.records import RECORD_BODIES, BuyerGroup
+from schemas.records import RECORD_BODIES, BuyerGroup, called
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
@@ -68,7 +68,7 @@ class Kind(Struct, frozen=True):
     @property
     def words(self) -> str:
         """What a sentence calls it."""
-        return self.type.replace("_", " ")
+        return called(self.type).partition(" ")[2]
 
 
 KINDS: tuple[Kind, ...] = (
@@ -129,7 +129,7 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
         ids=parameters.ids("ids"),
         created_from=parameters.instant("created_at_from", zone_name),
         created_to=parameters.instant("created_at_to", zone_name),
-        paused=parameters.flag("paused"),
+        paused=parameters.flag("paused") if _can_pause(kind) else None,
         fulltext=parameters.text("fulltext"),
     )
     parameters.finish()
@@ -234,7 +234,7 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     """Delete a record."""
     row = await _live_row(exchange, kind)
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"])
-    return await change(exchange, message, render)
+    return _revealed(exchange, kind, await change(exchange, message, render))
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:
@@ -285,6 +285,10 @@ async def _live_row(exchange: Exchange, kind: Kind) -> Row:
     if row["deleted_at"] is not None:
         raise ProblemError("deleted", f"This {kind.words} was deleted.")
     return row
+
+
+def _can_pause(kind: Kind) -> bool:
+    return "paused" in RECORD_BODIES[kind.type].__struct_fields__
 
 
 def _sortable(kind: Kind) -> tuple[str, ...]:
@@ -361,7 +365,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             **{"answer": answer, "created": verb == "create", **more},
         )
 
-    listed = {**PAGING_PARAMETERS, "paused": "true or false"}
+    listed = {**PAGING_PARAMETERS, **({"paused": "true or false"} if _can_pause(kind) else {})}
     return (
         operation(
             "list",
@@ -379,22 +383,22 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             ("GET",),
             f"{kind.path}/new",
             build,
-            f"Build a {kind.words} with the defaults",
+            f"Build {called(kind.type)} with the defaults",
             answer=record_answer(kind.type, kind.root, unborn=True),
         ),
-        operation("create", ("POST",), kind.path, create, f"Create a {kind.words}", body=body, problems=changes),
-        operation("show", ("GET",), one_path, show, f"Show a {kind.words}", parameters=SHOW_PARAMETERS),
+        operation("create", ("POST",), kind.path, create, f"Create {called(kind.type)}", body=body, problems=changes),
+        operation("show", ("GET",), one_path, show, f"Show {called(kind.type)}", parameters=SHOW_PARAMETERS),
         operation(
             "update",
             ("PUT", "PATCH"),
             one_path,
             update,
-            f"Update a {kind.words}",
+            f"Update {called(kind.type)}",
             parameters=actions,
             body={**body, "required": []},
             problems=changes,
         ),
-        operation("delete", ("DELETE",), one_path, delete, f"Delete a {kind.words}", problems=("record_in_use",)),
+        operation("delete", ("DELETE",), one_path, delete, f"Delete {called(kind.type)}", problems=("record_in_use",)),
     )
 
 

@@ -80,8 +80,8 @@ def _cut(found: list[Row], paging: Paging) -> Page:
     """Return the page; a cursor is the number of the last version that was shown."""
     start = 0 if paging.cursor is not None else (paging.page - 1) * paging.per_page
     rows = tuple(found[start : start + paging.per_page])
-    next_cursor = rows[-1]["version"] if len(found) > start + len(rows) and rows else 0
-    return Page(rows=rows, total_count=len(found), next_cursor=next_cursor)
+    more = rows[-1]["version"] if rows and len(found) > start + len(rows) else 0
+    return Page(rows=rows, total_count=len(found), next_cursor=None if paging.cursor is None else more)
 
 
 async def _row(exchange: Exchange) -> Row:

@@ -14,7 +14,7 @@ from engine.views.call import COLUMNS as CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
-from schemas.records import RECORD_BODIES
+from schemas.records import RECORD_BODIES, called
 
 
 def nullable(*types: str, **more: Any) -> Schema:
@@ -243,7 +243,7 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _BASE_TYPES.get(name, nullable("number"))
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
     found |= {"secret": {"type": "string"}} if record_type == "outgoing_webhook" else {}
-    return columned(f"A {record_type.replace('_', ' ')}", found)
+    return columned(called(record_type).replace("a", "A", 1), found)
 
 
 def _without_default(schema: Schema) -> Schema:

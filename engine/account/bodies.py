@@ -21,7 +21,7 @@ from engine.account.values import PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import Instant
-from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule
+from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule, called
 from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
@@ -109,7 +109,7 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
             continue
         if name not in known:
             errors.setdefault(name[:100], []).append(
-                f"is no field of a {record_type.replace('_', ' ')}{meant(name, known)}; {_listed(known)}"
+                f"is no field of {called(record_type)}{meant(name, known)}; {_listed(known)}"
             )
         elif is_blank(value) and not known[name].required:
             values.pop(name, None)  # emptied: its default stands again

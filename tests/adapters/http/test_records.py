@@ -1,6 +1,8 @@
 """Can a company manage its records, the same way for every type, and only its own?"""
 
 import asyncio
+import csv
+import io
 from hashlib import sha256
 from typing import Any
 
@@ -234,6 +236,35 @@ async def test_a_list_is_csv_where_csv_is_asked_for(company: Any) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.text == "name,number,paused,tier\r\n'=cmd(),+13055550199,false,1\r\n"
     assert (await company.send("GET", "/api/v1/buyers.json")).json()["buyers"][0]["name"] == "=cmd()"
+
+
+async def test_an_export_of_records_with_lists_imports_again(company: Any) -> None:
+    buyer = await company.record("buyers", {"name": "Sunny", "number": "+12125550140"})
+    hours = [{"days": ["mon"], "open": "09:00", "close": "17:00"}]
+    for collection, fields in (
+        ("buyer_groups", {"name": "Roofers", "buyer_ids": [buyer["id"]], "business_hours": hours}),
+        ("offers", {"name": "Solar", "buyer_ids": [buyer["id"]]}),
+        ("keys", {"name": "CRM", "scopes": ["lead:read", "call:read"], "ip_allow_list": ["192.0.2.0/24"]}),
+    ):
+        made = await company.record(collection, fields)
+        exported = await company.send("GET", f"/api/v1/{collection}.csv", params={"ids": str(made["id"])})
+        (row,) = csv.DictReader(io.StringIO(exported.text))
+        again = await company.record(collection, row)
+        assert {name: again[name] for name in fields} == fields, collection
+
+
+async def test_only_what_can_be_paused_is_asked_whether_it_is(company: Any) -> None:
+    await company.record("rule_packs", {"name": "Counsel"})
+    await company.record("offers", {"name": "Solar"})
+    for collection, count in (("rule_packs", 1), ("offers", 0)):
+        listed = await company.send("GET", f"/api/v1/{collection}", params={"paused": "true"})
+        assert len(listed.json()[collection]) == count, collection
+
+
+async def test_a_record_is_called_by_its_right_article(company: Any) -> None:
+    for collection, words in (("offers", "an offer"), ("keys", "an API key"), ("buyer_groups", "a buyer group")):
+        refused = await company.send("POST", f"/api/v1/{collection}", json={"nmae": "Solar"})
+        assert f"is no field of {words} " in refused.json()["errors"]["nmae"][0]
 
 
 async def test_a_schedule_is_shown_with_what_it_does_when_the_person_answers_or_calls(company: Any) -> None:

@@ -48,6 +48,10 @@ async def test_versions_are_paged_and_cut_to_columns(company: Any) -> None:
     for hours in (10, 20):
         await company.send("PUT", f"/api/v1/schedules/{schedule['id']}", json={"hours_to_expire": hours})
 
+    by_page = await company.send("GET", f"/api/v1/schedules/{schedule['id']}/versions", params={"per_page": 1})
+    assert by_page.json()["metadata"]["next_cursor"] is None
+    ordered = await company.send("GET", f"/api/v1/schedules/{schedule['id']}/versions", params={"order": "version"})
+    assert (ordered.status_code, ordered.json()["errors"]) == (422, {"order": ["cannot be chosen here"]})
     newest = await versions(company, schedule, per_page=1, cursor=-1, columns="version,hours_to_expire")
     rest = await versions(company, schedule, cursor=newest[0]["version"], columns="version,hours_to_expire")
 
