@@ -72,6 +72,10 @@ class Rules:
         """Return the newest version of a record, deleted ones included, or None."""
         return self._records.get((record_type, record_id))
 
+    def owns(self, company_id: int, record_type: str, record_id: int) -> bool:
+        """Tell whether a company has a live record of this type and id."""
+        return record_id in self._listed.get((record_type, company_id), {})
+
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
         """Return the newest body of a live record of a type, or None where there is none or it was deleted."""
         body = self._live.get((record_type, record_id))

@@ -54,13 +54,30 @@ def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
     per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if cursor is None else CURSOR_PER_PAGE_MAX)
     per_page = per_page or PER_PAGE_DEFAULT
     page = parameters.whole("page", least=1, most=INTEGER_MAX) or 1
+    order, descending = read_order(parameters, sortable, cursor)
+    return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=descending)
+
+
+def read_order(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
+    """Read by which column a list is ordered, and whether downwards; faults are kept, such as an order beside a cursor."""
     order = parameters.choice("order", sorted(sortable))
     direction = parameters.choice("order_dir", ("desc", "asc"))
     if cursor is not None and (order is not None or direction == "asc"):
         parameters.refuse(
             "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
         )
-    return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=direction != "asc")
+    return order, direction != "asc"
+
+
+def read_shown(parameters: Parameters, serializers: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Read which columns are wanted: those of a serializer, or the named ones among them.
+
+    None is all: the columns of the first serializer, which stands where none is named.
+    """
+    whole = next(iter(serializers))
+    name = parameters.choice("serializer", tuple(serializers)) or whole
+    columns = read_columns(parameters, serializers[name])
+    return columns if columns is not None or name == whole else serializers[name]
 
 
 def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from adapters.http.answers import CURSOR_PER_PAGE_MAX, PAGING_PARAMETERS, PER_PAGE_DEFAULT, listed, read_columns
+from adapters.http.answers import CURSOR_PER_PAGE_MAX, PAGING_PARAMETERS, PER_PAGE_DEFAULT, listed, read_order, read_shown
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import choice, whole
 from adapters.http.parameters import Parameters, read_span
@@ -94,7 +94,7 @@ async def index(exchange: Exchange) -> Reply:
     """Answer with a list of calls."""
     parameters = Parameters(exchange.query)
     paging = read_call_paging(parameters)
-    columns = read_shown(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
     wanted = read_call_filter(exchange, parameters)
     parameters.finish()
     return await _calls(exchange, parameters, wanted, paging, columns)
@@ -103,7 +103,7 @@ async def index(exchange: Exchange) -> Reply:
 async def live(exchange: Exchange) -> Reply:
     """Answer with the calls that go on."""
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
     parameters.finish()
     return await _calls(exchange, parameters, CallFilter(in_progress=True), Paging(per_page=LIVE_MAX), columns)
 
@@ -111,7 +111,7 @@ async def live(exchange: Exchange) -> Reply:
 async def of_caller(exchange: Exchange) -> Reply:
     """Answer with the newest calls of a person, whoever rang."""
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
     per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX) or PER_PAGE_DEFAULT
     number = read_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
     if number is None:
@@ -139,27 +139,15 @@ def read_call_paging(parameters: Parameters) -> Paging:
     """Read which calls of a list are wanted: by `page` or `order` ten at most, else by cursor, which begins by itself."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
     page = parameters.whole("page", least=1, most=INTEGER_MAX)
-    order = parameters.choice("order", sorted(SORTABLE_COLUMNS))
-    direction = parameters.choice("order_dir", ("desc", "asc"))
+    order, descending = read_order(parameters, SORTABLE_COLUMNS, cursor)
     per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX)
-    if cursor is not None and (order is not None or direction == "asc"):
-        parameters.refuse(
-            "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
-        )
-    if cursor is None and (page is not None or order is not None or direction == "asc"):
+    if cursor is None and (page is not None or order is not None or not descending):
         if per_page is not None and per_page > PAGE_PER_PAGE_MAX:
             sentence = f"must be at most {PAGE_PER_PAGE_MAX} with page or order; use cursor for more"
             parameters.refuse("per_page", sentence, code="per_page_requires_cursor")
         per_page = per_page or PAGE_PER_PAGE_MAX
-        return Paging(page=page or 1, per_page=per_page, order=order, descending=direction != "asc")
+        return Paging(page=page or 1, per_page=per_page, order=order, descending=descending)
     return Paging(cursor=-1 if cursor is None else cursor, per_page=per_page or PER_PAGE_DEFAULT)
-
-
-def read_shown(parameters: Parameters) -> tuple[str, ...] | None:
-    """Read which columns are wanted, None being all: those of a serializer, or the named ones among them."""
-    serializer = parameters.choice("serializer", tuple(SERIALIZERS)) or "call"
-    columns = read_columns(parameters, SERIALIZERS[serializer])
-    return columns if columns is not None or serializer == "call" else SERIALIZERS[serializer]
 
 
 def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:

@@ -112,11 +112,16 @@ class Exchange:
         self.now = services.now()
 
     @property
-    def company_id(self) -> int:
-        """The company of the key. Only operations that need a key ask for it."""
+    def key(self) -> Access:
+        """The key of whoever asks. Only operations that need one ask for it."""
         if self.access is None:
             raise unauthenticated("This needs a key.")
-        return self.access.company_id
+        return self.access
+
+    @property
+    def company_id(self) -> int:
+        """The company of the key."""
+        return self.key.company_id
 
     @property
     def address(self) -> str:

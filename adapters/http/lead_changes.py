@@ -29,7 +29,6 @@ from engine.submission.numbers import Number, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.contact import GRACE_MINUTES, CallbackOwner
 from schemas.instant import SECOND
-from schemas.records import Schedule
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
 _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
@@ -192,9 +191,7 @@ def _schedule(exchange: Exchange, reading: Reading) -> int | None:
     schedule_id = reading.optional("move_to_another_schedule_id", parse_id)
     if schedule_id is None:
         return None
-    rules = exchange.services.source.rules
-    record = rules.record("schedule", schedule_id)
-    if record is None or record.company_id != exchange.company_id or rules.body(Schedule, "schedule", schedule_id) is None:
+    if not exchange.services.source.rules.owns(exchange.company_id, "schedule", schedule_id):
         reading.fault("move_to_another_schedule_id", f"names no schedule: {schedule_id}")
     return schedule_id
 

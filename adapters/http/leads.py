@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, get_args
 
-from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
+from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_paging, read_shown, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import usage
 from adapters.http.inputs import choice
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import contact_key_of, country_of
 from adapters.http.ports import LeadFilter, Row
-from adapters.http.problems import ProblemError, not_found
+from adapters.http.problems import ProblemError, existing
 from adapters.http.shapes import many_of, one_of
 from engine.law.company import law_of
 from engine.submission.numbers import read_number
@@ -53,7 +53,7 @@ async def show(exchange: Exchange) -> Reply:
     """Answer with one lead."""
     row = await live_row(exchange)
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
     parameters.finish()
     return tagged(one(exchange, "lead", shown(exchange, row, columns)), row["version"])
 
@@ -72,11 +72,7 @@ def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) ->
 async def live_row(exchange: Exchange) -> Row:
     """Return the row of the lead in the path. Raises `ProblemError` not_found or deleted."""
     row = await exchange.services.reads.shown_lead(exchange.company_id, exchange.path_id("lead"))
-    if row is None:
-        raise not_found("lead")
-    if row["deleted_at"] is not None:
-        raise ProblemError("deleted", "This lead was deleted.")
-    return row
+    return existing(row, "lead")
 
 
 async def buyer_is_available(exchange: Exchange) -> Reply:
@@ -133,7 +129,7 @@ async def index(exchange: Exchange) -> Reply:
     """Answer with a list of leads."""
     parameters = Parameters(exchange.query)
     paging = read_paging(parameters, SORTABLE_COLUMNS)
-    columns = read_shown(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
     wanted = read_filter(exchange, parameters)
     parameters.finish()
     return await listed(
@@ -145,13 +141,6 @@ async def index(exchange: Exchange) -> Reply:
         read=partial(exchange.services.reads.leads, exchange.company_id, wanted),
         view=lambda row: shown(exchange, row, columns),
     )
-
-
-def read_shown(parameters: Parameters) -> tuple[str, ...] | None:
-    """Read which columns are wanted, None being all: those of a serializer, or the named ones among them."""
-    serializer = parameters.choice("serializer", tuple(SERIALIZERS)) or "lead"
-    columns = read_columns(parameters, SERIALIZERS[serializer])
-    return columns if columns is not None or serializer == "lead" else SERIALIZERS[serializer]
 
 
 def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:

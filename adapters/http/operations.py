@@ -1,7 +1,9 @@
 """Which operations are there? Every row of the interface, in the order in which its document tells of them."""
 
 from adapters.http import (
+    call_changes,
     call_lists,
+    call_reports,
     call_starts,
     callers,
     calls,
@@ -27,6 +29,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *call_starts.OPERATIONS,
+    *call_reports.OPERATIONS,
+    *call_changes.OPERATIONS,
     *calls.OPERATIONS,
     *texts.OPERATIONS,
     *why.OPERATIONS,

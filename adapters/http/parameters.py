@@ -74,10 +74,11 @@ class Parameters:
         self._errors.setdefault(name, []).append(sentence)
         self._codes.add(code)
 
-    def require(self, name: str, sentence: str) -> None:
-        """Refuse a field that is missing or blank; one that was refused already is told only once."""
-        if name not in self._errors:
-            self.refuse(name, sentence)
+    def require(self, *names: str, sentence: str = "must be given") -> None:
+        """Refuse each of these fields that is missing or blank."""
+        for name in names:
+            if is_blank(self.fields.get(name)):
+                self.refuse(name, sentence)
 
     def finish(self) -> None:
         """Raise `ProblemError` where any field was bad: the code of all of them, or validation_failed for a mixture."""
@@ -112,13 +113,17 @@ class Parameters:
         """Return an internal id."""
         return self.read(name, parse_id)
 
-    def instant(self, name: str, zone_name: str = "UTC") -> Instant | None:
-        """Return a moment."""
+    def reference(self, name: str, what: str) -> int | str | None:
+        """Return the internal id (int) or uuid (str) of a record, which a sentence calls `what`."""
+        return self.read(name, lambda value: _reference(value, what))
+
+    def instant(self, name: str, zone_name: str) -> Instant | None:
+        """Return a moment; without an offset it is one of the zone."""
         return self.read(name, lambda value: parse_local_moment(value, zone_name), code="bad_date")
 
-    def zone(self, name: str, default: str = "UTC") -> str:
-        """Return the IANA name of a time zone."""
-        return self.read(name, parse_zone) or default
+    def zone(self, name: str) -> str:
+        """Return the IANA name of a time zone; UTC where none is given."""
+        return self.read(name, parse_zone) or "UTC"
 
     def choice(self, name: str, options: Collection[str]) -> str | None:
         """Return one of a few words."""
@@ -141,6 +146,13 @@ def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Ins
     lower = [bound for bound in (starts, first) if bound is not None]
     upper = [bound for bound in (ends, last) if bound is not None]
     return max(lower, default=None), min(upper, default=None)
+
+
+def _reference(value: Any, what: str) -> int | str:
+    found = read_id(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    if found is None:
+        raise FieldError(f"must be the id or uuid of a {what}")
+    return found
 
 
 def _one_of(value: Any, options: Collection[str]) -> str:

@@ -1,4 +1,6 @@
-"""Which person does a path mean? A number in any usual spelling, or an e-mail address, as the key of a contact."""
+"""Which person is meant, and where may they be? A number in any usual spelling, or an e-mail address, is a contact's key."""
+
+from typing import Any
 
 from adapters.http.access import TokenTarget
 from adapters.http.exchange import Exchange
@@ -9,6 +11,7 @@ from engine.identity import contact_key
 from engine.rules import Rules
 from engine.submission.fields import FieldError, is_blank, parse_email
 from engine.submission.numbers import Number, read_number
+from engine.submission.reading import Reading
 from schemas.records import Company, Offer, Schedule
 
 NEWEST_LOOKED_AT = 100
@@ -36,6 +39,14 @@ def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Nu
     if found is None:
         parameters.refuse(field, "must be a valid telephone number such as +13055550123", code="invalid_number")
     return found
+
+
+def place_of(exchange: Exchange, number: Number) -> dict[str, Any]:
+    """Return where a person may be, as far as their number says, as fields of a request: for a lead that is made of it."""
+    country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
+    place = Reading({}, exchange.now).place(country, number)
+    columns = {} if number.country is None else {"country": number.country}
+    return {"columns": columns, "zones": place.zones, "zone_source": place.source, "states": place.states}
 
 
 async def contact_key_of(exchange: Exchange, text: str, target: TokenTarget) -> str:

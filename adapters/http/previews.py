@@ -11,7 +11,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import MOMENT, record_inputs, whole
 from adapters.http.parameters import read_id
 from adapters.http.people import country_of
-from adapters.http.problems import ProblemError, not_found
+from adapters.http.problems import ProblemError, existing
 from adapters.http.record_fields import settable
 from adapters.http.shapes import MOMENT_SHOWN, nullable, one_of
 from engine.preview import preview, read_trial, shown
@@ -51,17 +51,13 @@ async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedul
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
         raise ProblemError("validation_failed", "Mend schedule_id and ask again.", {_SCHEDULE_ID: [sentence]})
     row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
-    if row is None:
-        raise not_found("schedule")
-    if row["deleted_at"] is not None:
-        raise ProblemError("deleted", "This schedule was deleted.")
+    row = existing(row, "schedule")
     return row["id"], from_builtins(row["body"], Schedule)
 
 
 def _group(exchange: Exchange, group_id: int) -> ActionGroup | None:
     rules = exchange.services.source.rules
-    record = rules.record("action_group", group_id)
-    is_own = record is not None and record.company_id == exchange.company_id
+    is_own = rules.owns(exchange.company_id, "action_group", group_id)
     return rules.body(ActionGroup, "action_group", group_id) if is_own else None
 
 

@@ -7,6 +7,7 @@ request may succeed later. `type` leads to the catalogue in the documentation th
 from collections.abc import Mapping
 from typing import Any
 
+from adapters.http.ports import Row
 from schemas.problems import PROBLEMS
 
 DOCUMENTATION_PATH = "/api/docs/1.0"
@@ -63,6 +64,15 @@ def problem(code: str, detail: str, *, request_id: str, errors: Mapping[str, lis
         "request_id": request_id,
         "retryable": row.retryable,
     }
+
+
+def existing(row: Row | None, what: str) -> Row:
+    """Return a row that is there. Raises `ProblemError` not_found or deleted."""
+    if row is None:
+        raise not_found(what)
+    if row["deleted_at"] is not None:
+        raise ProblemError("deleted", f"This {what} was deleted.")
+    return row
 
 
 def not_found(what: str) -> ProblemError:

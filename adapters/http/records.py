@@ -22,7 +22,7 @@ from adapters.http.identity import fingerprint, new_lead_token, new_private_key,
 from adapters.http.inputs import choice, record_inputs
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
-from adapters.http.problems import ProblemError, not_found
+from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
@@ -170,7 +170,7 @@ async def _read_in_order(exchange: Exchange, kind: Kind, wanted: RecordFilter, p
 
 async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with one record."""
-    row = await _live_row(exchange, kind)
+    row = await live_row(exchange, kind)
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
@@ -216,7 +216,7 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
 
 async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     """Change a record."""
-    row = await _live_row(exchange, kind)
+    row = await live_row(exchange, kind)
     fields = read_record_fields(exchange, kind.type)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
@@ -232,7 +232,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
 
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     """Delete a record."""
-    row = await _live_row(exchange, kind)
+    row = await live_row(exchange, kind)
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"])
     return _revealed(exchange, kind, await change(exchange, message, render))
 
@@ -278,13 +278,10 @@ def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[
     return {} if private_key is None else {"private_key": private_key}
 
 
-async def _live_row(exchange: Exchange, kind: Kind) -> Row:
+async def live_row(exchange: Exchange, kind: Kind) -> Row:
+    """Return the row of the record in the path. Raises `ProblemError` not_found or deleted."""
     row = await exchange.services.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
-    if row is None:
-        raise not_found(kind.words)
-    if row["deleted_at"] is not None:
-        raise ProblemError("deleted", f"This {kind.words} was deleted.")
-    return row
+    return existing(row, kind.words)
 
 
 def _can_pause(kind: Kind) -> bool:

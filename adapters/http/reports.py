@@ -75,8 +75,7 @@ async def of_calls(exchange: Exchange) -> Reply:
     zone_name = parameters.zone("time_zone")
     wanted = read_call_filter(exchange, parameters)
     category = parameters.choice("category", CALL_CATEGORIES)
-    if category is None:
-        parameters.require("category", f"must be one of {', '.join(CALL_CATEGORIES)}")
+    parameters.require("category", sentence=f"must be one of {', '.join(CALL_CATEGORIES)}")
     return await _report(exchange, parameters, wanted, CALLS, names=(category, None), zone_name=zone_name)
 
 
@@ -87,12 +86,10 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
     wanted = read_call_filter(exchange, parameters)
     name = parameters.choice("group_by", CALL_GROUPS)
     stat = parameters.choice("stat", tuple(STATS))
-    for field, given in (("group_by", name), ("stat", stat)):
-        if given is None:
-            parameters.require(field, f"must be one of {', '.join(CALL_GROUPS if field == 'group_by' else STATS)}")
-    for field in ("created_at_from", "created_at_to"):
-        if parameters.instant(field, zone_name) is None:
-            parameters.require(field, "must be a date and time such as 2026-03-07 00:00:00 -0500")
+    parameters.require("group_by", sentence=f"must be one of {', '.join(CALL_GROUPS)}")
+    parameters.require("stat", sentence=f"must be one of {', '.join(STATS)}")
+    dated = "must be a date and time such as 2026-03-07 00:00:00 -0500"
+    parameters.require("created_at_from", "created_at_to", sentence=dated)
     page, per_page = _page(parameters, STAT_ROWS_MAX, STAT_ROWS_MAX)
     order, descending = _order(parameters, ("key", "value"))
     parameters.finish()

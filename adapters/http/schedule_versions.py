@@ -10,11 +10,9 @@ from msgspec import to_builtins
 
 from adapters.http.answers import PAGING_PARAMETERS, many, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
-from adapters.http.inputs import choice
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
-from adapters.http.problems import ProblemError, not_found
-from adapters.http.records import KINDS_BY_TYPE, render
+from adapters.http.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
 from engine.rules import Rules
@@ -31,7 +29,7 @@ PUBLISH_FIELDS = ("migrate",)
 
 async def publish(exchange: Exchange) -> Reply:
     """Make what waits in the draft the present version of the schedule."""
-    row = await _row(exchange)
+    row = await live_row(exchange, KIND)
     fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
     message = RecordChangeRequested(
         company_id=exchange.company_id, type=KIND.type, operation="publish", id=row["id"], fields=fields
@@ -41,7 +39,7 @@ async def publish(exchange: Exchange) -> Reply:
 
 async def versions(exchange: Exchange) -> Reply:
     """Answer with every published version, the newest first."""
-    row = await _row(exchange)
+    row = await live_row(exchange, KIND)
     parameters = Parameters(exchange.query)
     known = record_columns(KIND.type)
     paging = read_paging(parameters, ())
@@ -84,15 +82,6 @@ def _cut(found: list[Row], paging: Paging) -> Page:
     return Page(rows=rows, total_count=len(found), next_cursor=None if paging.cursor is None else more)
 
 
-async def _row(exchange: Exchange) -> Row:
-    row = await exchange.services.reads.record(exchange.company_id, KIND.type, exchange.path_id(KIND.words))
-    if row is None:
-        raise not_found(KIND.words)
-    if row["deleted_at"] is not None:
-        raise ProblemError("deleted", f"This {KIND.words} was deleted.")
-    return row
-
-
 def _operations() -> Iterator[Operation]:
     path = f"{KIND.path}/{{id}}"
     yield Operation(
@@ -120,7 +109,6 @@ def _operations() -> Iterator[Operation]:
         handler=versions,
         scope="schedule:read",
         parameters={name: PAGING_PARAMETERS[name] for name in wanted},
-        types={"order": choice(())},
         suffixes=("", ".csv", ".json"),
         answer=many_of(ROOT, view_name(KIND.type)),
     )

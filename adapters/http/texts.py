@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from adapters.http.call_reports import REFERENCE_LENGTH_MAX, read_occurred
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.parameters import Parameters
@@ -11,17 +12,11 @@ from adapters.http.problems import not_found
 from adapters.http.shapes import nullable
 from adapters.http.writes import change
 from engine.identity import contact_key
-from engine.submission.fields import is_blank, parse_moment, parse_text
-from schemas.instant import HOUR
+from engine.submission.fields import parse_text
 from schemas.requests import SmsReceived
 
 BODY_LENGTH_MAX = 10_000
 """Characters of a text: no carrier joins that many; what is longer is no text."""
-
-REFERENCE_LENGTH_MAX = 200
-
-AHEAD_MAX = HOUR
-"""How far a gateway's clock may be ahead of ours before its report is taken for a mistake."""
 
 MEANINGS = ("opt_out", "opt_in", "unclear", "reply")
 
@@ -38,15 +33,11 @@ PARAMETERS = {
 async def receive(exchange: Exchange) -> Reply:
     """Take in a text from a person."""
     parameters = Parameters(exchange.fields)
-    for name in ("from", "to", "text_ref"):
-        if is_blank(exchange.fields.get(name)):
-            parameters.refuse(name, "must be given")
+    parameters.require("from", "to", "text_ref")
     person, texted = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
     reference = parameters.read("text_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     body = _body(parameters)
-    received_at = parameters.read("received_at", parse_moment, code="bad_date")
-    if received_at is not None and received_at > exchange.now + AHEAD_MAX:
-        parameters.refuse("received_at", "must not be ahead of us", code="bad_date")
+    received_at = read_occurred(exchange, parameters, "received_at")
     provider = parameters.text("provider")
     parameters.finish()
     e164 = "" if person is None else person.e164
@@ -54,7 +45,7 @@ async def receive(exchange: Exchange) -> Reply:
         company_id=exchange.company_id,
         contact_key=contact_key(exchange.company_id, e164, None) or "",
         body=body,
-        received_at=exchange.now if received_at is None else received_at,
+        received_at=received_at,
         to_number=None if texted is None else texted.e164,
         provider=provider,
         provider_ref=reference,

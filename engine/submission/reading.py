@@ -12,7 +12,6 @@ from engine.submission.fields import FieldError, check_token, is_blank, parse_mo
 from engine.submission.numbers import Number, read_number
 from engine.submission.place import Place, locate
 from schemas.instant import DAY, SECOND, Instant
-from schemas.records import TrafficSource
 
 T = TypeVar("T")
 
@@ -161,14 +160,7 @@ class Reading:
     def check_traffic_source(self, rules: Rules, company_id: int) -> None:
         """Check that the traffic source is one of the company's own."""
         source_id = self.columns.get("traffic_source_id")
-        if source_id is None:
-            return
-        record = rules.record("traffic_source", source_id)
-        if (
-            record is None
-            or record.company_id != company_id
-            or rules.body(TrafficSource, "traffic_source", source_id) is None
-        ):
+        if source_id is not None and not rules.owns(company_id, "traffic_source", source_id):
             self.fault("traffic_source_id", f"names no traffic source: {source_id}")
 
     def close(self) -> None:

@@ -95,8 +95,7 @@ def _ways(row: Row, rules: Rules) -> Iterator[Way]:
 def _named(rules: Rules, company_id: int, group_id: int | None, buyer_ids: Iterable[int]) -> Iterator[Way]:
     group = rules.body(BuyerGroup, "buyer_group", group_id)
     for buyer_id in buyer_ids if group is None else group.buyer_ids:
-        record = rules.record("buyer", buyer_id)
-        if record is not None and record.deleted_at is None and record.company_id == company_id:
+        if rules.owns(company_id, "buyer", buyer_id):
             yield (None if group is None else group_id), buyer_id
 
 
