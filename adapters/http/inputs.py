@@ -12,6 +12,7 @@ from adapters.http.answers import CURSOR_PER_PAGE_MAX
 from engine.account import values
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
+from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zones import zone_names
 from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
@@ -22,6 +23,7 @@ from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
 from schemas.records import RECORD_BODIES
+from schemas.schedule import Day
 
 Schema = Mapping[str, Any]
 
@@ -174,7 +176,8 @@ PHONE, TEXT, EMAIL, ZONE, TOKENS = (
 _NAMES: Mapping[str, Schema] = {
     """
     blocked opt_out unblock_contact update_all_matching_leads assign_svc_number svc_assign_number assign_trackdrive_number
-    assign_sms_number expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
+    assign_sms_number
+    expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
@@ -247,6 +250,21 @@ def _or_null(schema: Schema) -> Schema:
     return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
 
 
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_BUSINESS_HOURS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["days", "open", "close"],
+        "properties": {
+            "days": {"type": "array", "minItems": 1, "items": {"enum": list(get_args(Day))}},
+            "open": {"type": "string", "pattern": f"^{_CLOCK}$"},
+            "close": {"type": "string", "pattern": f"^({_CLOCK}|24:00)$", "description": "not that of `open`"},
+        },
+    },
+    "maxItems": WINDOW_ROWS_MAX,
+}
+
 _RECORD_INPUTS: Mapping[str, Schema] = {
     "name": text(TEXT_LENGTH_MAX, least=1),
     "description": _or_null(text(values.DESCRIPTION_LENGTH_MAX)),
@@ -255,7 +273,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     **dict.fromkeys(
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
-            *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time"),
+            *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
         ),
         BOOLEAN,
     ),
@@ -268,6 +286,8 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         ),
         _or_null(text(TEXT_LENGTH_MAX)),
     ),
+    "optout_confirmation": _or_null(text(values.CONFIRMATION_LENGTH_MAX)),
+    "business_hours": _BUSINESS_HOURS,
     "hours_to_expire": _or_null(whole(1, HOURS_TO_EXPIRE_MAX)),
     "max_contact_attempts": _or_null(whole(1, CONTACT_ATTEMPTS_MAX)),
     "retry_max": _or_null(whole(0, CONTACT_ATTEMPTS_MAX)),

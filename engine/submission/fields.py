@@ -118,9 +118,11 @@ def _offset(sign: str, hours: int, minutes: int) -> timezone:
 
 
 def parse_text(value: Any, *, most: int = TEXT_LENGTH_MAX) -> str:
-    """Return text without blanks around it; numbers are taken as text. Raises `FieldError`."""
+    """Return text without blanks around it; numbers are taken as text, 7.0 as 7. Raises `FieldError`."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise FieldError("must be text")
+    if isinstance(value, float) and value.is_integer() and abs(value) <= INTEGER_MAX:
+        value = int(value)  # a spreadsheet sends zip codes and numbers to call as floats
     text = sound_text(str(value)).strip()
     if len(text) > most:
         raise FieldError(f"must have at most {most} characters")

@@ -46,10 +46,13 @@ SENTENCES: Mapping[str, str] = {
     r"cannot be chosen with a cursor|must be left out where|together|must (not be before|come after)":
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
-    r"must not be ahead of us|must be after|is before|cannot be told": "which moments count is no pattern",
+    r"must not be ahead of us|must be after|is before|cannot be told|must be between 1970":
+        "which moments count is no pattern",
     r"must be a list of addresses or networks": "what a network is, no pattern says",
     r"must end within the first": "how many rows there are",
-    r"must be from 1 to 100$": "two parameters together: more rows a page need a cursor",
+    r"must be an e-mail address": "which names have at most 64 characters before the @ is no pattern",
+    r"must differ from open": "two fields together",
+    r"must be from 1 to 100$|must be at most 10 with": "two parameters together: more rows a page need a cursor",
     r"must be token:value": "two parameters together: with token_key the value stands alone",
     r"must be given, or an email|must be given: (the|an) object": "one of two fields is enough",
     r"needs a transcriber": "not configured here",
@@ -189,7 +192,7 @@ def _is_right_or_blank(case: Any, name: str) -> bool:
 
 
 def _counted(value: Any) -> Any:
-    return value[-1] if isinstance(value, list) and value else value
+    return value[-1] if isinstance(value, list | tuple) and value else value
 
 
 def _is_blank(value: Any) -> bool:

@@ -96,6 +96,14 @@ def test_decimals_also_come_as_text(value: Any, number: float) -> None:
     assert fields.parse_decimal(value) == number
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(" a b ", "a b"), (33101, "33101"), (33101.0, "33101"), (-0.0, "0"), (2.5, "2.5"), (2.0**53, "9007199254740992.0")],
+)
+def test_numbers_are_taken_as_text_whole_ones_without_a_point(value: Any, text: str) -> None:
+    assert fields.parse_text(value) == text
+
+
 @pytest.mark.parametrize("value", ["", "x", "1,5", "nan", "inf", True, None, float("nan"), float("-inf"), 1e16, "1e3"])
 def test_what_is_no_decimal_is_refused(value: Any) -> None:
     with pytest.raises(FieldError):
