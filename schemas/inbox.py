@@ -46,6 +46,7 @@ class Submission(Message, frozen=True, kw_only=True):
     restart_schedule: bool = False
     unblock_contact: bool = False
     assign_svc_number: bool = False
+    svc_assign_number: bool = False
     assign_trackdrive_number: bool = False
     assign_sms_number: bool = False
     auto_format_nested_fields: bool = False

@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from msgspec import UNSET
+
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import choice
 from adapters.http.leads import live_row
 from adapters.http.people import country_of
-from adapters.http.ports import Row
+from adapters.http.ports import Result, Row
 from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
-from adapters.http.writes import change
+from adapters.http.writes import accepted, change
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
@@ -38,13 +40,14 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
     "buyer_converted": parse_boolean,
     "offer_converted": parse_boolean,
 }
+_CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
 _FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
 _NAMED = frozenset(
     {
         *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
         "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
         "apply_to", "data", "auth_token", "columns", "root", "callback_buyer_id", "callback_buyer_group_id",
-        "callback_grace_minutes",
+        "callback_grace_minutes", *SUBMISSION_PARAMETERS,
     }
 )  # fmt: skip
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
@@ -52,6 +55,9 @@ _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_posta
 
 VERSION_DIGITS = 15
 """No lead is changed more often than that."""
+
+ARRIVAL_SECONDS = 0.02
+"""Between two looks whether a lead has reached the contact of its new number: a step over one topic, some 10 ms."""
 
 UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
@@ -74,6 +80,9 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "offer_converted": "true or false",
 }
 
+_SUBMITTED_ONLY = SUBMISSION_PARAMETERS.keys() - UPDATE_PARAMETERS.keys() - {"lead_token"}
+"""What says how a lead is taken in. Whoever sends the token of the lead along means nothing by it."""
+
 
 async def update(exchange: Exchange) -> Reply:
     """Change one lead."""
@@ -86,7 +95,27 @@ async def update(exchange: Exchange) -> Reply:
     reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
     message = _update(exchange, reading, row)
     reading.close()
-    return await change(exchange, message, render)
+    return await change(exchange, message, partial(_settled, message=message, row=row))
+
+
+async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row) -> Reply:
+    """Answer with the lead, once the contact of its new number or address has it; with 202 where that takes too long."""
+    caller_id = row["caller_id"] if message.caller_id is UNSET else message.caller_id
+    email = row["email"] if message.email is UNSET else message.email
+    if contact_key(row["company_id"], caller_id, email) != row["contact_key"]:
+        try:
+            async with timeout(exchange.services.settings.wait_seconds):
+                while await _is_there(exchange, row):  # noqa: ASYNC110 - the row is another process's to write
+                    await sleep(ARRIVAL_SECONDS)
+        except TimeoutError:
+            return accepted(result.request_id)
+    return await render(exchange, result)
+
+
+async def _is_there(exchange: Exchange, row: Row) -> bool:
+    """Tell whether a lead is still shown with the contact that it is to leave."""
+    shown = await exchange.services.reads.shown_lead(row["company_id"], row["id"])
+    return shown is not None and shown["deleted_at"] is None and shown["contact_key"] == row["contact_key"]
 
 
 async def delete(exchange: Exchange) -> Reply:
@@ -105,6 +134,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         name: value for name, parse in _OPTIONAL.items() if (value := reading.optional(name, parse)) is not None
     }
     found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
+    _check_parameters(reading)
     _check_agreement(reading, found)
     found |= _moments(reading)
     found["callback_owner"] = _owner(reading)
@@ -139,12 +169,21 @@ def _empty(reading: Reading) -> None:
             reading.columns[name] = None
 
 
+def _check_parameters(reading: Reading) -> None:
+    """Keep a fault for what has a meaning only where a lead is submitted, and for a callback without a time."""
+    for name in sorted(_SUBMITTED_ONLY & reading.raw.keys()):
+        reading.fault(name, "goes with the submission of a lead (POST /api/v1/leads), not with its change")
+    for name in _CALLBACK:
+        if name in reading.raw and is_blank(reading.raw[name]):
+            reading.fault(name, "must not be blank; leave it out where no call is to be promised")
+
+
 def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
-    """Keep a fault for a field that begins a schedule beside one that ends it."""
+    """Keep a fault for a field that begins a schedule, or plans an action, beside one that ends the lead."""
     ending = next((name for name in ("schedule_stop", "opt_out", "blocked") if found.get(name)), None)
     if ending is None:
         return
-    for beginning in ("schedule_start", "move_to_another_schedule_id"):
+    for beginning in ("schedule_start", "move_to_another_schedule_id", "next_action_at", *_CALLBACK):
         if found.get(beginning) or (beginning not in _FLAGS and not is_blank(reading.raw.get(beginning))):
             reading.fault(beginning, f"cannot be sent together with {ending}")
 

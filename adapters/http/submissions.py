@@ -1,6 +1,7 @@
 """How does a lead come in over HTTP? Normalised by the engine, submitted as a request, answered when it shows."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,9 @@ from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
 from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.writes import change
-from engine.submission.fields import is_blank
+from engine.submission.fields import FieldError, is_blank
 from engine.submission.normalise import normalise
+from engine.submission.reading import json_object
 from engine.views.cells import moment
 from engine.views.lead import token_view
 
@@ -33,6 +35,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
     "blocked": "true: block the lead",
     "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
+    "svc_assign_number": "the same as assign_svc_number",
     "assign_trackdrive_number": "the same as assign_svc_number",
     "assign_sms_number": "true: assign a number to text from, returned as sms_number_plain",
     "expire_existing": "true: live leads of this token and number expire",
@@ -82,8 +85,7 @@ async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
     fields = exchange.fields
     if not (is_blank(fields.get("caller_id")) and is_blank(fields.get("email"))):
         return fields
-    data = fields.get("data")
-    name = fields.get("external_record_id") or (data.get("external_record_id") if isinstance(data, dict) else None)
+    name = fields.get("external_record_id") or _inside(fields.get("data")).get("external_record_id")
     if is_blank(name) or not isinstance(name, str | int):
         return fields
     row = await exchange.services.reads.newest_named(
@@ -93,6 +95,14 @@ async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
         schedule_ids=exchange.services.gate.schedule_ids(target),
     )
     return fields if row is None else {**fields, "caller_id": row["caller_id"], "email": row["email"]}
+
+
+def _inside(data: Any) -> Mapping[str, Any]:
+    """Return the tokens of `data`, which a form may carry as text; none where it is no object, as `normalise` will say."""
+    if isinstance(data, str):
+        with suppress(FieldError):
+            data = json_object(data)
+    return data if isinstance(data, Mapping) else {}
 
 
 async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:

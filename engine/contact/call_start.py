@@ -17,7 +17,6 @@ from engine.contact.person import Person
 from engine.contact.plan import paused
 from engine.contact.references import check_references
 from engine.contact.stop import is_opted_out_of, stop_reason
-from engine.contact.submission import matches
 from engine.identity import uuid_of
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
@@ -70,7 +69,7 @@ def _present(person: Person, request: CallStartRequested) -> Lead | None:
     live = [lead for lead in leads if lead.status in LIVE_STATUSES]
     offer_id = _offer_id(person, request)
     if request.schedule_id is not None:
-        on_it = next((lead for lead in live if matches(lead, None, request.schedule_id)), None)
+        on_it = next((lead for lead in live if lead.schedule_id == request.schedule_id), None)
         if on_it is not None or request.enrols:
             return on_it
         return next((lead for lead in live if offer_id is not None and lead.offer_id == offer_id), None)

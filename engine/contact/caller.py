@@ -34,7 +34,7 @@ def act(person: Person, request: CallerActed) -> None:
 
 def _meant(person: Person, request: CallerActed) -> list[Lead]:
     """Return the newest live lead of the token, else the newest; or all of them, where all are asked for."""
-    matching = [lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id)]
+    matching = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
     if not matching:
         raise RefusedError("not_found", "There is no lead of this token and number.")
     if request.update_all_matching_leads:

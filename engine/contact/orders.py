@@ -353,9 +353,14 @@ def _rendered(person: Person, lead: Lead, step_id: str, template: str) -> str:
 
 
 def lookup_of(person: Person, lead: Lead) -> Lookup:
-    """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows."""
+    """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows.
+
+    `svc_number` is the number that calls come from, whatever a sender wrote under this name (research/domain.md 2.17).
+    """
 
     def value_of(token: str) -> Any:
+        if token == "svc_number":  # noqa: S105 - of a template
+            return dialing_number(person, lead)
         for values in (lead.data, lead.columns):
             if values.get(token) is not None:
                 return values[token]
@@ -366,8 +371,6 @@ def lookup_of(person: Person, lead: Lead) -> Lookup:
 
 def _system_token(person: Person, lead: Lead, token: str) -> Any:
     match token:
-        case "svc_number":
-            return dialing_number(person, lead)
         case "sms_number":
             return texting_number(person, lead)
         case "caller_id" | "email" | "id" | "uuid" | "offer_id" | "schedule_id":

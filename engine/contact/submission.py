@@ -51,13 +51,15 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
     if request.blocked:
         block(person, "submission")
+    # Who creates where none is live means a new lead, never an ended one that runs again.
+    candidates = live if live or request.create_or_update else matching
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
         _create(person, request, target, action)
     elif not matching:
         _create(person, request, target, "created")
-    elif (again := _run_again(person, request, target, live or matching)) is not None:
-        _restart(person, request, again, _chosen(request, live or matching))
+    elif (again := _run_again(person, request, target, candidates)) is not None:
+        _restart(person, request, again, _chosen(request, candidates))
     elif not live:
         _create(person, request, target, "created", others=matching if request.update_all_matching_leads else ())
     else:
@@ -65,12 +67,20 @@ def submit(person: Person, request: LeadSubmitted) -> None:
 
 
 def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
-    return (lead for lead in person.leads() if matches(lead, request.offer_id, request.schedule_id))
+    return (lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id))
 
 
-def matches(lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
-    """Tell whether a token stands for this lead: its schedule's, or its offer's whatever schedule it is on."""
-    return lead.schedule_id == schedule_id if schedule_id is not None else lead.offer_id == offer_id
+def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
+    """Tell whether a token stands for this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
+
+    The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
+    """
+    if schedule_id is not None:
+        return lead.schedule_id == schedule_id
+    if lead.offer_id == offer_id or lead.schedule_id is None:
+        return lead.offer_id == offer_id
+    schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
+    return schedule is not None and schedule.offer_id == offer_id
 
 
 def check_ahead(field: str, moment: Instant | None, now: Instant) -> None:

@@ -33,11 +33,15 @@ for _line in _NAMES.replace("\n    ", " ").strip().splitlines():
     _FIELDS |= dict.fromkeys([_field, *_others.split()], _field)
 
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_REACHED_BY = frozenset({"caller_id", "email"})
 _TOP_LEVEL_ALIASES = {"state_province": "state", "zip_postal_code": "zip"}
 
 
 def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body with the contact fields that were found inside it; what stands at top level is never replaced."""
+    """Return the body with the contact fields that were found inside it; what stands at top level is never replaced.
+
+    The number and the address leave `data`, where they could not stay: they are no tokens.
+    """
     found = dict(raw)
     for name, value in _leaves(raw):
         field = _FIELDS.get(_BETWEEN_WORDS.sub("_", name).strip("_").lower())
@@ -45,12 +49,15 @@ def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if is_blank(found.get(field)) and is_blank(found.get(_TOP_LEVEL_ALIASES.get(field, field))):
             found[field] = value
+    data = raw.get("data")
+    if isinstance(data, Mapping):
+        found["data"] = {name: value for name, value in data.items() if name not in _REACHED_BY}
     return found
 
 
 def _leaves(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of every plain value, the nearest to the top first."""
-    waiting: deque[tuple[str, Any, int]] = deque((str(name), value, 0) for name, value in raw.items() if name != "data")
+    waiting: deque[tuple[str, Any, int]] = deque((str(name), value, 0) for name, value in raw.items())
     for _ in range(VALUES_MAX):
         if not waiting:
             return

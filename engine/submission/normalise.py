@@ -44,8 +44,15 @@ _FLAGS = (
     "assign_svc_number",
     "assign_sms_number",
 )
-ASSIGN_ALIAS = "assign_trackdrive_number"
-"""What older senders call assign_svc_number."""
+ASSIGN_ALIASES = ("svc_assign_number", "assign_trackdrive_number")
+"""What the interface and older senders also call assign_svc_number."""
+
+_CONTRADICTIONS = (
+    ("update_only", "expire_existing"),
+    ("update_only", "delete_existing"),
+    ("unblock_contact", "blocked"),
+)
+"""Flags that cannot both be followed: one makes a new lead or blocks, the other says not to."""
 
 _NAMED = frozenset(
     {
@@ -62,7 +69,7 @@ _NAMED = frozenset(
         "blocked",
         "lead_priority",
         "auto_format_nested_fields",
-        ASSIGN_ALIAS,
+        *ASSIGN_ALIASES,
         "next_action_at",
         "hours_to_expire",
         "max_contact_attempts",
@@ -209,11 +216,15 @@ def _given(reading: Reading) -> dict[str, Any]:
     """Return the fields that most submissions leave out."""
     raw = reading.raw
     found: dict[str, Any] = {flag: reading.flag(flag, parse_boolean) for flag in _FLAGS if flag in raw}
-    if ASSIGN_ALIAS in raw and not found.get("assign_svc_number"):
-        found["assign_svc_number"] = reading.flag(ASSIGN_ALIAS, parse_boolean)
+    for alias in ASSIGN_ALIASES:
+        if reading.flag(alias, parse_boolean):
+            found["assign_svc_number"] = True
     for field, parse in _OPTIONAL.items():
         if field in raw:
             found[field] = reading.optional(field, parse)
+    for flag, other in _CONTRADICTIONS:
+        if found.get(flag) and found.get(other):
+            reading.fault(other, f"cannot be sent together with {flag}")
     if "next_action_at" in raw:
         found["next_action_at"] = reading.moment_ahead("next_action_at")
     if "schedule_callback_at" in raw or "schedule_callback_in_seconds" in raw:

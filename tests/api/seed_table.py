@@ -41,7 +41,7 @@ INTERFACE: Mapping[str, str] = {
     "GET /api/v1/leads/reports": f"category pivot {LISTED}",
     "POST /api/v1/leads": f"""
         {SUBMITTED_BY_BOTH} unblock_contact blocked expire_existing delete_existing update_only
-        assign_trackdrive_number
+        assign_trackdrive_number svc_assign_number
     """,
     "POST /api/v1/leads/create_or_update": SUBMITTED_BY_BOTH,
     "PUT /api/v1/leads/{id}/caller_opt_out": "lead_token",
@@ -138,7 +138,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_SUBMITTING}test_data_goes_to_the_calls_of_the_lead": "apply_to",
         f"{_SUBMITTING}test_a_number_is_blocked_and_unblocked": "blocked unblock_contact",
         f"{_SUBMITTING}test_numbers_are_assigned_round_robin": """
-            assign_svc_number assign_trackdrive_number assign_sms_number
+            assign_svc_number svc_assign_number assign_trackdrive_number assign_sms_number
         """,
         f"{_SUBMITTING}test_existing_leads_expire_or_are_deleted": "expire_existing delete_existing",
         f"{_SUBMITTING}test_only_a_live_lead_is_updated": "update_only",

@@ -1,6 +1,7 @@
 """Has each parameter of a submission the effect that the interface promises, over HTTP, down to what is read back?"""
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -149,7 +150,7 @@ async def test_numbers_are_assigned_round_robin(company: Any, path: str) -> None
     assert (plain["svc_number_plain"], plain["sms_number_plain"]) == (None, None)
     given = set()
     for place in range(12):
-        name = ("assign_svc_number", "assign_trackdrive_number")[place % 2]
+        name = ("assign_svc_number", "svc_assign_number", "assign_trackdrive_number")[place % 3]
         fields = {"lead_token": schedule["lead_token"], "caller_id": _number(), name: "true", "assign_sms_number": True}
         answer = await _post(company, path, fields)
         assert answer["svc_number_plain"] == answer["lead"]["svc_number_plain"] != text_only
@@ -174,6 +175,38 @@ async def test_existing_leads_expire_or_are_deleted(company: Any) -> None:
     assert [lead["id"] for lead in await _leads(company)] == [deleted["lead"]["id"]]
 
 
+@BOTH
+async def test_flags_that_contradict_each_other_are_named_and_nothing_is_done(company: Any, path: str) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": _number()}
+    made = (await _post(company, SUBMIT, fields))["lead"]
+    for flag, other in (
+        ("update_only", "expire_existing"),
+        ("update_only", "delete_existing"),
+        ("unblock_contact", "blocked"),
+    ):
+        refused = await _post(company, path, {**fields, flag: "1", other: "1"}, 422)
+        assert list(refused["errors"]) == [other]
+        await _post(company, path, {**fields, flag: "1", other: "0"}, 200)
+    (lead,) = await _leads(company)
+    assert (lead["id"], lead["status"], lead["blocked"]) == (made["id"], made["status"], False)
+
+
+async def test_the_id_of_the_senders_system_finds_the_lead_also_in_data_and_in_text(company: Any) -> None:
+    schedule = await company.schedule()
+    token = {"lead_token": schedule["lead_token"]}
+    made = (await _post(company, SUBMIT, {**token, "caller_id": _number(), "external_record_id": "crm-1"}))["lead"]
+    ways: tuple[dict[str, Any], ...] = (
+        {"external_record_id": "crm-1"},
+        {"data": {"external_record_id": "crm-1"}},
+        {"data": json.dumps({"external_record_id": "crm-1"})},
+    )
+    for place, said in enumerate(ways):
+        found = (await _post(company, SUBMIT, {**token, **said, "place": place}, 200))["lead"]
+        assert (found["id"], found["data"]["place"]) == (made["id"], place)
+    assert list((await _post(company, SUBMIT, {**token, "data": "crm-1"}, 422))["errors"]) == ["data", "caller_id"]
+
+
 async def test_only_a_live_lead_is_updated(company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": _number(), "update_only": "true", "roof": "flat"}
@@ -192,11 +225,16 @@ async def test_the_schedule_begins_again(company: Any, path: str) -> None:
     schedule = await company.schedule(steps=[{"id": "rest", "kind": "wait", "duration": "1d"}, STEPS[1]])
     fields = {"lead_token": schedule["lead_token"], "caller_id": _number()}
     made = (await _post(company, SUBMIT, fields))["lead"]
-    await company.send("PUT", f"/api/v1/leads/{made['id']}", json={"schedule_stop": True})
     again = await _post(company, path, {**fields, "restart_schedule": "yes"}, 200)
     assert (again["dedupe_action"], again["lead"]["id"]) == ("restarted", made["id"])
     assert (again["lead"]["is_live"], again["lead"]["status"]) == (True, "scheduled")
     assert again["lead"]["next_action_at"] > made["next_action_at"]
+    # An ended lead runs again, but create_or_update creates where none is live.
+    await company.send("PUT", f"/api/v1/leads/{made['id']}", json={"schedule_stop": True})
+    creates = path != SUBMIT
+    last = await _post(company, path, {**fields, "restart_schedule": "yes"}, 201 if creates else 200)
+    assert (last["dedupe_action"], last["lead"]["id"] != made["id"]) == ("created" if creates else "restarted", creates)
+    assert last["lead"]["is_live"] is True
 
 
 @BOTH

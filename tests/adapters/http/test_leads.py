@@ -171,15 +171,15 @@ async def test_a_lead_can_be_opted_out_stopped_and_destroyed(company: Any) -> No
 
 
 async def test_a_changed_number_takes_the_lead_along(company: Any) -> None:
-    (made,) = await _leads(company, 1)
-    answer = await company.send("PUT", f"/api/v1/leads/{made['id']}", json={"caller_id": "+12125550177"})
-    assert answer.status_code == 200, answer.text
-    for _ in range(100):
-        lead = (await company.send("GET", f"/api/v1/leads/{made['id']}")).json()["lead"]
-        if lead["caller_id"] == "+12125550177":
-            break
-        await asyncio.sleep(0.05)
-    assert lead["caller_id"] == "+12125550177"
+    made, stopped = await _leads(company, 2)
+    path = f"/api/v1/leads/{made['id']}"
+    answer = await company.send("PUT", path, json={"caller_id": "+12125550177"})
+    assert (answer.status_code, answer.json()["lead"]["caller_id"]) == (200, "+12125550177"), answer.text
+    assert answer.json()["lead"]["is_live"] is True
+    assert (await company.send("GET", path)).json()["lead"]["caller_id"] == "+12125550177"
+    await company.send("PUT", f"/api/v1/leads/{stopped['id']}", json={"opt_out": True})
+    moved = (await company.send("PUT", path, json={"caller_id": stopped["caller_id"]})).json()["lead"]
+    assert (moved["caller_id"], moved["status"], moved["opt_out"]) == (stopped["caller_id"], "opt_out", True)
 
 
 async def test_bad_changes_change_nothing(company: Any) -> None:
@@ -195,6 +195,12 @@ async def test_bad_changes_change_nothing(company: Any) -> None:
         ({"data": "flat"}, {"data"}),
         ({"data": {"status": "x"}}, {"data.status"}),
         ({"caller_id": "", "email": ""}, {"caller_id"}),
+        ({"schedule_callback_at": "", "schedule_callback_in_seconds": None},
+         {"schedule_callback_at", "schedule_callback_in_seconds"}),
+        ({"schedule_stop": True, "next_action_at": "2027-01-01 10:00:00 +0000"}, {"next_action_at"}),
+        ({"opt_out": True, "schedule_callback_in_seconds": "60"}, {"schedule_callback_in_seconds"}),
+        ({"blocked": True, "schedule_callback_at": "2027-01-01 10:00:00 +0000"}, {"schedule_callback_at"}),
+        ({"hours_to_expire": 5, "restart_schedule": False}, {"hours_to_expire", "restart_schedule"}),
     ]:  # fmt: skip
         answer = await company.send("PUT", path, json=change)
         assert (answer.status_code, set(answer.json()["errors"])) == (422, bad), answer.text

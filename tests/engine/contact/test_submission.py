@@ -111,6 +111,28 @@ def test_what_a_second_submission_does_to_a_live_lead(
         assert lead.id != first.id
 
 
+def test_who_creates_or_updates_makes_a_new_lead_where_none_is_live_even_if_it_is_to_begin_again(world: World) -> None:
+    first = world.submit()
+    world.update(schedule_stop=True)
+    second = world.submit(create_or_update=True, restart_schedule=True)
+    assert (answer_of(world), second.id != first.id, second.enrolment) == ((201, "created"), True, 1)
+    third = world.submit(create_or_update=True, restart_schedule=True)
+    assert (answer_of(world), third.id, third.enrolment) == ((200, "restarted"), second.id, 2)
+
+
+@pytest.mark.parametrize("offer_id", [1, 2])
+def test_a_lead_on_another_offers_schedule_is_found_by_the_tokens_of_both(world: World, offer_id: int) -> None:
+    world.add("offer", 2, Offer(name="Roofs", lead_token="roofs"))
+    world.schedule(REST, CALL, record_id=2, offer_id=2)
+    lead = world.submit()
+    world.update(move_to_another_schedule_id=2)
+    assert world.submit(offer_id=offer_id, data={"a": 1}).id == lead.id
+    world.act("remove", schedule_id=None, offer_id=offer_id)
+    assert world.lead(lead.id).status == "removed"
+    with pytest.raises(RefusedError, match="no lead of this token"):
+        world.act("remove", schedule_id=1)
+
+
 def test_what_is_expired_by_a_new_submission_ends_as_expired(world: World) -> None:
     first = world.submit()
     world.submit(expire_existing=True)

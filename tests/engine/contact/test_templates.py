@@ -7,6 +7,7 @@ import pytest
 from engine.contact.text import segments
 from schemas.commands import SendSms
 from schemas.instant import MINUTE
+from schemas.records import Number
 from tests.engine.contact.world import NOON, World
 
 TEXT: dict[str, Any] = {"id": "text", "kind": "sms", "template": "Hi {{first_name}}"}
@@ -70,6 +71,16 @@ def test_an_end_step_with_nothing_to_say_is_passed_over() -> None:
 )
 def test_a_text_is_counted_as_carriers_count(text: str, count: int) -> None:
     assert segments(text) == count
+
+
+def test_the_number_that_calls_come_from_is_told_whatever_a_sender_wrote_under_its_name() -> None:
+    world = World()
+    world.add("number", 1, Number(number="+12125550101"))
+    world.schedule({**TEXT, "template": "Call {{svc_number}}"})
+    world.submit(data={"svc_number": "+19005550000"})
+    order = world.commands[0]
+    assert isinstance(order, SendSms)
+    assert order.body == "Call +12125550101"
 
 
 def test_an_order_says_of_how_many_messages_it_consists() -> None:

@@ -155,6 +155,13 @@ def test_blank_fields_are_as_good_as_left_out(submit: Submit) -> None:
     assert submit(blank).request == submit().request
 
 
+@pytest.mark.parametrize("name", ["", " ", "a\0b", "x" * 101])
+def test_a_token_has_a_name_that_can_be_stored_and_written_down(submit: Submit, name: str) -> None:
+    assert len(refusal(submit, {name: "x"}).errors) == 1
+    assert len(refusal(submit, {"data": {name: "x"}}).errors) == 1
+    assert submit({"x" * 100: "x"}).request.data == {"x" * 100: "x"}
+
+
 def test_an_empty_or_null_token_is_kept(submit: Submit) -> None:
     assert submit({"a": "", "data": {"b": None}}).request.data == {"b": None, "a": ""}
 
@@ -219,6 +226,30 @@ def test_nested_contact_fields_are_found_where_asked_for(submit: Submit) -> None
     assert request.caller_id == "+13055550123"
     assert request.columns == {"zip_postal_code": "33101"}
     assert request.data["first_name"] == "Ada"
+
+
+def test_nested_contact_fields_are_found_in_data_too_and_leave_it_where_they_are_no_tokens(submit: Submit) -> None:
+    raw = {"caller_id": "", "data": {"caller_id": "3055550123", "lead": {"EMail": "ada@example.com"}, "roof": "flat"}}
+    assert list(refusal(submit, raw).errors) == ["data.caller_id", "caller_id"]
+    request, _ = submit(raw | {"auto_format_nested_fields": "true"})
+    assert (request.caller_id, request.email) == ("+13055550123", "ada@example.com")
+    assert request.data == {"lead": {"EMail": "ada@example.com"}, "roof": "flat"}
+
+
+@pytest.mark.parametrize("name", ["assign_svc_number", "svc_assign_number", "assign_trackdrive_number"])
+def test_a_number_to_call_from_is_asked_for_by_each_of_its_names(submit: Submit, name: str) -> None:
+    request, _ = submit({name: "yes"})
+    assert (request.assign_svc_number, request.data) == (True, {})
+    assert not submit({name: "no"}).request.assign_svc_number
+    assert list(refusal(submit, {name: "perhaps"}).errors) == [name]
+
+
+@pytest.mark.parametrize(
+    ("flag", "other"),
+    [("update_only", "expire_existing"), ("update_only", "delete_existing"), ("unblock_contact", "blocked")],
+)
+def test_flags_that_contradict_each_other_are_refused(submit: Submit, flag: str, other: str) -> None:
+    assert list(refusal(submit, {flag: "1", other: "1"}).errors) == [other]
 
 
 @pytest.mark.parametrize("raw", [None, [], "x", 7])
