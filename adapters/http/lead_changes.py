@@ -1,5 +1,6 @@
 """How is a lead changed or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
 
+from asyncio import sleep, timeout
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
