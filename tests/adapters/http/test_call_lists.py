@@ -45,6 +45,7 @@ async def test_calls_go_by_cursor_unless_a_page_or_an_order_is_asked_for(company
     assert ([found["id"] for found in rest["calls"]], rest["metadata"]["next_cursor"]) == (ids[25:], 0)
     assert len((await _list(company, per_page=1000))["calls"]) == 27
     assert len((await _list(company, cursor=-1, per_page=1000))["calls"]) == 27
+    assert [found["id"] for found in (await _list(company, page=2, per_page=10))["calls"]] == ids[10:20]
     page = await _list(company, page=3)
     assert [found["id"] for found in page["calls"]] == ids[20:27]
     assert page["metadata"] == {
@@ -135,6 +136,7 @@ async def test_calls_are_shown_in_the_form_asked_for_and_as_a_file(company: Any,
     assert tuple((await _list(company))["calls"][0]) == CALL_COLUMNS
     outside = (await _list(company, serializer="call_external"))["calls"][0]
     assert not {"id", "lead_id", "revenue", "cost", "routes_show_path"} & set(outside)
+    assert {"uuid", "external_record_id", "caller_number", "status"} <= set(outside)
     assert list((await _list(company, columns="status,id"))["calls"][0]) == ["status", "id"]
     text = (await company.send("GET", "/api/v1/calls.csv", params={"columns": "id,caller_number"})).text
     assert text.split("\r\n")[0] == "id,caller_number"

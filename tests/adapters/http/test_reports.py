@@ -141,7 +141,10 @@ def _call(dice: random.Random, number: int, company: int, begin: datetime, of: L
         time_zone=dice.choice([None, "America/New_York", "Asia/Kolkata", "Mars/Olympus"]),
         state=dice.choice([None, "CA"]),
         offer_id=dice.choice([None, 1]),
+        schedule_id=dice.choice([11, 12]),
+        traffic_source_id=dice.choice([None, 8, 9]),
         buyer_id=dice.choice([None, 5]),
+        buyer_group_id=dice.choice([None, 3, 4]),
         attempt_number=dice.randrange(4),
         schedule_action_id=dice.choice(["call-1", "call-2"]),
         call_disposition_id=dice.choice([None, 3, 4]),
@@ -333,12 +336,24 @@ async def test_a_clock_that_is_half_an_hour_or_a_quarter_apart_has_its_own_days(
     assert sum(row["revenue"] for row in rows) == pytest.approx(sum(one.revenue for one in world.calls), abs=1e-4)
 
 
+@pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
 @pytest.mark.parametrize(
     ("category", "pivot"),
-    [("state_province", "created_at_day"), ("created_at_day", "status"), ("token_values_map", "offer_id"), ("", "status")],
-)
-async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivot: str) -> None:
-    found = await world.get("/api/v1/leads/reports", category=category, pivot=pivot)
+    [
+        ("state_province", "created_at_day"), ("created_at_day", "status"), ("created_at_day", ""), ("", "created_at_month"),
+        ("token_values_map", "offer_id"), ("", "status"), ("status", "status"),
+        ("status", "offer_id"), ("offer_id", "status"), ("recent_call_disposition_id", "schedule_id"),
+        ("buyer_converted_days", "traffic_source_id"), ("schedule_action_id", "buyer_id"), ("state", "dial_tier"),
+        ("zip_postal_code", "offer_id"), ("call_center_id", "status"), ("schedule_id", "lead_import_id"),
+        ("outbound_calls_count", "created_at_month"), ("created_at_month", "offer_id"), ("created_at_week", "status"),
+        ("created_at_month", "created_at_week"), ("zip_postal_code", "created_at_month"),
+    ],
+)  # fmt: skip
+async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivot: str, dates: str) -> None:
+    found = await world.get("/api/v1/leads/reports", category=category, pivot=pivot, **_dates(world, dates))
+    if not pivot:
+        assert sum(row["leads_count"] for row in found["reports"]) == COUNT
+        return
     for row in found["reports"]:
         own = [one for one in world.leads if not category or row["category"] in _lead_keys(category, one, world.calls)]
         groups = _grouped(lambda one: _lead_keys(pivot, one, world.calls), own)
@@ -348,6 +363,50 @@ async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivo
         assert set(told) <= set(row["pivots"])
         assert row["total"] == pytest.approx(_lead_figures(own), abs=1e-4)
     assert found["totals"] == pytest.approx(_lead_figures(world.leads), abs=1e-4)
+
+
+def _dates(world: World, dates: str) -> dict[str, str]:
+    """Return five days, the months around them, or all there is."""
+    if dates == "of-the-span":
+        return {}
+    ends = ("from", -40), ("to", DAYS + 40)
+    around = {f"created_at_{name}": (world.begin + timedelta(days=days)).strftime("%Y-%m-%d") for name, days in ends}
+    return around if dates == "of-months" else dict.fromkeys(around, "")
+
+
+CALL_FILTERS: dict[str, tuple[dict[str, str], Callable[[Call], bool]]] = {
+    "status": ({"status": "busy"}, lambda one: one.status == "busy"),
+    "offer": ({"offer_id": "1"}, lambda one: one.offer_id == 1),
+    "schedule": ({"schedule_id": "12"}, lambda one: one.schedule_id == 12),
+    "source": ({"traffic_source_id": "9"}, lambda one: one.traffic_source_id == 9),
+    "buyer": ({"buyer_id": "5"}, lambda one: one.buyer_id == 5),
+    "groups": ({"buyer_group_ids": "3,4"}, lambda one: one.buyer_group_id is not None),
+    "converted": ({"buyer_converted": "true"}, lambda one: one.buyer_converted),
+    "not-converted": ({"buyer_converted": "false"}, lambda one: not one.buyer_converted),
+    "offer-converted": ({"offer_converted": "true"}, lambda one: one.offer_converted),
+    "two": ({"status": "busy", "offer_id": "1"}, lambda one: one.status == "busy" and one.offer_id == 1),
+    "kept-and-not": (
+        {"status": "busy", "no_buyer": "true"},
+        lambda one: one.status == "busy" and one.outcome != "connected_buyer",
+    ),
+    "nothing": ({"offer_id": "77"}, lambda one: one.offer_id == 77),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
+@pytest.mark.parametrize("name", CALL_FILTERS)
+async def test_a_filter_narrows_every_report_of_calls(world: World, name: str, dates: str) -> None:
+    query, matches = CALL_FILTERS[name]
+    wanted = [one for one in world.calls if matches(one)]
+    short = ("created_at_five_minutes", "created_at_hour")
+    others = [category for category in CALL_CATEGORIES if category not in short]
+    for category in others if dates == "of-all" else random.Random(name).sample(others, 5):
+        groups = _grouped(lambda one, by=category: [_call_key(by, one)], wanted)  # type: ignore[misc]
+        rows = await _everything(world, "/api/v1/calls/reports", category=category, **query, **_dates(world, dates))
+        figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
+        assert {key for key, told in figures.items() if told["calls_count"]} == set(groups), category
+        for key, group in groups.items():
+            assert figures[key] == pytest.approx(_call_figures(group), abs=1e-4), (category, key)
 
 
 @pytest.mark.parametrize("stat", STATS)
@@ -434,6 +493,25 @@ async def test_text_narrows_a_report_of_leads(world: World) -> None:
 async def test_what_a_report_cannot_do_is_refused(world: World, path: str, query: dict[str, str], bad: set[str]) -> None:
     answer = await world.company.send("GET", path, params={**world.span, **query})
     assert (answer.status_code, set(answer.json()["errors"])) == (422, bad), answer.text
+
+
+async def test_a_table_that_nobody_could_read_is_refused_with_the_field_that_makes_it_so_large(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.http.reports.CELLS_MAX", 3)
+    await _is_refused(world, {"category": "status", "pivot": "created_at_day"}, "pivot")
+    assert (await world.get("/api/v1/leads/reports", category="status"))["reports"]
+    monkeypatch.undo()
+    for module in ("reads", "reports"):
+        monkeypatch.setattr(f"adapters.postgres.{module}.GROUPS_MAX", 1)
+    await _is_refused(world, {"category": "status"}, "category")
+    await _is_refused(world, {"category": "status", "fulltext": "1"}, "category")
+    await _is_refused(world, {"category": "status", "pivot": "offer_id"}, "pivot")
+
+
+async def _is_refused(world: World, query: dict[str, str], bad: str) -> None:
+    answer = await world.company.send("GET", "/api/v1/leads/reports", params={**world.span, **query})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, [bad]), answer.text
 
 
 async def test_statistics_need_both_dates(world: World) -> None:

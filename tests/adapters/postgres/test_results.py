@@ -86,6 +86,11 @@ async def test_a_listener_that_lost_its_connection_comes_back(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND datname = current_database()"
         )
+    async with asyncio.timeout(20.0):
+        while results._hears:
+            await asyncio.sleep(0)
+        while not results._hears:
+            await asyncio.sleep(0.001)
     asked = asyncio.create_task(results.wait("r1", 20.0))
     await answer(shown, "r1", announce=False)
     assert await asked is not None
