@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
@@ -116,6 +116,8 @@ async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging],
     if first.total_count is None:
         parameters.refuse("page", f"must end within the first {ROWS_BY_PAGE_MAX} rows; use cursor beyond")
         parameters.finish()
+    if (paging.page - 1) * paging.per_page < (first.total_count or 0):
+        return await read(paging)  # the last page of nearly so many rows is not a full one
     return Page(rows=(), total_count=first.total_count)
 
 
@@ -211,7 +213,7 @@ def _paging_headers(exchange: Exchange, page: Page, paging: Paging) -> dict[str,
 
 
 def _link(exchange: Exchange, name: str, value: int) -> str:
-    query = {**{key: text for key, text in exchange.query.items() if isinstance(text, str)}, name: str(value)}
+    sent = parse_qsl(exchange.request.scope["query_string"].decode(), keep_blank_values=True)
     # `auth_token` never stands in an address that is handed out again.
-    query.pop("auth_token", None)
-    return f'<{exchange.request.scope["path"]}?{urlencode(query)}>; rel="next"'
+    query = [pair for pair in sent if pair[0].partition("[")[0] not in {name, "auth_token"}]
+    return f'<{exchange.request.scope["path"]}?{urlencode([*query, (name, str(value))])}>; rel="next"'

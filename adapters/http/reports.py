@@ -1,7 +1,10 @@
 """What do leads and calls come to? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from msgspec import structs
 
 from adapters.http.answers import PAGING_PARAMETERS, PER_PAGE_MAX, one_list, read_columns
 from adapters.http.call_lists import FILTER_PARAMETERS as CALL_FILTER_PARAMETERS
@@ -24,6 +27,7 @@ from engine.views.report import (
     NO_VALUE,
     STATS,
     TIME_UNITS,
+    BeyondCalendarError,
     Group,
     Grouping,
     Key,
@@ -40,6 +44,9 @@ CELLS_MAX = 100_000
 
 STAT_ROWS_MAX = 1_000
 """Values of one page of statistics: a month of hours."""
+
+TOKENS = "token_values_map"
+"""The grouping that has a lead in a group for each of its tokens."""
 
 NO_CATEGORY = "all"
 """The label of the one row of a report without a category."""
@@ -118,6 +125,11 @@ async def _report(
     parameters.finish()
     found, category, pivot = await _found(exchange, parameters, wanted, names, zone_name)
     made = report(found, measure, category, pivot)
+    if names[1] == TOKENS:
+        # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
+        alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
+        rows_alone = report(alone or (), measure, category, Grouping(""))
+        made = structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
     if names[1] is not None and len(made.categories) * len(made.pivots) > CELLS_MAX:
         parameters.refuse("pivot", f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot")
         parameters.finish()
@@ -139,7 +151,7 @@ async def _report(
         per_page=per_page,
         more=more,
         beside={"totals": overall},
-        flat=_flat,
+        flat=partial(_flat, total=_total_of(made)),
     )
 
 
@@ -189,7 +201,7 @@ async def _found(
     for field, name in zip(("category", "pivot"), names, strict=True):
         try:
             groupings.append(Grouping("") if name is None else grouping(name, since, until, zone_name))
-        except TooManyBucketsError as error:
+        except (TooManyBucketsError, BeyondCalendarError) as error:
             parameters.refuse("group_by" if "stat" in exchange.query else field, str(error))
     parameters.finish()
     category, pivot = groupings
@@ -223,7 +235,7 @@ async def _overall(
     made: Report,
 ) -> Cell:
     """Return the metrics of everything. Where a lead is in several groups they are asked for, not added up."""
-    if "token_values_map" not in names:
+    if TOKENS not in names:
         return made.overall
     found = await exchange.services.reads.sums(exchange.company_id, wanted, None, None)
     return report(found or (), measure, Grouping(""), Grouping("")).overall
@@ -253,13 +265,19 @@ def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, float | None]:
 
 def _flat_columns(made: Report, shown: Sequence[str], measure: Measure) -> list[str]:
     wanted = [name for name in shown if name in measure.columns]
-    across = [f"{_text(pivot)}.{name}" for pivot in (*made.pivots, "total") for name in wanted]
+    pivots = (*map(_text, made.pivots), _total_of(made))
+    across = [f"{pivot}.{name}" for pivot in pivots for name in wanted]
     return ["category", "category_label", *across]
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with pivots as a line of a file: `<pivot>.<metric>`."""
-    parts = {**row["pivots"], "total": row["total"]}
+def _total_of(made: Report) -> str:
+    """Return what a file calls the whole of a row: something else than any of its pivots."""
+    return "(total)" if "total" in made.pivots else "total"
+
+
+def _flat(row: Mapping[str, Any], *, total: str) -> dict[str, Any]:
+    """Return a row with pivots as a line of a file: `<pivot>.<metric>`, and what the whole of the row is called."""
+    parts = {**row["pivots"], total: row["total"]}
     across = {f"{pivot}.{name}": value for pivot, cell in parts.items() for name, value in cell.items()}
     return {"category": row["category"], "category_label": row["category_label"], **across}
 

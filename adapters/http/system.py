@@ -51,7 +51,7 @@ RENDER: Mapping[str, Render] = {
 async def list_time_zones(exchange: Exchange) -> Reply:
     """Answer with every name of a zone that is taken as input, and the IANA name that is shown for it."""
     rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
-    rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items())]
+    rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items()) if name not in zone_names()]
     cached = {"Cache-Control": "public, max-age=86400"}
     is_bare = bare(exchange)
     if wants_csv(exchange):

@@ -500,5 +500,5 @@ def _body_field(record_type: str, name: str) -> str:
     for field in msgspec.structs.fields(RECORD_BODIES[record_type]):
         if field.name == name:
             default = "null" if field.required else to_json(field.default).decode()
-            return f"coalesce(body->'{field.name}', '{default}'::jsonb)"
+            return f"nullif(coalesce(body->'{field.name}', '{default}'::jsonb), 'null')"  # what is null has no place
     raise ValueError(f"{name!r} is not a field of a {record_type}")

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.calendar.zones import day_start, local_datetime
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 BUCKETS_MAX = 10_000
 """A year of hours, or a month of five minutes: more is no table that anybody reads."""
@@ -48,6 +48,10 @@ CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number
 
 class TooManyBucketsError(ValueError):
     """The span has more than `BUCKETS_MAX` buckets of the unit."""
+
+
+class BeyondCalendarError(ValueError):
+    """A bucket would begin or end in no year from 1 to 9999."""
 
 
 class Measure(Struct, frozen=True):
@@ -172,11 +176,17 @@ class Report(Struct, frozen=True):
 
 
 def grouping(name: str, since: Instant | None, until: Instant | None, zone_name: str) -> Grouping:
-    """Return how rows between two instants are grouped. Raises `TooManyBucketsError`."""
+    """Return how rows between two instants are grouped. Raises `TooManyBucketsError`, `BeyondCalendarError`."""
     if name not in TIME_UNITS or since is None or until is None:
         return Grouping(name)
-    edges = tuple(_edges(name, since, until, zone_name))
-    return Grouping(name, edges, tuple(_name(name, edge, zone_name) for edge in edges[:-1]))
+    try:
+        edges = tuple(_edges(name, since, until, zone_name))
+        to_datetime(edges[-1])
+        return Grouping(name, edges, tuple(_name(name, edge, zone_name) for edge in edges[:-1]))
+    except TooManyBucketsError:
+        raise
+    except (OverflowError, ValueError):
+        raise BeyondCalendarError("reaches beyond the calendar; choose dates from the year 2 to 9998") from None
 
 
 def bucket_of(unit: str, at: Instant, zone_name: str) -> tuple[Instant, Instant]:
