@@ -230,7 +230,7 @@ def _is_refused(answer: httpx.Response) -> bool:
 
 def _is_empty(answer: httpx.Response) -> bool:
     told = answer.json()
-    return told[told["metadata"]["root"]] == []
+    return bool(told[told["metadata"]["root"]] == [])
 
 
 def _steps(theirs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -249,7 +249,7 @@ def _steps(theirs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 async def test_no_step_and_no_reaction_of_a_schedule_leads_to_another_company(town: Any, company: Any, other: Any) -> None:
     theirs = await _all_places(town, other)
     schedule = int(theirs[RECORDS["schedule"]])
-    bodies = [
+    bodies: list[dict[str, Any]] = [
         *({place: [{"id": "a", **step}]} for step in _steps(theirs) for place in ("steps", "end_steps")),
         {"on_conversion": {"schedule_id": schedule}},
         {"on_inbound_connected": {"action": "move", "schedule_id": schedule}},
