@@ -53,6 +53,36 @@ def test_requests_are_known_by_one_name() -> None:
     assert len(REQUEST_TYPES) == len(CONTACT_REQUESTS) + len(ACCOUNT_REQUESTS)
 
 
+STATUSES: dict[int, str] = {
+    400: "malformed_json malformed_body bad_cursor bad_date",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found unknown_lead_token",
+    405: "method_not_allowed",
+    409: """
+        duplicate_lead idempotency_conflict lead_not_live call_in_progress call_ended version_conflict
+        record_in_use duplicate_value
+    """,
+    410: "deleted",
+    413: "too_large",
+    415: "unsupported_media_type",
+    422: """
+        validation_failed per_page_requires_cursor suppressed_contact quiet_hours outside_hours frequency_cap
+        schedule_inactive invalid_number invalid_schedule not_supported unknown_type malformed_envelope
+        wrong_partition
+    """,
+    429: "rate_limited number_recently_dialed",
+    500: "internal_error decision_failed",
+    503: "requests_unread events_unavailable reads_unavailable reads_too_slow",
+}
+"""research/domain.md 2.5 and ours beside it: a sender branches on both, so neither moves once it is out."""
+
+
+def test_every_problem_keeps_the_status_that_senders_know() -> None:
+    known = {code: status for status, codes in STATUSES.items() for code in codes.split()}
+    assert {code: problem.status for code, problem in PROBLEMS.items()} == known
+
+
 def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
     assert {code for code, problem in PROBLEMS.items() if problem.retryable} == {
         "rate_limited",

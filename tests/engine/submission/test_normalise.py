@@ -186,6 +186,26 @@ def test_a_callback_has_one_time(submit: Submit) -> None:
     assert list(both.errors) == ["schedule_callback_in_seconds"]
 
 
+@pytest.mark.parametrize(
+    ("field", "taken", "refused"),
+    [
+        ("hours_to_expire", [1, 87_600], [0, 87_601]),
+        ("max_contact_attempts", [1, 1_000], [0, 1_001]),
+        ("zip", ["1" * 32], ["1" * 33]),
+        ("schedule_callback_in_seconds", [0, 366 * 24 * 3600], [-1, 366 * 24 * 3600 + 1]),
+        ("next_action_at", ["2027-03-09T20:00:00Z"], ["2027-03-09T20:00:00.001Z"]),
+        ("schedule_callback_at", ["2027-03-09T20:00:00Z"], ["2027-03-09T20:00:00.001Z"]),
+    ],
+)
+def test_the_last_value_within_a_bound_is_taken_and_the_next_one_is_not(
+    submit: Submit, field: str, taken: list[Any], refused: list[Any]
+) -> None:
+    for value in taken:
+        submit({field: value})
+    for value in refused:
+        assert list(refusal(submit, {field: value}).errors) == [field]
+
+
 @pytest.mark.parametrize("seconds", ["-1", "1.5", str(366 * 24 * 3600 + 1)])
 def test_a_callback_is_neither_past_nor_a_year_away(submit: Submit, seconds: str) -> None:
     assert list(refusal(submit, {"schedule_callback_in_seconds": seconds}).errors) == ["schedule_callback_in_seconds"]

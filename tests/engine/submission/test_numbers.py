@@ -65,6 +65,26 @@ def test_a_number_without_a_place_says_nothing_about_zones(text: str) -> None:
     assert (number.zones, number.states) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("text", "country", "states"),
+    [
+        ("+17875550123", "PR", ("PR",)),
+        ("+16715550123", "GU", ("GU",)),
+        ("+13405550123", "VI", ("VI",)),
+        ("+14165550123", "CA", ("ON",)),
+    ],
+)
+def test_a_number_of_a_territory_or_a_province_speaks_for_it(text: str, country: str, states: tuple[str, ...]) -> None:
+    number = read_number(text, "US")
+    assert number is not None
+    assert (number.country, number.states) == (country, states)
+
+
+def test_a_text_longer_than_any_number_is_not_even_looked_at() -> None:
+    assert read_number("(305) 555-0123".ljust(64), "US") is not None
+    assert read_number("(305) 555-0123".ljust(65), "US") is None
+
+
 @given(
     area=st.sampled_from(sorted(AREA_CODE_STATES)),
     exchange=st.integers(200, 999),

@@ -86,6 +86,23 @@ def test_every_status_has_its_words_and_every_column_its_value(status: str) -> N
     assert lead["human_status"]
 
 
+def test_colours_tell_good_ends_from_bad_ones() -> None:
+    told: dict[str, set[str]] = {}
+    for status, colour in CSS_STATUSES.items():
+        told.setdefault(colour, set()).add(status)
+    assert told == {
+        "info": {"queue", "scheduled"},
+        "warning": {"waiting"},
+        "active": {"running"},
+        "success": {"success", "completed_converted", "completed_connected"},
+        "danger": {"opt_out", "dnc", "blocked", "failure"},
+        "muted": {
+            *("captured", "completed_attempted", "completed", "expired", "exceeded_max_calls", "exceeded_short_calls"),
+            *("removed", "disabled"),
+        },
+    }
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_a_lead_that_is_scheduled_or_waits_for_an_instant_has_a_next_action(status: str) -> None:
     has_next_action = [

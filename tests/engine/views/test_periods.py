@@ -20,6 +20,13 @@ NOW = at("2026-03-08T16:30:00+00:00")
     ("label", "first", "behind"),
     [
         ("Last 5 Min", "2026-03-08T16:25:00Z", None),
+        ("Last 15 Min", "2026-03-08T16:15:00Z", None),
+        ("Last 30 Min", "2026-03-08T16:00:00Z", None),
+        ("Last Hour", "2026-03-08T15:30:00Z", None),
+        ("Last 4 Hours", "2026-03-08T12:30:00Z", None),
+        ("Last 6 Hours", "2026-03-08T10:30:00Z", None),
+        ("Last 12 Hours", "2026-03-08T04:30:00Z", None),
+        ("Last Day", "2026-03-07T16:30:00Z", None),
         ("Last 2 Days", "2026-03-06T16:30:00Z", None),
         ("Today", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"),
         ("Yesterday", "2026-03-07T05:00:00Z", "2026-03-08T05:00:00Z"),
@@ -47,6 +54,37 @@ def test_every_label_of_the_interface_is_known() -> None:
         span_of(label, NOW, "Pacific/Apia")
 
 
-def test_six_months_before_the_end_of_august_is_the_end_of_february() -> None:
-    span = span_of("Last 6 Months", at("2026-08-31T12:00:00+00:00"), "UTC")
-    assert (to_rfc3339(span[0] or 0), span[1]) == ("2026-02-28T12:00:00Z", None)
+@pytest.mark.parametrize(
+    ("now", "first"),
+    [
+        ("2026-08-31T12:00:00+00:00", "2026-02-28T12:00:00Z"),
+        ("2026-08-30T12:00:00+00:00", "2026-02-28T12:00:00Z"),
+        ("2028-08-31T12:00:00+00:00", "2028-02-29T12:00:00Z"),
+        ("2026-03-31T12:00:00+00:00", "2025-09-30T12:00:00Z"),
+        ("2026-01-31T12:00:00+00:00", "2025-07-31T12:00:00Z"),
+        ("2026-12-30T12:00:00+00:00", "2026-06-30T12:00:00Z"),
+    ],
+)
+def test_six_months_ago_is_the_same_day_or_the_last_one_of_a_month_that_has_no_such_day(now: str, first: str) -> None:
+    span = span_of("Last 6 Months", at(now), "UTC")
+    assert (to_rfc3339(span[0] or 0), span[1]) == (first, None)
+
+
+@pytest.mark.parametrize(
+    ("label", "now", "first", "behind"),
+    [
+        ("This Quarter", "2026-05-31T16:00:00+00:00", "2026-03-31T15:00:00Z", "2026-06-30T15:00:00Z"),
+        ("Last Quarter", "2026-02-10T00:00:00+00:00", "2025-09-30T15:00:00Z", "2025-12-31T15:00:00Z"),
+        ("This Week", "2026-05-31T16:00:00+00:00", "2026-05-31T15:00:00Z", "2026-06-07T15:00:00Z"),
+        ("This Month", "2025-12-31T16:00:00+00:00", "2025-12-31T15:00:00Z", "2026-01-31T15:00:00Z"),
+        ("Last Month", "2025-12-31T16:00:00+00:00", "2025-11-30T15:00:00Z", "2025-12-31T15:00:00Z"),
+        ("This Year", "2025-12-31T16:00:00+00:00", "2025-12-31T15:00:00Z", "2026-12-31T15:00:00Z"),
+        ("Today", "2026-05-31T15:00:00+00:00", "2026-05-31T15:00:00Z", "2026-06-01T15:00:00Z"),
+        ("Today", "2026-05-31T14:59:59+00:00", "2026-05-30T15:00:00Z", "2026-05-31T15:00:00Z"),
+    ],
+)
+def test_the_calendar_is_that_of_the_zone_where_a_day_month_or_year_may_have_begun_already(
+    label: str, now: str, first: str, behind: str
+) -> None:
+    span = span_of(label, at(now), "Asia/Tokyo")
+    assert tuple(None if edge is None else to_rfc3339(edge) for edge in span) == (first, behind)

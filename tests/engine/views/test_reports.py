@@ -1,6 +1,20 @@
 """Does a report tell of each group what its sums say, of many groups as of few?"""
 
-from engine.views.report import LEADS, Group, Grouping, report
+import pytest
+
+from engine.views.report import (
+    BUCKETS_MAX,
+    CALLS,
+    LEADS,
+    Group,
+    Grouping,
+    Measure,
+    TooManyBucketsError,
+    grouping,
+    metrics,
+    report,
+)
+from schemas.instant import HOUR
 
 DAYS = Grouping("created_at_day", (0, 10, 20), ("first", "second"))
 ANY = Grouping("")
@@ -28,3 +42,73 @@ def test_what_was_created_since_the_edges_were_worked_out_is_in_no_bucket() -> N
     assert [made.totals[key]["leads_count"] for key in made.categories] == [4, 0]
     crossed = report([group("a", 4, 1), group("a", 1, 3)], LEADS, Grouping("status"), DAYS)
     assert [crossed.cells["a", pivot]["leads_count"] for pivot in crossed.pivots] == [4, 0]
+
+
+LEAD_SUMS = {
+    "leads_count": 200, "live_count": 31, "attempted_count": 160, "connected_count": 40, "converted_count": 10,
+    "opt_out_count": 7, "outbound_calls_count": 301, "sms_count": 53, "emails_count": 59, "revenue": 610.12346,
+    "payout": 210.1, "connected_calls_count": 90, "first_attempts_count": 150, "first_attempts_seconds": 9_000.0,
+}  # fmt: skip
+CALL_SUMS = {
+    "calls_count": 400, "inbound_count": 11, "connected_count": 80, "converted_count": 20, "buyer_converted_count": 17,
+    "offer_converted_count": 13, "no_buyer_count": 19, "talk_duration": 5_003, "total_duration": 9_007, "revenue": 610.5,
+    "payout": 210.1, "cost": 100.3, "connected_talk_duration": 4_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measure", "sums", "told"),
+    [
+        (
+            LEADS,
+            LEAD_SUMS,
+            {
+                **{name: value for name, value in LEAD_SUMS.items() if not name.startswith(("connected_calls", "first_"))},
+                "revenue": 610.1235, "profit": 400.0235, "conversion_rate": 0.05, "connect_rate": 0.25,
+                "avg_attempts_to_connect": 2.25, "avg_speed_to_first_attempt_seconds": 60.0,
+            },
+        ),
+        (
+            CALLS,
+            CALL_SUMS,
+            {
+                **{name: value for name, value in CALL_SUMS.items() if name != "connected_talk_duration"},
+                "profit": 300.1, "conversion_rate": 0.05, "connect_rate": 0.2, "avg_talk_duration": 50.0,
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_every_figure_follows_from_the_sums_of_its_group(
+    measure: Measure, sums: dict[str, float], told: dict[str, float]
+) -> None:
+    assert metrics(sums, measure) == told
+
+
+@pytest.mark.parametrize("measure", [LEADS, CALLS])
+def test_a_rate_of_nothing_is_unknown_and_a_sum_of_nothing_is_nothing(measure: Measure) -> None:
+    told = metrics(dict.fromkeys(measure.sums, 0), measure)
+    assert {name for name, value in told.items() if value is None} == {
+        name for name in told if name.startswith(("avg_", "conversion_rate", "connect_rate"))
+    }
+    assert {value for value in told.values() if value is not None} == {0}
+
+
+def test_the_largest_group_comes_first_equal_ones_by_value_and_what_has_none_last() -> None:
+    some = [group("b", 2), group(None, 3), group("a", 2), group("c", 9)]
+    assert report(some, LEADS, Grouping("status"), ANY).categories == ("c", None, "a", "b")
+    numbers = [group(10, 1), group(9, 1), group(None, 1)]
+    assert report(numbers, LEADS, Grouping("offer_id"), ANY).categories == (9, 10, None)
+    crossed = report([group("a", 1, pivot) for pivot in (3, None, 1)], LEADS, Grouping("status"), Grouping("offer_id"))
+    assert crossed.pivots == (1, 3, None)
+    assert crossed.cells["a", None]["leads_count"] == 1
+
+
+def test_as_many_buckets_as_anybody_reads_are_told_and_one_more_is_refused() -> None:
+    assert len(grouping("created_at_hour", 0, BUCKETS_MAX * HOUR, "UTC").names) == BUCKETS_MAX
+    with pytest.raises(TooManyBucketsError):
+        grouping("created_at_hour", 0, BUCKETS_MAX * HOUR + 1, "UTC")
+
+
+def test_a_span_without_length_lies_in_one_bucket() -> None:
+    assert grouping("created_at_hour", HOUR, HOUR, "UTC").names == ("1970-01-01T01:00+00:00",)
+    assert grouping("created_at_week", 0, 1, "UTC").names == ("1969-12-29",)
