@@ -75,11 +75,15 @@ class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):
 
 
 class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
-    """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`."""
+    """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`.
+
+    `call_id` is the call that it tells of, where no step of a schedule gave the order.
+    """
 
     outgoing_webhook_id: int
     webhook_version: int
     payload: dict[str, Any]
+    call_id: int | None = None
 
 
 class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):

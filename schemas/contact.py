@@ -79,7 +79,8 @@ class Head(Entity, kw_only=True):
     oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
     before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
     `opt_outs` are those that reach less than the whole company: `offer/7`, `channel/sms`. `opted_in_at`: they texted a word
-    that carriers take for consent.
+    that carriers take for consent. `deleted_refs` are the gateways' names of calls that were deleted: what
+    is still told of them makes no call.
     """
 
     company_id: int
@@ -102,6 +103,7 @@ class Head(Entity, kw_only=True):
     review_until: Instant | None = None
     opt_outs: dict[str, Instant] = {}
     opted_in_at: Instant | None = None
+    deleted_refs: tuple[str, ...] = ()
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from adapters.gateway.ports import Progress, Result
 from adapters.gateway.troubles import Troubles
 from engine.partition.ports import Appender, Outgoing, Record
 from engine.partition.runner import Names
-from schemas.commands import Command, PlaceCall, SendSms
+from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES, CallProgressed, CallReceived, ContactRequest, OutcomeRecorded, SmsReceived
@@ -48,7 +48,7 @@ class Reports:
             kind=self._channel.kind,
             outcome=result.outcome,
             occurred_at=occurred_at,
-            call_id=order.call_id if isinstance(order, PlaceCall) else None,
+            call_id=order.call_id if isinstance(order, PlaceCall | PostWebhook) else None,
             rang=result.rang,
             provider=self._channel.provider,
             provider_ref=result.provider_ref,

@@ -1,6 +1,9 @@
 """What can be done with a call by hand? Its money, tokens, conversion and disposition change; keys are pressed; it goes."""
 
-from msgspec import UNSET
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
 
 from engine.contact import reactions
 from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
@@ -8,11 +11,12 @@ from engine.contact.moving import forward
 from engine.contact.orders import about_call, webhook_about
 from engine.contact.person import Person, at_once
 from engine.contact.references import Named, check_references
+from engine.contact.update import CONVERSIONS
 from engine.contact.update import update as update_lead
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
 from schemas.commands import PressKeys
-from schemas.contact import Call
+from schemas.contact import Call, Lead
 from schemas.decisions import Answer
 from schemas.instant import SECOND, Instant
 from schemas.records import CallDisposition
@@ -33,7 +37,7 @@ def update(person: Person, request: CallUpdateRequested) -> None:
     _check_references(person, request)
     calls = _meant(person, request)
     for call in calls:
-        _change(person, call, request)
+        _change(person, call, request, callback_at=request.callback_at if call is calls[0] else None)
     ids = tuple(call.id for call in calls)
     person.draft.answer = Answer(status=200, record_type="call", record_id=ids[0], record_ids=ids)
 
@@ -41,6 +45,8 @@ def update(person: Person, request: CallUpdateRequested) -> None:
 def delete(person: Person, request: CallDeleteRequested) -> None:
     """Delete a call and answer; what came of it stays with its lead, and its attempt in the ledger of the number."""
     call = _one(person, request.call_id)
+    if call.direction == "inbound" and call.ended_at is None:
+        reactions.inbound_ended(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
     drop(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
@@ -103,17 +109,22 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
     check_references(person, named)
 
 
-def _change(person: Person, call: Call, request: CallUpdateRequested) -> None:
+def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
+    """Change one call; `callback_at` is when its lead is to be called back, whatever the disposition is."""
     before = call.revenue, call.payout
     had_disposition = call.call_disposition_id
+    had_converted = {flag: getattr(call, flag) for flag in CONVERSIONS}
     changed = _write(call, request)
     if {"buyer_id", "traffic_source_id", "buyer_converted", "offer_converted"} & set(changed):
         compare(person, call)
     call.user_updated_at = person.now
     person.keep_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
-    _tell_lead(person, call, request, revenue=call.revenue - before[0], payout=call.payout - before[1])
-    if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
+    _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
+    is_judged = request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition
+    if callback_at is not None and not (is_judged and _takes_promise(person, call)):
+        _promise(person, call, callback_at)
+    if is_judged:
         _tell_disposition(person, call, request)
     for webhook_id in request.outgoing_webhook_ids:
         _fire(person, call, webhook_id)
@@ -146,21 +157,28 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
     return changed
 
 
-def _tell_lead(person: Person, call: Call, request: CallUpdateRequested, *, revenue: float, payout: float) -> None:
+def _tell_lead(
+    person: Person,
+    call: Call,
+    request: CallUpdateRequested,
+    had_converted: Mapping[str, bool],
+    *,
+    revenue: float,
+    payout: float,
+) -> None:
     """Pass on to the lead what it earned, and that it converted: as if its own update said so, wherever it is now."""
     if call.lead_id is None:
         return
     lead = person.lead(call.lead_id)
-    if lead is not None and request.buyer_id is not UNSET:
-        lead.buyer_id = request.buyer_id
-        person.keep(lead)
+    if lead is not None:
+        _name_on_lead(person, lead, call, request)
     message = LeadUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,
         lead_id=call.lead_id,
         call_id=call.id,
-        buyer_converted=_converted(person, call, "buyer_converted", request.buyer_converted),
-        offer_converted=_converted(person, call, "offer_converted", request.offer_converted),
+        buyer_converted=_news(person, call, "buyer_converted", had_converted),
+        offer_converted=_news(person, call, "offer_converted", had_converted),
         add_revenue=round(revenue, MONEY_DIGITS),
         add_payout=round(payout, MONEY_DIGITS),
     )
@@ -173,12 +191,53 @@ def _tell_lead(person: Person, call: Call, request: CallUpdateRequested, *, reve
         forward(person, message, call.lead_id)
 
 
-def _converted(person: Person, call: Call, field: str, value: object) -> bool:
-    """Return what the lead's flag becomes: it is taken back only where no other call of it converted."""
-    if value is not False:
-        return value  # type: ignore[return-value]  # True, or UNSET: not mentioned
+def _name_on_lead(person: Person, lead: Lead, call: Call, request: CallUpdateRequested) -> None:
+    """Write to the lead who its buyer is now, and which other call its conversion is of, where it is not of this one."""
+    if request.buyer_id is not UNSET:
+        lead.buyer_id = request.buyer_id
+    for flag, named in CONVERSIONS.items():
+        other = None if getattr(call, flag) or getattr(lead, named) != call.id else _other_converted(person, call, flag)
+        if other is not None:
+            setattr(lead, named, other.id)
+    person.keep(lead)
+
+
+def _news(person: Person, call: Call, flag: str, had_converted: Mapping[str, bool]) -> bool | UnsetType:
+    """Return what the lead's flag becomes, UNSET where nothing is new.
+
+    A conversion that is told again leads no lead on once more; one is taken back only where no other call of it converted.
+    """
+    has_converted: bool = getattr(call, flag)
+    if has_converted == had_converted[flag] or (not has_converted and _other_converted(person, call, flag) is not None):
+        return UNSET
+    return has_converted
+
+
+def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
+    """Return the newest other call of the lead that converted."""
     others = (other for other in calls_of(person) if other.lead_id == call.lead_id and other.id != call.id)
-    return any(getattr(other, field) for other in others)
+    return next((other for other in others if getattr(other, flag)), None)
+
+
+def _takes_promise(person: Person, call: Call) -> bool:
+    """Tell whether a disposition of this call promises the lead a call by itself."""
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    return call.call_disposition_id is not None and lead is not None and reactions.is_led(lead)
+
+
+def _promise(person: Person, call: Call, callback_at: Instant) -> None:
+    """Promise the lead of the call a call back, as its own update would. Raises `RefusedError` where it has ended."""
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id or 0,
+        call_id=call.id,
+        schedule_callback_at=callback_at,
+    )
+    if person.lead(message.lead_id) is not None:
+        update_lead(person, message)
+    elif not forward(person, message, message.lead_id):
+        raise RefusedError("lead_not_live", "The call has no lead that could be called back.")
 
 
 def _tell_disposition(person: Person, call: Call, request: CallUpdateRequested) -> None:
@@ -190,6 +249,5 @@ def _tell_disposition(person: Person, call: Call, request: CallUpdateRequested) 
 def _fire(person: Person, call: Call, webhook_id: int) -> None:
     identity = command_id(call.uuid, webhook_id, call.version + 1, FIRED, 1)
     person.draft.emit(webhook_about(person, call, webhook_id, identity, step_id=FIRED, event=FIRED_EVENT))
-    person.draft.fact(
-        "command.emitted", lead_id=call.lead_id, call_id=call.id, command_id=identity, kind="webhook", step_id=FIRED
-    )
+    about: dict[str, Any] = {"command_id": identity, "kind": "webhook", "step_id": FIRED, "outgoing_webhook_id": webhook_id}
+    person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)

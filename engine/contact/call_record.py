@@ -12,6 +12,7 @@ from schemas.contact import Call, Lead
 from schemas.instant import SECOND, Instant
 from schemas.records import Buyer, BuyerGroup, Number
 from schemas.requests import CallReceived, OutcomeRecorded
+from schemas.wire import to_json
 
 CALLS_LISTED_MAX = 200
 """Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
@@ -19,8 +20,14 @@ CALLS_LISTED_MAX = 200
 CALLS_COMPARED_MAX = 50
 """Earlier calls that a new one is compared with."""
 
+DELETED_REFS_MAX = 20
+"""Deleted calls of a person whose names are remembered, the newest: a gateway tells of a call once more within minutes."""
+
 TOKENS_MAX = 1_000
 """Of a call: those of its lead, and as many again for every party that says something of it afterwards."""
+
+TOKENS_BYTES_MAX = 384 * 1024
+"""As JSON: those of its lead, and half as much again. A decision holds the call beside the lead, and is one record."""
 
 MONEY_DIGITS = 4
 """Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
@@ -78,7 +85,9 @@ def enter(person: Person, call: Call) -> None:
 
 
 def drop(person: Person, call: Call) -> None:
-    """Let a call go for good."""
+    """Let a call go for good; what its gateway still tells of it is of no call any more."""
+    if call.gateway_ref is not None:
+        person.head.deleted_refs = (*person.head.deleted_refs, call.gateway_ref)[-DELETED_REFS_MAX:]
     person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
     person.keep_head()
     person.drop_call(call)
@@ -124,15 +133,16 @@ def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
 def merge_tokens(call: Call, data: dict[str, Any]) -> None:
     """Merge tokens into those of a call, shallowly; None deletes. Raises `RefusedError` where they become too many."""
     call.token_values = {name: value for name, value in {**call.token_values, **data}.items() if value is not None}
-    if len(call.token_values) > TOKENS_MAX:
-        raise RefusedError("too_large", f"A call has at most {TOKENS_MAX} tokens; take some away with null.")
+    if len(call.token_values) > TOKENS_MAX or len(to_json(call.token_values)) > TOKENS_BYTES_MAX:
+        problem = f"at most {TOKENS_MAX} tokens and {TOKENS_BYTES_MAX} bytes of them"
+        raise RefusedError("too_large", f"A call has {problem}; take some away with null.")
 
 
 def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:
     """Write the data of a lead to its calls as well: the newest, as many as one decision may change."""
     if not data:
         return
-    for call in at_once([call for call in calls_of(person) if call.lead_id == lead.id]):
+    for call in at_once([call for call in calls_of(person) if call.lead_id == lead.id], growth=len(to_json(data))):
         merge_tokens(call, data)
         person.keep_call(call)
         person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])

@@ -114,6 +114,14 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
 
 
 def _check_person(person: Person, offer_id: int | None) -> None:
+    until = person.head.disabled_until.get("call")
+    if until is not None and until > person.now:
+        raise RefusedError(
+            "invalid_number",
+            "The carrier said that this number is not in service.",
+            {"to": ["was found to be no number in service"]},
+            extra={"next_allowed_at": to_rfc3339(until)},
+        )
     reason = stop_reason(person.head, offer_id) or ("opt_out" if is_opted_out_of(person.head, "call") else None)
     if reason is not None:
         said = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(reason, reason)
@@ -124,14 +132,6 @@ def _check_person(person: Person, offer_id: int | None) -> None:
             "suppressed_contact",
             "A text of this person may be an opt-out: read it, then opt them out, or lift the doubt with opt_out=false.",
             extra={"reason": OPTOUT_REVIEW, "next_allowed_at": to_rfc3339(review_until)},
-        )
-    until = person.head.disabled_until.get("call")
-    if until is not None and until > person.now:
-        raise RefusedError(
-            "invalid_number",
-            "The carrier said that this number is not in service.",
-            {"to": ["was found to be no number in service"]},
-            extra={"next_allowed_at": to_rfc3339(until)},
         )
 
 

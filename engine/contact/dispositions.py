@@ -1,5 +1,7 @@
 """What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
 
+from typing import Any
+
 from engine.contact import callbacks, effects, slots, triggers
 from engine.contact.cadence import cadence_for, duration
 from engine.contact.ending import begin_end
@@ -122,7 +124,8 @@ def _tell_webhook(person: Person, call: Call, step: WebhookStep) -> None:
         return
     identity = command_id(call.uuid, step.outgoing_webhook_id, call.version + 1, f"{HEARD}/{step.id}", 1)
     person.draft.emit(webhook_about(person, call, step.outgoing_webhook_id, identity, step_id=step.id, event=TOLD_EVENT))
-    about = {"command_id": identity, "kind": "webhook", "step_id": step.id}
+    about: dict[str, Any] = {"command_id": identity, "kind": "webhook", "step_id": step.id}
+    about |= {"outgoing_webhook_id": step.outgoing_webhook_id}
     person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)
 
 

@@ -24,6 +24,7 @@ from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
+from schemas.instant import SECOND
 from schemas.outcomes import CALL_OUTCOMES
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
@@ -40,6 +41,8 @@ def receive(person: Person, request: CallReceived) -> None:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
     check_references(person, [("buyer_id", "buyer", request.buyer_id)])
+    if request.gateway_ref in person.head.deleted_refs:
+        raise RefusedError("deleted", "This call was deleted.")
     call = _known(person, request.gateway_ref) or _begin(person, request)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
     if call.ended_at is None:
@@ -165,6 +168,9 @@ def _connect(person: Person, call: Call, at: int) -> None:
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     """Say what came of the call; a lead that only waited for it has had it."""
     take_off_hold(call, at)
+    if call.answered_at is None and request.talk_seconds:
+        # Who talked was answered, although the report of that was lost.
+        _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
     is_connected = call.answered_at is not None
     if is_connected:
         call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"

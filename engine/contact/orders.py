@@ -190,6 +190,7 @@ def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *,
         urgency_class=5,
         outgoing_webhook_id=webhook_id,
         webhook_version=record.version if record else 0,
+        call_id=call.id,
         payload={"type": event, "timestamp": to_rfc3339(person.now), "data": {**about, "call": _call_payload(call)}},
     )
 

@@ -59,7 +59,10 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     lead = person.lead(request.lead_id)
     replaced = _tell_call(person, lead, request, row)
     if lead is None:
-        forward(person, msgspec.structs.replace(request, reached=request.reached or person.key), request.lead_id)
+        sent_on = msgspec.structs.replace(request, reached=request.reached or person.key)
+        if not forward(person, sent_on, request.lead_id) and person.call(request.call_id) is not None:
+            about: dict[str, Any] = {"command_id": request.command_id, "kind": request.kind, "outcome": request.outcome}
+            person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
         return
     _tell_lead(person, lead, request, row)
     if replaced not in {None, "unknown", request.outcome}:
@@ -268,7 +271,8 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
         person.keep(lead)
     if row.connected:
-        lead.connected = True
+        judged = dispositions.of_call(person, _find_call(person, lead, request.command_id, request.call_id))
+        lead.connected = lead.connected or judged is None or judged.counts_as_contact
         lead.buyer_id = request.buyer_id or lead.buyer_id
         person.keep(lead)
     if flight is not None and is_awaited and request.final:

@@ -49,6 +49,7 @@ def dispositioned(
         person.draft.fact("call.dispositioned", lead_id=lead_id, call_id=call.id, disposition=None)
         if lead is not None:
             lead.disposition = None
+            lead.connected = lead.connected or lead.connected_call_id == call.id
             person.keep(lead)
         return
     dispositions.check(lead, disposition, callback_at)
@@ -56,18 +57,23 @@ def dispositioned(
     person.draft.fact("call.dispositioned", lead_id=lead_id, call_id=call.id, disposition=code)
     if lead is not None:
         lead.disposition = code
-        if not disposition.counts_as_contact and lead.connected_call_id == call.id:
-            lead.connected = False
+        if lead.connected_call_id == call.id:
+            lead.connected = disposition.counts_as_contact
         person.keep(lead)
     dispositions.stops(person, lead, disposition)
     if lead is not None and disposition.action_group_id is not None:
         dispositions.act(person, lead, call, disposition)
-    if lead is None or lead.status not in LIVE_STATUSES or lead.ending or lead.schedule_id is None:
+    if lead is None or not is_led(lead):
         return
     dispositions.promise(person, lead, disposition, callback_at)
     hear(lead, dispositions.HEARD)
     dispositions.follow(person, lead, call, disposition)
     go_on(person, lead)
+
+
+def is_led(lead: Lead) -> bool:
+    """Tell whether a schedule leads the lead, so that a disposition may lead it elsewhere."""
+    return lead.status in LIVE_STATUSES and not lead.ending and lead.schedule_id is not None
 
 
 def inbound_started(person: Person, call: Call) -> None:

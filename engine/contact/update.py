@@ -26,6 +26,9 @@ from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 RESUMED = frozenset({"blocked", "opt_out", "dnc"})
 """What a lead may have ended as that goes on once the stop of its person is lifted."""
 
+CONVERSIONS = {"buyer_converted": "call_buyer_conversion_id", "offer_converted": "call_offer_conversion_id"}
+"""A flag of a lead or a call -> where the lead names the call that it is of."""
+
 
 def update(person: Person, request: LeadUpdateRequested) -> None:
     """Change a lead and answer with it. Raises `RefusedError` for what cannot be; then nothing is changed."""
@@ -202,7 +205,7 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
             setattr(lead, field, value)
     if request.caller_id is not UNSET or request.email is not UNSET:
         lead.failed_channels = ()
-    for flag, call in (("buyer_converted", "call_buyer_conversion_id"), ("offer_converted", "call_offer_conversion_id")):
+    for flag, call in CONVERSIONS.items():
         said = getattr(request, flag)
         if said is not UNSET:
             setattr(lead, call, (request.call_id or getattr(lead, call)) if said else None)

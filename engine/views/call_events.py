@@ -58,6 +58,6 @@ def _event(fact: Row) -> dict[str, Any]:
 
 
 def _type(fact_type: str, data: Mapping[str, Any]) -> str:
-    if fact_type == "command.emitted" and data.get("kind") == "webhook":
+    if fact_type in {"command.emitted", "outcome.recorded"} and data.get("kind") == "webhook":
         return "WebhookLog"
     return TYPES.get(fact_type, "ScheduleDecision")

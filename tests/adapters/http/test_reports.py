@@ -517,6 +517,9 @@ async def _is_refused(world: World, query: dict[str, str], bad: str) -> None:
 async def test_statistics_need_both_dates(world: World) -> None:
     answer = await world.company.send("GET", "/api/v1/calls/stats/", params={"group_by": "status", "stat": "count"})
     assert (answer.status_code, set(answer.json()["errors"])) == (422, {"created_at_from", "created_at_to"})
+    params = {"group_by": "status", "stat": "count", **world.span, "created_at_from": "soon"}
+    answer = await world.company.send("GET", "/api/v1/calls/stats/", params=params)
+    assert (answer.status_code, len(answer.json()["errors"]["created_at_from"])) == (400, 1)
 
 
 async def test_a_company_without_leads_gets_an_empty_report(town: Any) -> None:

@@ -162,6 +162,8 @@ def test_a_number_out_of_service_is_not_called_until_it_may_work_again(world: Wo
     world.wait(60)
     refused = _refusal(world)
     assert (refused.code, list(refused.errors)) == ("invalid_number", ["to"])
+    world.update(opt_out=True)
+    assert _refusal(world).code == "invalid_number"  # the number comes before the person
 
 
 @pytest.mark.parametrize("force", [False, True])

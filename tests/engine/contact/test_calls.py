@@ -6,16 +6,19 @@ import msgspec
 import pytest
 
 from adapters.projector.rows import CALLS, RawCall, call_row
+from engine.contact.update import CONVERSIONS
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, PressKeys
-from schemas.contact import Call
+from schemas.contact import LIVE_STATUSES, Call
 from schemas.instant import HOUR, SECOND
 from schemas.records import Buyer, CallDisposition, Number, OutgoingWebhook, TrafficSource
 from schemas.requests import (
     CallDeleteRequested,
     CallKeysRequested,
     CallProgressed,
+    CallStartRequested,
     CallUpdateRequested,
+    OutcomeRecorded,
 )
 from schemas.wire import to_json
 from tests.engine.contact.world import KEY, NOON, NUMBER, World
@@ -229,6 +232,36 @@ def test_a_conversion_is_taken_back_from_the_lead_only_where_no_other_call_conve
     assert not world.lead().offer_converted
 
 
+@pytest.mark.parametrize("flag", ["buyer_converted", "offer_converted"])
+def test_a_lead_names_the_call_that_its_conversion_is_of_and_another_where_that_is_taken_back(
+    world: World, flag: str
+) -> None:
+    world.schedule(CALL, REST, CALL | {"id": "again"}, LATE, on_conversion="continue", version=2)
+    named = CONVERSIONS[flag]
+    first = _called(world)
+    world.outcome("connected_human")
+    world.wait(26 * 3600)
+    second = world.call(world.lead().attempted_call_id)
+    for call in (first, second):
+        _change(world, call, **{flag: True})
+        assert getattr(world.lead(), named) == call.id
+    _change(world, second, **{flag: False})
+    assert (getattr(world.lead(), flag), getattr(world.lead(), named)) == (True, first.id)
+    _change(world, first, **{flag: False})
+    assert (getattr(world.lead(), flag), getattr(world.lead(), named)) == (False, None)
+
+
+def test_a_conversion_that_is_told_again_leads_no_lead_on_once_more(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_human")
+    _change(world, call, buyer_converted=True)
+    world.submit(restart_schedule=True)
+    assert world.lead().status in LIVE_STATUSES
+    _change(world, call, buyer_converted=True, add_revenue=5.0)
+    assert world.lead().status in LIVE_STATUSES
+    assert (world.lead().buyer_converted, world.lead().revenue) == (True, 5.0)
+
+
 def test_late_facts_never_revive_a_lead_that_has_ended(world: World) -> None:
     call = _called(world)
     world.act("remove")
@@ -258,6 +291,71 @@ def test_a_disposition_is_told_once_and_again_when_it_changes(world: World) -> N
         _change(world, call, call_disposition_id=disposition_id)
     told = [fact.data["disposition"] for fact in world.facts if fact.type == "call.dispositioned"]
     assert told == ["SOLD", "No interest", None]
+
+
+def test_a_time_to_call_back_is_kept_whatever_the_disposition_is(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_human")
+    world.add("call_disposition", 11, CallDisposition(name="Later", category="callback", requires_callback_time=True))
+    for fields, hours in (({}, 2), ({"call_disposition_id": 11}, 3), ({"call_disposition_id": 11}, 4), ({}, 5)):
+        _change(world, call, callback_at=world.now + hours * HOUR, **fields)
+        assert (world.lead().callback_at, world.lead().status_wait) == (world.now + hours * HOUR, "callback_pending")
+    promised = [fact for fact in world.facts if fact.type == "callback.scheduled"]
+    assert len(promised) == 4
+
+
+def test_a_lead_that_only_waits_for_calls_is_promised_one_too(world: World) -> None:
+    world.submit(offer_id=1)
+    world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=world.lead().id))
+    call = world.call(world.lead().attempted_call_id)
+    world.outcome("connected_human")
+    _change(world, call, call_disposition_id=10, callback_at=world.now + HOUR)
+    assert (world.lead().schedule_id, world.lead().callback_at) == (None, world.now + HOUR)
+
+
+def test_no_call_back_is_promised_of_a_lead_that_has_ended_and_then_nothing_is_changed(world: World) -> None:
+    call = _called(world)
+    world.act("remove")
+    for fields in ({}, {"call_disposition_id": 10}):
+        with pytest.raises(RefusedError) as refused:
+            _change(world, call, revenue=5.0, callback_at=world.now + HOUR, **fields)
+        assert refused.value.code == "lead_not_live"
+    assert (world.call(call.id).revenue, world.call(call.id).call_disposition_id) == (0.0, None)
+
+
+def test_of_several_calls_the_newest_has_its_lead_called_back_once(world: World) -> None:
+    world.submit(offer_id=1)
+    lead_id = world.lead().id
+    for _ in range(2):
+        world.wait(60)
+        world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=lead_id))
+        world.outcome("connected_human")
+    asked = {"company_id": 1, "contact_key": KEY, "offer_id": 1, "call_disposition_id": 10}
+    world.ask(CallUpdateRequested(callback_at=world.now + HOUR, **asked))  # type: ignore[arg-type]
+    assert world.fact_types().count("callback.scheduled") == 1
+    assert world.lead().callback_at == world.now + HOUR
+
+
+def test_a_webhook_that_was_fired_is_told_of_the_call_with_what_came_of_it(world: World) -> None:
+    call = _called(world)
+    _change(world, call, outgoing_webhook_ids=(9,))
+    order = world.commands[-1]
+    assert isinstance(order, PostWebhook)
+    assert order.call_id == call.id
+    about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "lead_id": order.lead_id, "call_id": order.call_id}
+    about |= {"command_id": order.command_id, "kind": "webhook", "outcome": "accepted", "occurred_at": world.now}
+    world.ask(OutcomeRecorded(**about))
+    world.ask(OutcomeRecorded(**{**about, "lead_id": 0, "outcome": "failed"}))
+    told = [
+        (fact.type, fact.data.get("outgoing_webhook_id"), fact.data.get("outcome"))
+        for fact in world.facts
+        if fact.call_id == call.id and fact.data.get("kind") == "webhook"
+    ]
+    assert told == [
+        ("command.emitted", 9, None),
+        ("outcome.recorded", None, "accepted"),
+        ("outcome.recorded", None, "failed"),
+    ]
 
 
 def test_webhooks_are_fired_again_for_a_call_each_time_under_another_id(world: World) -> None:

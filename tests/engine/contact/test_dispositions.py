@@ -277,6 +277,23 @@ def test_what_is_written_to_a_call_over_the_interface_moves_its_lead() -> None:
     assert (world.lead().disposition, world.call(call_id).call_disposition_id) == (None, None)
 
 
+def test_a_later_word_says_that_the_lead_was_spoken_to_after_all() -> None:
+    world = spoken()
+    assert not judge(world, disposition(counts_as_contact=False)).connected
+    assert judge(world, disposition()).connected
+    assert not judge(world, disposition(counts_as_contact=False)).connected
+    assert judge(world, None).connected
+
+
+def test_a_word_said_during_the_call_tells_whether_it_was_a_contact() -> None:
+    world = World()
+    world.schedule({"id": "call", "kind": "call"}, EXIT)
+    world.submit()
+    judge(world, disposition(counts_as_contact=False))
+    world.outcome("connected_human")
+    assert (world.lead().connected, world.lead().status) == (False, "completed_attempted")
+
+
 def test_a_disposition_that_is_taken_back_moves_nothing() -> None:
     world = spoken()
     lead = judge(world, None)

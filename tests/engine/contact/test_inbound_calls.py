@@ -8,7 +8,7 @@ from engine.partition.draft import RefusedError, RepeatedError
 from schemas.contact import Call
 from schemas.instant import SECOND
 from schemas.records import Buyer, Number, Offer
-from schemas.requests import CallReceived
+from schemas.requests import CallDeleteRequested, CallReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
 
 OURS, OTHERS = "+12125550150", "+12125550199"
@@ -58,6 +58,25 @@ def test_a_gateway_says_who_and_what_handled_a_call_and_forgets_none_of_it(world
     call = _rings(world, "ended", after=20, transcription_status="pending")
     assert (call.ring_pool_id, call.provider_configuration_id, call.agent_id) == (4, 2, 9)
     assert call.transcription_status == "pending"
+
+
+def test_who_talked_was_answered_although_nobody_said_so(world: World) -> None:
+    _rings(world)
+    call = _rings(world, "ended", after=30, talk_seconds=20, hung_up_by="caller")
+    assert (call.outcome, call.answered_at, call.answered_by) == ("connected_human", world.now - 20_000, "human")
+    assert (world.lead().connected, world.lead().connected_call_id) == (True, call.id)
+    alone = _rings(world, "ended", ref="pbx-2", talk_seconds=20)
+    assert (alone.outcome, alone.answered_at) == ("connected_human", alone.ringing_at)
+
+
+@pytest.mark.parametrize("state", ["ringing", "connected", "ended"])
+def test_what_is_told_of_a_deleted_call_makes_no_call_and_holds_nobody(world: World, state: str) -> None:
+    call = _rings(world, state)
+    world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))
+    assert (world.head().call_ids, world.head().inbound_call_id) == ((), None)
+    with pytest.raises(RefusedError) as refused:
+        _rings(world, "ended", after=10)
+    assert (refused.value.code, world.head().call_ids) == ("deleted", ())
 
 
 def test_a_call_that_nobody_took_rang_in_vain(world: World) -> None:

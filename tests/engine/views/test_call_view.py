@@ -42,6 +42,7 @@ def test_columns_give_exactly_those_in_that_order() -> None:
         ("call.updated", {"fields": ["revenue"]}, "AuditLog"),
         ("call.keys_pressed", {"digits": "1"}, "AuditLog"),
         ("command.emitted", {"kind": "webhook"}, "WebhookLog"),
+        ("outcome.recorded", {"kind": "webhook", "outcome": "accepted"}, "WebhookLog"),
         ("command.emitted", {"kind": "call"}, "ScheduleDecision"),
         ("slot.released", {}, "ScheduleDecision"),
     ],
