@@ -60,7 +60,8 @@ class StaticAssignment:
 
     def _keep(self) -> None:
         if self._file is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)  # nobody else may have kept anything there yet
+            # Nobody may have kept anything there yet; snapshots, which are no stranger's to read, come to lie beside it.
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = self._file.with_suffix(".draft")
             draft.write_bytes(msgspec.json.encode(self._marks))
             draft.replace(self._file)

@@ -55,7 +55,7 @@ class Mailbox:
 
     async def start(self, port: int = 0) -> None:
         """Listen. Raises `OSError` where the port is taken."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._number = max((number for number, _ in _kept(self.folder)), default=0)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._protocol, self.host, port)

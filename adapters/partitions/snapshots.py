@@ -68,7 +68,7 @@ class FileSnapshots:
         path = self._path(partition)
         draft = path.with_suffix(".draft")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds persons and lead tokens
             with draft.open("wb") as file:
                 state = hashlib.blake2b(digest_size=DIGEST_BYTES)
                 for index, one in enumerate(slices):

@@ -157,6 +157,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
     started = time.monotonic()
     keys = keys_of(folder)
     async with contextlib.AsyncExitStack() as stack:
+        (folder / LOG_FILE).touch(mode=0o600)  # a log may quote what people typed
         # Open to the end of the process: libraries have a last word when the event loop ends.
         configure_logs("info", form="json", stream=(folder / LOG_FILE).open("a"))
         say("Starting PostgreSQL and the broker …")

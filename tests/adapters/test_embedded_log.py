@@ -1,6 +1,7 @@
 """Does the embedded log keep every promise of a log, in memory and on disk, and through a crash at any point?"""
 
 import asyncio
+import stat
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -323,6 +324,7 @@ async def test_offsets_are_kept_in_a_folder_that_nobody_has_made_yet(tmp_path: P
     again = StaticAssignment(1, file)
     await again.start()
     assert await again.kept(0) == Bookmark(KEEP_EVERY)
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
 async def test_what_is_older_than_its_topic_keeps_it_is_gone_for_good(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_an
     print(f"ready after {time.monotonic() - began:.1f} s")  # noqa: T201 - a measure, shown with -s
     assert set(ready) == READY_FIELDS
     assert stat.S_IMODE(house.ready_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE((house.home / ".leadclock" / "up.log").stat().st_mode) == 0o600
+    assert stat.S_IMODE((house.home / ".leadclock" / "mail").stat().st_mode) == 0o700
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", ready["api_url"])
     assert re.fullmatch(r"127\.0\.0\.1:\d+", ready["kafka_bootstrap"])
     assert ready["postgres_dsn"].startswith("postgresql://")

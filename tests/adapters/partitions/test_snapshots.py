@@ -1,6 +1,7 @@
 """Is a snapshot that cannot be trusted passed over, whatever happened to its file? The changelog is read instead."""
 
 import asyncio
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,11 @@ async def test_what_was_saved_is_loaded(snapshots: FileSnapshots) -> None:
     await saved(snapshots)
 
     assert loaded(snapshots) == SLICES
+
+
+async def test_nobody_but_its_owner_looks_into_the_folder(snapshots: FileSnapshots) -> None:
+    path = await saved(snapshots)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 async def test_the_newest_replaces_the_former(snapshots: FileSnapshots) -> None:
