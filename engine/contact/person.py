@@ -159,11 +159,11 @@ class Person:
         self.keep_head()
 
 
-def at_once(entities: Iterable[E]) -> Iterator[E]:
-    """Iterate over as many of the leads or calls as one decision may change; at least one."""
+def at_once(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
+    """Iterate over as many of the leads or calls as one decision may change, each by `growth` bytes more; at least one."""
     size = 0
     for number, entity in enumerate(entities):
-        size += len(to_pack(entity))
+        size += len(to_pack(entity)) + growth
         if number and (number >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX):
             return
         yield entity

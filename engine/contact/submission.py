@@ -21,9 +21,15 @@ from schemas.decisions import Answer
 from schemas.instant import DAY, Instant
 from schemas.records import Record, Schedule
 from schemas.requests import LeadSubmitted
+from schemas.wire import to_json
 
 AHEAD_MAX = 366 * DAY
 """Nothing is asked for later than this (research/domain.md 2.17)."""
+
+TOKENS_MAX = 1_000
+DATA_BYTES_MAX = 256 * 1024
+"""Of all that submissions and changes have told of one lead, as JSON: as much as one body may hold. Whatever is decided of
+the lead later, an opt-out above all, has room beside it in one record."""
 
 WEAK_SOURCES = frozenset({"number", "default"})
 """Zones that were found by these give way to whatever is found later."""
@@ -146,6 +152,8 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
     """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
     record, schedule = target
     policy = "update" if schedule is None or _asks_for_update(request) else schedule.duplicate_policy
+    if policy in {"create", "reject"} and _named(request, leads.live) is not None:
+        policy = "update"  # who names the very lead sends no duplicate
     match policy:
         case "reject":
             detail = "A live lead of this token and number exists; its schedule refuses duplicates."
@@ -156,7 +164,7 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
             _restart(person, request, record, _chosen(request, leads.live))
         case _:
             chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
-            updated = list(at_once(chosen))
+            updated = list(at_once(chosen, growth=_growth(request)))
             for lead in updated:
                 _update(person, request, lead)
             _answer(person, updated, 200, "updated")
@@ -168,9 +176,18 @@ def _asks_for_update(request: LeadSubmitted) -> bool:
 
 def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
     """Return the lead that the sender's own id names, else the newest."""
+    return _named(request, leads) or leads[0]
+
+
+def _named(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
     wanted = request.columns.get("external_record_id")
     named = (lead for lead in leads if wanted is not None and lead.columns.get("external_record_id") == wanted)
-    return next(named, leads[0])
+    return next(named, None)
+
+
+def _growth(request: LeadSubmitted) -> int:
+    """Return by how many bytes a submission may make each lead larger."""
+    return len(to_json(request.data)) if request.data else 0
 
 
 def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Lead] = ()) -> None:
@@ -186,7 +203,7 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
         end(person, lead, reason)
     else:
         go_on(person, lead)
-    updated = list(at_once(others)) if others else []
+    updated = list(at_once(others, growth=_growth(request))) if others else []
     for other in updated:
         _update(person, request, other)
     _answer(person, [lead, *updated], 201, action)
@@ -284,11 +301,14 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
 
 
 def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:
-    """Merge columns and tokens into a lead, shallowly; None deletes."""
+    """Merge columns and tokens into a lead, shallowly; None deletes. Raises `RefusedError` where the tokens are too many."""
     for values, given in ((lead.columns, columns), (lead.data, data)):
         values.update(given)
         for name in [name for name, value in given.items() if value is None]:
             del values[name]
+    if data and (len(lead.data) > TOKENS_MAX or len(to_json(lead.data)) > DATA_BYTES_MAX):
+        problem = f"of one lead have at most {TOKENS_MAX} names and {DATA_BYTES_MAX} bytes; take some away with null"
+        raise RefusedError("too_large", f"The tokens {problem}.", {"data": [problem]})
 
 
 def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:

@@ -133,6 +133,41 @@ def test_a_lead_on_another_offers_schedule_is_found_by_the_tokens_of_both(world:
         world.act("remove", schedule_id=1)
 
 
+LARGE = {f"essay-{place}": "x" * 4_000 for place in range(60)}
+"""As much as one body carries."""
+
+
+@pytest.mark.parametrize("change", ["submit", "update"])
+def test_the_tokens_of_a_lead_stay_bounded_so_that_its_opt_out_can_be_written(world: World, change: str) -> None:
+    lead = world.submit(data=LARGE)
+    for data in ({f"more-{place}": "x" * 4_000 for place in range(30)}, {f"t{place}": 1 for place in range(1_000)}):
+        with pytest.raises(RefusedError, match="with null") as refused:
+            getattr(world, change)(data=data)
+        assert (refused.value.code, list(refused.value.errors)) == ("too_large", ["data"])
+    assert world.lead(lead.id).data == LARGE
+    getattr(world, change)(data={**dict.fromkeys(LARGE), "roof": "flat"})
+    assert world.lead(lead.id).data == {"roof": "flat"}
+
+
+def test_what_is_applied_to_many_leads_fits_into_one_decision(world: World) -> None:
+    for _ in range(6):
+        world.submit(expire_existing=True)
+    world.submit(update_all_matching_leads=True, data=LARGE)
+    assert world.answer is not None
+    assert len(world.answer.record_ids) == 1
+    world.submit(update_all_matching_leads=True, data={"roof": "flat"})
+    assert len(world.answer.record_ids) > 1
+
+
+@pytest.mark.parametrize("policy", ["create", "reject"])
+def test_the_senders_own_id_finds_the_lead_to_update_whatever_becomes_of_duplicates(policy: str) -> None:
+    world = World()
+    world.schedule(REST, CALL, duplicate_policy=policy)
+    lead = world.submit(columns={"external_record_id": "crm-1"})
+    assert world.submit(columns={"external_record_id": "crm-1"}, data={"a": 1}).id == lead.id
+    assert (answer_of(world), len(world.lead_ids())) == ((200, "updated"), 1)
+
+
 def test_what_is_expired_by_a_new_submission_ends_as_expired(world: World) -> None:
     first = world.submit()
     world.submit(expire_existing=True)
