@@ -14,7 +14,7 @@ from adapters.http.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls import CALL_ANSWER, live_call, read_tokens, render
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import MONEY_MAX, NOTES_LENGTH_MAX, whole
-from adapters.http.parameters import Parameters
+from adapters.http.parameters import Parameters, read_id
 from adapters.http.people import contact_key_of
 from adapters.http.problems import ProblemError
 from adapters.http.references import is_own, known
@@ -149,8 +149,9 @@ def _named(exchange: Exchange, parameters: Parameters, field: str) -> int | None
         return None
     record_type, kind, own = _NAMED[field]
     rules, company_id = exchange.services.source.rules, exchange.company_id
-    if text.isascii() and text.isdigit() and is_own(exchange, record_type, int(text[:17])):
-        return int(text[:17])
+    internal_id = read_id(text)
+    if isinstance(internal_id, int) and is_own(exchange, record_type, internal_id):
+        return internal_id
     for record in rules.records(record_type, company_id):
         if getattr(rules.body(kind, record_type, record.id), own, None) == text:
             return record.id

@@ -51,18 +51,16 @@ STATUSES: tuple[str, ...] = tuple(_STATUSES.split())
 
 SERIALIZER = "call: all columns; call_grid: the few of a list; call_external: no internal ids and no money; call"
 
+IDS = (
+    *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
+    "provider_configuration_id",
+)
 FILTER_PARAMETERS: Mapping[str, str] = {
     "created_at_label": "a span of creation such as Today or Last 4 Hours",
     "ended_at_from": "ended at or after",
     "ended_at_to": "ended before",
     "id": "internal id of one call",
-    **dict.fromkeys(
-        (
-            *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id"),
-            *("provider_configuration_id", "contact_id"),
-        ),
-        "internal id",
-    ),
+    **dict.fromkeys(IDS, "internal id"),
     "buyer_group_ids": "internal ids of buyer groups, with commas",
     "status": "one status, such as no-answer",
     "buyer_converted": "true or false",
@@ -83,10 +81,6 @@ FLAGS = (
     *("buyer_converted", "offer_converted", "either_converted", "buyer_conversion_duplicated_call", "no_buyer"),
     *("offer_conversion_duplicated_call", "buyer_repeat_caller", "offer_repeat_caller", "in_progress", "placed_on_hold"),
     "has_recording",
-)
-IDS = (
-    *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
-    "provider_configuration_id",
 )
 
 

@@ -22,7 +22,9 @@ from engine.views.cells import moment
 from schemas.requests import CallDeleteRequested, CallKeysRequested
 
 DIGITS_LENGTH_MAX = 64
-_DIGITS = re.compile(r"[0-9*#A-Da-dwW]{1,64}", re.ASCII)
+"""Keys pressed in one request: more is no menu."""
+
+_DIGITS = re.compile(f"[0-9*#A-Da-dwW]{{1,{DIGITS_LENGTH_MAX}}}", re.ASCII)
 
 CALL_ANSWER = one_of("call", "Call", call_ids={"type": "array", "items": {"type": "integer"}})
 
@@ -170,7 +172,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "digits": "0-9, *, #, A-D, and w for a pause",
             "data": "object of tokens; merged into those of the call, null takes one away",
         },
-        types={"id": REFERENCE, "digits": {"type": "string", "pattern": "^[0-9*#A-Da-dwW]{1,64}$"}, "data": TOKENS},
+        types={"id": REFERENCE, "digits": {"type": "string", "pattern": f"^{_DIGITS.pattern}$"}, "data": TOKENS},
         required=("id", "digits"),
         answer=CALL_ANSWER,
         problems=("call_ended", "not_supported"),

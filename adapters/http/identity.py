@@ -9,13 +9,13 @@ import secrets
 from hashlib import blake2b, sha256
 from uuid import RFC_4122, UUID
 
-from schemas.instant import DAY, Instant
-
-RESULT_KEPT = DAY
-"""How long an answer can be asked for again (contracts.md section 3)."""
+from adapters.http.ports import RESULT_KEPT
+from schemas.instant import MINUTE, Instant
 
 _SEAL_BYTES = 8
-_CLOCK_SKEW = 60_000
+_CLOCK_SKEW = MINUTE
+"""How far apart the clocks of two of our machines may be."""
+
 _CHANCE_BITS = 32
 _SEAL_BITS = 42
 """Chance and seal together are the 74 bits that time, version and variant leave."""

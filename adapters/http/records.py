@@ -5,7 +5,7 @@ creates it and nowhere else, so a repeat under the same Idempotency-Key cannot s
 on its way out: what is kept of it for such a repeat holds none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -17,7 +17,7 @@ from msgspec.structs import fields as struct_fields
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
-from adapters.http.group_usage import body_of_row, listed_first, usage
+from adapters.http.group_usage import GROUP, Counted, read_in_order
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
 from adapters.http.inputs import choice, record_inputs
 from adapters.http.parameters import Parameters
@@ -26,12 +26,11 @@ from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
-from engine.account.groups import PERIODS
 from engine.submission.fields import FieldError, is_blank, parse_boolean
-from engine.views.caps import LIST_ORDERS, Used, capped_periods
+from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
-from schemas.records import RECORD_BODIES, BuyerGroup, called
+from schemas.records import RECORD_BODIES, called
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
@@ -39,9 +38,6 @@ UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
 
 PLAIN = (str, int, float, bool, NoneType)
 """Types whose values have an order; a list, an object or a part of a schedule has none."""
-
-GROUPS_ORDERED_MAX = 1_000
-"""Groups of a company that are ordered by what is counted of them: all are read, whatever page is asked for."""
 
 SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
@@ -87,37 +83,6 @@ KINDS: tuple[Kind, ...] = (
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
 
-class Counted:
-    """What is counted of the groups of one answer: the slots that each holds, and what each has used of its caps."""
-
-    def __init__(self) -> None:
-        self.held: dict[int, int] = {}
-        self.used: dict[int, Used] = {}
-
-    async def add(self, exchange: Exchange, kind: Kind, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
-        """Count for these rows, as far as the columns (None: all) tell of it; nothing but groups has anything to count."""
-        if kind.type != "buyer_group" or not rows:
-            return
-        names = {f"buyer_group/{row['id']}": row["id"] for row in rows}
-        found = await exchange.services.reads.slots(exchange.company_id, list(names))
-        self.held |= {names[name]: held for name, (held, _) in found.items()}
-        groups = {row["id"]: body_of_row(row) for row in rows}
-        self.used |= await usage(exchange, groups, _periods(groups.values(), columns))
-
-    def of(self, row: Row) -> dict[str, Any]:
-        """Return what `record_view` is told of a row."""
-        return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
-
-
-def _periods(groups: Iterable[BuyerGroup], columns: Sequence[str] | None) -> list[str]:
-    """Return the periods whose use is shown, or says whether a group is maxed out."""
-    capped = {period for group in groups for period in capped_periods(group)}
-    if columns is None:
-        return list(PERIODS)
-    is_asked = "maxed_out" in columns
-    return [period for period in PERIODS if f"_{period}_used" in " ".join(columns) or (is_asked and period in capped)]
-
-
 async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with a list of records."""
     parameters = Parameters(exchange.query)
@@ -136,10 +101,10 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     counted = Counted()
 
     async def read(paging: Paging) -> Page:
-        if kind.type == "buyer_group" and paging.order in LIST_ORDERS:
-            return await _read_in_order(exchange, kind, wanted, paging, counted)
+        if kind.type == GROUP and paging.order in LIST_ORDERS:
+            return await read_in_order(exchange, wanted, paging, counted)
         page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, paging)
-        await counted.add(exchange, kind, page.rows, columns)
+        await counted.add(exchange, kind.type, page.rows, columns)
         return page
 
     return await listed(
@@ -153,21 +118,6 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     )
 
 
-async def _read_in_order(exchange: Exchange, kind: Kind, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
-    """Read the groups of a company, ordered by what is counted of them. Raises `ProblemError` where they are too many."""
-    everything = Paging(per_page=GROUPS_ORDERED_MAX + 1, cursor=-1, counted=False)
-    page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, everything)
-    if len(page.rows) > GROUPS_ORDERED_MAX:
-        sentence = f"orders at most {GROUPS_ORDERED_MAX} groups; choose some with ids or a filter"
-        raise ProblemError("not_supported", "There are too many groups for this order.", {"order": [sentence]})
-    await counted.add(exchange, kind, page.rows, None)
-    ordered = listed_first(
-        paging.order or "", page.rows, counted.held, counted.used, exchange.now, descending=paging.descending
-    )
-    first = (paging.page - 1) * paging.per_page
-    return Page(rows=ordered[first : first + paging.per_page], total_count=len(ordered))
-
-
 async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with one record."""
     row = await live_row(exchange, kind)
@@ -175,7 +125,7 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
     counted = Counted()
-    await counted.add(exchange, kind, [row], columns)
+    await counted.add(exchange, kind.type, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
     reply = one(exchange, kind.root, shown)
     return reply if columns else _revealed(exchange, kind, reply)
@@ -247,7 +197,7 @@ async def render(exchange: Exchange, result: Result) -> Reply:
     if row is None:
         raise not_found(kind.words)
     counted = Counted()
-    await counted.add(exchange, kind, [row], None)
+    await counted.add(exchange, kind.type, [row], None)
     return one(exchange, kind.root, record_view(kind.type, row, kind.path, **counted.of(row)), status=answer.status)
 
 
@@ -290,7 +240,7 @@ def _can_pause(kind: Kind) -> bool:
 
 def _sortable(kind: Kind) -> tuple[str, ...]:
     body = struct_fields(RECORD_BODIES[kind.type])
-    counted = LIST_ORDERS if kind.type == "buyer_group" else ()
+    counted = LIST_ORDERS if kind.type == GROUP else ()
     return (*SORTABLE_BASE, *(one.name for one in body if one.name not in UNSORTABLE and _has_order(one.type)), *counted)
 
 
@@ -311,12 +261,11 @@ def _asked(exchange: Exchange, action: str, kind: Kind) -> bool:
 
 def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
     """A key gives no more than it has. Left out of a new key, or emptied, the scopes are all there are."""
-    access = exchange.access
     wanted = fields.get("scopes", ["*"] if exchange.request.method == "POST" else [])
     wanted = ["*"] if is_blank(wanted) else wanted
     if not isinstance(wanted, list) or not all(isinstance(scope, str) for scope in wanted):
         return  # no scopes at all: the account says so, with whatever else is wrong
-    if access is not None and not all(access.may(scope) for scope in wanted):
+    if not all(exchange.key.may(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
 

@@ -8,6 +8,7 @@ from adapters.http.answers import bare
 from adapters.http.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exports import CSV, csv_text, wants_csv
 from adapters.http.identity import is_uuid
+from adapters.http.ports import Result
 from adapters.http.problems import DECIDED, ProblemError
 from adapters.http.shapes import ANY_RECORD, TIME_ZONES
 from adapters.http.writes import Render, accepted, check
@@ -26,17 +27,20 @@ async def show_request(exchange: Exchange) -> Reply:
     if exchange.access is None:
         exchange.limit(f"address/{exchange.address}")
     result = await services.reads.result(request_id) if is_uuid(request_id) else None
-    if result is None:
-        if services.ids.is_ours(request_id, exchange.now):
-            return accepted(request_id)
+    if result is None and services.ids.is_ours(request_id, exchange.now):
+        return accepted(request_id)
+    if result is None or not _may_see(exchange, result):
         raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
     about = None if result.answer is None else result.answer.record_type
-    if exchange.access is not None and exchange.access.company_id != result.company_id:
-        raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
-    if exchange.access is None and about not in {None, "lead"}:
-        raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
     check(result)
     return await RENDER.get(about or "lead", records.render_later)(exchange, result)
+
+
+def _may_see(exchange: Exchange, result: Result) -> bool:
+    """Tell whether a result is for who asks: with a key one of its company, without a key only what became of a lead."""
+    if exchange.access is not None:
+        return exchange.access.company_id == result.company_id
+    return result.answer is None or result.answer.record_type in {None, "lead"}
 
 
 RENDER: Mapping[str, Render] = {

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from adapters.http.ports import Claim
+from adapters.http.ports import RESULT_KEPT, Claim
 from adapters.postgres.pool import Pool
 from adapters.postgres.reads import reading
 from adapters.postgres.sql import Schemas, queries
@@ -10,9 +10,6 @@ from schemas.instant import DAY, Instant, to_datetime
 
 KEY_KEPT = DAY
 """An Idempotency-Key is held for this long after its first use."""
-
-RESULT_KEPT = DAY
-"""A result can be asked for this long after its decision."""
 
 SEND_LOG_KEPT = 90 * DAY
 """As long as dead letters: what a complaint about a delivery needs."""

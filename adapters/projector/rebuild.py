@@ -15,12 +15,11 @@ from typing import Any, Self
 import asyncpg
 from msgspec import Struct
 
-from adapters.http.ports import ReadsUnavailableError
+from adapters.http.ports import RESULT_KEPT, ReadsUnavailableError
 from adapters.postgres.migrate import MigrationError
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups
 from adapters.postgres.sql import Schemas
-from adapters.postgres.upkeep import RESULT_KEPT
 from adapters.projector.batch import Batch
 from adapters.projector.checksums import CHECKSUM_SECONDS, SUMMED, Difference, differences
 from adapters.projector.postgres import PostgresStore

@@ -102,22 +102,6 @@ SLOTS = Table(
 TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
 """In the order in which a batch writes them: all writers take locks in the same order, so that none waits in a circle."""
 
-HISTORY = (
-    "topic",
-    "partition",
-    "sequence",
-    "ordinal",
-    "at",
-    "type",
-    "company_id",
-    "contact_key",
-    "lead_id",
-    "call_id",
-    "data",
-)
-RESULTS = ("request_id", "company_id", "verdict", "answer", "decided_at")
-FAULTS = ("topic", "partition", "offset", "sequence", "error")
-
 
 class RawLead(Lead, kw_only=True):
     """A lead whose open-ended parts stay JSON: they are stored as they came."""
@@ -264,7 +248,7 @@ def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
     """Return how the fields without a column are written: those that are not at their defaults, as one JSON object.
 
     A field that is added to the state is in here until it gets a column: what the engine would do next can be worked out
-    from a row alone (`adapters.postgres.standing`).
+    from a row alone (`adapters.why.case`).
     """
     fields = [field for field in msgspec.structs.fields(kind) if field.name not in shown]
     values = attrgetter(*(field.name for field in fields))

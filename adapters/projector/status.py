@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from adapters.http.ports import RESULT_KEPT
 from adapters.postgres import migrate
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas
-from adapters.postgres.upkeep import RESULT_KEPT
 from adapters.projector.checksums import Sum, combined, sums
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.reach import TOPICS, Place, places_of

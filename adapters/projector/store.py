@@ -1,6 +1,6 @@
 """What does the projector need from a database? To own partitions, to write a batch with its position, to say it is there.
 
-One contract for both stores: tests/adapters/projector/store_contract.py.
+One contract for both stores: tests/adapters/projector/test_stores.py.
 """
 
 from typing import Protocol

@@ -110,8 +110,11 @@ def parse_moment(value: Any) -> Instant:
         raise FieldError("must be a date and time that exists") from None
 
 
+MINUTES_AN_HOUR = 60
+
+
 def _offset(sign: str, hours: int, minutes: int) -> timezone:
-    if minutes > 59:  # noqa: PLR2004
+    if minutes >= MINUTES_AN_HOUR:
         raise ValueError("an hour has 60 minutes")
     span = timedelta(hours=hours, minutes=minutes)
     return timezone(-span if sign == "-" else span)

@@ -24,6 +24,9 @@ TOKEN_NAME_LENGTH_MAX = 100
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer: a body of a thousand bad ones does not make an answer of a thousand sentences."""
 
+FIELDS_NAMED_MAX = 5
+"""Fields that the sentence itself names; `errors` has them all."""
+
 AHEAD_MAX = 366 * DAY
 """How far ahead a contact may be planned (research/domain.md 2.17)."""
 
@@ -168,8 +171,9 @@ class Reading:
         if not self.errors:
             return
         shown = dict(list(self.errors.items())[:FIELDS_SHOWN_MAX])
-        fields = ", ".join(field or "a field without a name" for field in list(shown)[:5])
-        more = "" if len(self.errors) <= 5 else f" and {len(self.errors) - 5} more"  # noqa: PLR2004
+        fields = ", ".join(field or "a field without a name" for field in list(shown)[:FIELDS_NAMED_MAX])
+        rest = len(self.errors) - FIELDS_NAMED_MAX
+        more = f" and {rest} more" if rest > 0 else ""
         raise RefusedError("validation_failed", f"Mend {fields}{more} and send it again; nothing was stored.", shown)
 
 

@@ -11,7 +11,6 @@ import msgspec
 from adapters.projector.rows import (
     CALLS,
     CONTACTS,
-    HISTORY,
     LEADS,
     SLOTS,
     CountedSlots,
@@ -31,7 +30,7 @@ from schemas.contact import Attempt, Call, Head, Lead
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact, Sent
 from schemas.requests import LeadMoved
 from schemas.wire import Entity, to_json
-from tests.adapters.projector.tables import Tables, named
+from tests.adapters.projector.tables import HISTORY, Tables, named
 
 TOPIC = "contacts.decisions"
 PARTITIONS = 2

@@ -8,11 +8,16 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.projector.memory import MemoryStore
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.rows import FAULTS, HISTORY, RESULTS, TABLES
+from adapters.projector.rows import TABLES
 from schemas.instant import from_datetime
 
 JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer", "token_values", "rest"}
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
+HISTORY = (
+    *("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key", "lead_id", "call_id", "data"),
+)
+RESULTS = ("request_id", "company_id", "verdict", "answer", "decided_at")
+FAULTS = ("topic", "partition", "offset", "sequence", "error")
 PLAIN = (("history", HISTORY, 4), ("request_results", RESULTS, 1), ("faults", FAULTS, 3))
 
 Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
