@@ -7,15 +7,18 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
 SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn"})
 """Never shown: `show` prints stars in their place."""
+
+
+Port = Annotated[int, Meta(ge=0, le=65_535)]
 
 
 class SettingsError(Exception):
@@ -47,9 +50,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_dir: str | None = None
     """Where snapshots are kept; none are where it is not set."""
     http_host: str = "127.0.0.1"
-    http_port: int = 8080
+    http_port: Port = 8080
     health_host: str = "127.0.0.1"
-    health_port: int = 0
+    health_port: Port = 0
     """Of the roles without an HTTP interface; 0 takes a free port and logs it."""
     rate_limits: Literal["on", "off", "call_starts"] = "on"
     rate_reads: str = "100:500"
@@ -63,7 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     call_provider: Literal["sandbox"] = "sandbox"
     sms_provider: Literal["sandbox"] = "sandbox"
     smtp_host: str = "127.0.0.1"
-    smtp_port: int = 25
+    smtp_port: Port = 25
     smtp_username: str | None = None
     smtp_password: str | None = None
     smtp_starttls: bool | None = None

@@ -24,7 +24,7 @@ def audit() -> None:
 
 
 @audit.command()
-@click.option("--partition", type=int, multiple=True, help="Only these partitions.")
+@click.option("--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated.")
 @option
 @told
 def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
@@ -44,12 +44,19 @@ async def _verify(settings: Settings, wanted: tuple[int, ...]) -> list[Verified]
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             aggregates: list[Aggregate] = [AccountAggregate(), ContactAggregate()]
+            places = [(aggregate, partition) for aggregate in aggregates for partition in await _held(context, aggregate)]
+            unknown = sorted({*wanted} - {partition for _, partition in places})
+            if unknown:
+                raise click.BadParameter(f"there is no partition {unknown[0]}", param_hint="--partition")
             return [
                 await _partition(context, aggregate, partition, progress)
-                for aggregate in aggregates
-                for partition in range(await context.log.partition_count(context.names.of(aggregate.decisions_topic.name)))
+                for aggregate, partition in places
                 if not wanted or partition in wanted
             ]
+
+
+async def _held(context: Context, aggregate: Aggregate) -> range:
+    return range(await context.log.partition_count(context.names.of(aggregate.decisions_topic.name)))
 
 
 async def _partition(context: Context, aggregate: Aggregate, partition: int, progress: Progress) -> Verified:

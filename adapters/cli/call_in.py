@@ -11,9 +11,10 @@ import click
 import httpx
 import msgspec
 
-from adapters.cli.deployment import demo_keys, option, running_of
+from adapters.cli.deployment import option, running_of
 from adapters.cli.failures import told
 from adapters.up.demo import NUMBERS
+from adapters.up.folder import keys_of
 
 PATH = "/api/v1/calls/received"
 TEXTS_PATH = "/api/v1/texts/received"
@@ -65,7 +66,7 @@ def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) 
 def _tell(data_dir: Path, tell: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     """Tell the deployment that runs here, with the keys of the demo company, and return what it answered."""
     running = running_of(data_dir)
-    keys = demo_keys(data_dir)
+    keys = keys_of(data_dir)
 
     async def telling() -> dict[str, Any]:
         async with httpx.AsyncClient(

@@ -50,7 +50,7 @@ def list_(limit: int, data_dir: Path, as_json: bool) -> None:
 def redrive(place: str, data_dir: Path, as_json: bool) -> None:
     """Send the dead letter at PARTITION:OFFSET to the topic that it came from, as a new record linked to it."""
     partition, _, offset = place.partition(":")
-    if not (partition.isdigit() and offset.isdigit()):
+    if not (place.isascii() and partition.isdecimal() and offset.isdecimal()):
         raise click.BadParameter("give PARTITION:OFFSET, as `deadletter list` shows it")
     topic, new_offset = run(_redrive(settings_of(data_dir), int(partition), int(offset)))
     if as_json:

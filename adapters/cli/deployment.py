@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 import click
 
 from adapters.settings import Settings, SettingsError, load
-from adapters.up.folder import DEFAULT, Keys, Running, keys_of, running
+from adapters.up.folder import DEFAULT, Running, running
 
 T = TypeVar("T")
+
+ID = click.IntRange(1, 2**53 - 1)
+"""An internal id (contracts.md 3): the database holds no larger number."""
 
 
 def option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,12 +53,6 @@ def say_where(found: Running) -> None:
     is_json = context is not None and bool(context.params.get("as_json"))
     if not is_json or sys.stderr.isatty():
         click.echo(f"(using the `up` at {found.api_url})", err=True)
-
-
-def demo_keys(data_dir: Path) -> Keys:
-    """Return the demo keys of a folder in which an `up` runs."""
-    running_of(data_dir)
-    return keys_of(data_dir)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.parameters import parse_local_moment, read_id
 from adapters.http.people import country_of
@@ -38,7 +38,7 @@ CANDIDATES = 100
 @click.command()
 @click.argument("lead")
 @click.option("--at", help="The instant that is asked about, with its UTC offset; now.")
-@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @click.option(
     "--from-log", is_flag=True, help="Fold the decisions of the contact's partition instead of reading the database."
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.identity import new_private_key, new_public_key
 from adapters.roles.asking import RecordAsker
@@ -20,9 +20,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option(
-    "--company", "company_id", type=click.IntRange(1, 2**53 - 1), required=True, help="Made where it does not exist."
-)
+@click.option("--company", "company_id", type=ID, required=True, help="Made where it does not exist.")
 @click.option("--company-name", help="Name of a new company.  [default: Company N]")
 @click.option("--name", default="Key", show_default=True, help="What the key is for.")
 @option
@@ -40,7 +38,7 @@ def create(company_id: int, company_name: str | None, name: str, data_dir: Path,
 
 
 @keys.command(name="list")
-@click.option("--company", "company_id", type=int, required=True)
+@click.option("--company", "company_id", type=ID, required=True)
 @option
 @told
 def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
@@ -49,6 +47,8 @@ def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(rows))
         return
+    if not rows:
+        click.echo(f"company {company_id} has no key")
     for row in rows:
         click.echo(f"{row['public_key']}  {row['name']}")
 

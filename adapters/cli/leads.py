@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.cli.call_in import call_in, text_in
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
+from adapters.http.parameters import read_id
 from adapters.http.ports import LeadFilter, Page, Paging, Row
 from adapters.partitions.routing import partition_of
 from adapters.postgres.pool import open_pool
@@ -55,7 +56,7 @@ leads.add_command(text_in)
 
 
 @leads.command()
-@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @click.option("--from-start", is_flag=True, help="Begin with the oldest decision that the topic holds.")
 @click.option("--once", is_flag=True, help="Stop at the present end instead of waiting for more.")
 @option
@@ -74,8 +75,8 @@ def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json:
 @click.option(
     "--limit", type=click.IntRange(1, LIST_MAX), default=20, show_default=True, help="The newest so many, newest first."
 )
-@click.option("--cursor", type=click.IntRange(1), help="Only leads with a lower id: next_cursor of the list before.")
-@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--cursor", type=ID, help="Only leads with a lower id: next_cursor of the list before.")
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
 @told
 def list_(  # noqa: PLR0917 - one parameter per option, given by name
@@ -106,7 +107,7 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
 
 @leads.command()
 @click.argument("lead")
-@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
 @told
 def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
@@ -115,7 +116,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     require(settings, "postgres_dsn")
     row, history = run(_show(settings, company_id, lead))
     if row is None:
-        raise click.ClickException(f"company {company_id} has no lead {lead}")
+        raise click.ClickException(f"company {company_id} has no lead {lead} (an id or a uuid)")
     if as_json:
         click.echo(msgspec.json.encode({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
         return
@@ -131,7 +132,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
 @click.option(
     "--limit", type=click.IntRange(1, FORECAST_MAX), default=10_000, show_default=True, help="Leads, soonest first."
 )
-@click.option("--company", "company_id", type=int, default=1, show_default=True)
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
 @told
 def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
@@ -246,7 +247,8 @@ async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping
     pool = await open_pool(settings.postgres_dsn, size=1)
     try:
         reads = PostgresReads(pool)
-        row = await reads.lead(company_id, int(lead) if lead.isdigit() else lead)
+        reference = read_id(lead)
+        row = None if reference is None else await reads.lead(company_id, reference)
         return row, [] if row is None else list(await reads.lead_history(company_id, row["id"]))
     finally:
         await pool.close()

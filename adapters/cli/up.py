@@ -20,7 +20,13 @@ FIRST_NUMBER = "+12125550100"
 
 
 @click.command()
-@click.option("--port", type=int, default=8080, show_default=True, help="Port of the HTTP interface; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8080,
+    show_default=True,
+    help="Port of the HTTP interface; 0 takes a free one.",
+)
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Data folder.  [default: .leadclock]")
 @click.option("--ephemeral", is_flag=True, help="Use a fresh folder and delete it at the end.")
 @click.option(

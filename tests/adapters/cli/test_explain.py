@@ -130,7 +130,8 @@ async def test_an_up_with_the_embedded_log_is_asked_through_its_door(
 
         async def ask(command: str, *words: str) -> tuple[int | None, str]:
             program = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())")
-            of = ("--company", str(company.id), "--data-dir", str(tmp_path))
+            whose = () if command.startswith("audit") else ("--company", str(company.id))
+            of = (*whose, "--data-dir", str(tmp_path))
             process = await asyncio.create_subprocess_exec(
                 *program, *command.split(), *words, *of, stdout=PIPE, stderr=STDOUT
             )
@@ -160,6 +161,10 @@ async def assert_the_other_commands_answer(ask: Any, lead: dict[str, Any], compa
     shown = msgspec.json.decode((await ask("leads show --json", lead["uuid"]))[1])
     assert shown["lead"]["caller_id"] == NUMBER
     assert "lead.created" in {fact["type"] for fact in shown["history"]}
+    code, output = await ask("leads show", "²")
+    assert (code, "has no lead ² (an id or a uuid)" in output) == (1, True), output
+    code, output = await ask("audit verify --partition 0 --partition 99")
+    assert (code, "there is no partition 99" in output) == (2, True), output
     made = msgspec.json.decode((await ask("keys create --name second --json"))[1])
     assert made["company_id"] == company_id
     assert made["public_key"] in (await ask("keys list"))[1]

@@ -21,6 +21,33 @@ def test_what_needs_no_deployment_has_its_status(arguments: list[str], status: i
     assert main(arguments) == status
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["up", "--port", "99999"], "--port"),
+        (["leads", "list", "--company", str(2**63)], "--company"),
+        (["leads", "list", "--cursor", str(2**53)], "--cursor"),
+        (["explain", "1", "--company", "0"], "--company"),
+        (["keys", "list", "--company", "-1"], "--company"),
+        (["deadletter", "redrive", "²:1"], "PARTITION:OFFSET"),
+        (["audit", "verify", "--partition", "-1"], "--partition"),
+    ],
+)
+def test_a_number_that_cannot_be_is_told_by_its_option(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert named in capsys.readouterr().err
+
+
+async def test_a_port_in_the_settings_that_cannot_be_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LEADCLOCK_HTTP_PORT", "99999")
+    assert await asyncio.to_thread(main, ["api"]) == 1
+    assert "http_port" in capsys.readouterr().err
+
+
 async def test_a_command_that_finds_something_wrong_ends_with_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADCLOCK_POSTGRES_DSN", database)
     assert await asyncio.to_thread(main, ["db", "status", "--json"]) == 1
