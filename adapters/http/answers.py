@@ -158,22 +158,23 @@ def one_list(
     line of a file of a row.
     """
     is_bare = bare(exchange)
-    if wants_csv(exchange):
-        chosen = rows if per_page is None and "page" not in exchange.query else _cut(rows, page, per_page)
-        return Reply(content=csv_text(columns, map(flat, chosen) if flat else chosen), media_type=CSV)
+    if wants_csv(exchange) and per_page is None and "page" not in exchange.query:
+        return Reply(content=csv_text(columns, map(flat, rows) if flat else rows), media_type=CSV)
     size = per_page or PER_PAGE_DEFAULT
     paging = Paging(page=page, per_page=size)
     chosen = _cut(rows, page, size)
     counted = Page(rows=chosen, total_count=len(rows))
+    if wants_csv(exchange):
+        table = csv_text(columns, map(flat, chosen) if flat else chosen)
+        return Reply(content=table, media_type=CSV, headers=_paging_headers(exchange, counted, paging))
     if is_bare:
         return Reply(content=chosen, headers=_paging_headers(exchange, counted, paging))
     metadata = {"root": name, **_metadata(counted, paging), **more}
     return Reply(content={"status": 200, "errors": {}, name: chosen, **(beside or {}), "metadata": metadata})
 
 
-def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int | None) -> Sequence[Mapping[str, Any]]:
-    size = per_page or PER_PAGE_DEFAULT
-    return rows[(page - 1) * size : page * size]
+def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequence[Mapping[str, Any]]:
+    return rows[(page - 1) * per_page : page * per_page]
 
 
 def bare(exchange: Exchange) -> bool:

@@ -143,3 +143,12 @@ async def test_each_name_of_a_zone_is_listed_once_with_the_one_that_is_shown_for
         query = {"time_zone": zone["name"]}
         answer = await company.send("GET", "/api/v1/leads/reports", params=query)
         assert answer.json()["metadata"]["time_zone"] == zone["iana"]
+
+
+async def test_a_page_of_a_report_as_a_file_says_how_many_rows_there_are_and_where_the_next_is(company: Any) -> None:
+    await _submit(company, *({"sub_id": name} for name in "abc"))
+    path = "/api/v1/leads/reports.csv?category=sub_id&columns=category&per_page=2"
+    first = await company.send("GET", path)
+    assert (first.text.split(), first.headers["x-total-count"]) == (["category", "a", "b"], "3")
+    second = await company.send("GET", first.headers["link"].partition("<")[2].partition(">")[0])
+    assert (second.text.split(), "link" in second.headers) == (["category", "c"], False)
