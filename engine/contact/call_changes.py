@@ -120,11 +120,10 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     call.user_updated_at = person.now
     person.keep_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    if callback_at is not None:
+        _promise(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
     _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
-    is_judged = request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition
-    if callback_at is not None and not (is_judged and _takes_promise(person, call)):
-        _promise(person, call, callback_at)
-    if is_judged:
+    if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
         _tell_disposition(person, call, request)
     for webhook_id in request.outgoing_webhook_ids:
         _fire(person, call, webhook_id)
@@ -217,12 +216,6 @@ def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
     """Return the newest other call of the lead that converted."""
     others = (other for other in calls_of(person) if other.lead_id == call.lead_id and other.id != call.id)
     return next((other for other in others if getattr(other, flag)), None)
-
-
-def _takes_promise(person: Person, call: Call) -> bool:
-    """Tell whether a disposition of this call promises the lead a call by itself."""
-    lead = None if call.lead_id is None else person.lead(call.lead_id)
-    return call.call_disposition_id is not None and lead is not None and reactions.is_led(lead)
 
 
 def _promise(person: Person, call: Call, callback_at: Instant) -> None:

@@ -44,9 +44,6 @@ def start(person: Person, request: CallStartRequested) -> None:
     lead = lead or _new(person, request, schedule)
     if request.override_reason is None:
         _check_hours(person, lead, force=request.force)
-    else:
-        about: dict[str, Any] = {"reason": request.override_reason, "key_id": request.override_key_id}
-        person.draft.fact("law.overridden", lead_id=lead.id, **about)
     _check_recent(person)
     _check_in_progress(person, lead)
     if is_new:
@@ -55,6 +52,9 @@ def start(person: Person, request: CallStartRequested) -> None:
             "lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id, source="call_start"
         )
     call_id = _place(person, lead, request)
+    if request.override_reason is not None:
+        about: dict[str, Any] = {"reason": request.override_reason, "key_id": request.override_key_id}
+        person.draft.fact("law.overridden", lead_id=lead.id, call_id=call_id, **about)
     person.draft.answer = Answer(status=201, record_type="call", record_id=call_id, record_ids=(call_id,))
 
 

@@ -130,12 +130,12 @@ def _tell_webhook(person: Person, call: Call, step: WebhookStep) -> None:
 
 
 def promise(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:
-    """Take down the call that was promised: at the time agreed on, else after the disposition's delay."""
+    """Take down the call that was promised: at the time agreed on, else after the disposition's delay; what is, stands."""
     at = callback_at
     if at is None and disposition.category == "callback" and lead.callback_at is None:
         delay = disposition.retry_delay_seconds
         at = None if delay is None else person.now + delay * SECOND
-    if at is None or not lead.caller_id:
+    if at is None or not lead.caller_id or at == lead.callback_promised_at:
         return
     callbacks.schedule(person, lead, at)
     person.keep(lead)

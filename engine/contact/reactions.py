@@ -63,17 +63,12 @@ def dispositioned(
     dispositions.stops(person, lead, disposition)
     if lead is not None and disposition.action_group_id is not None:
         dispositions.act(person, lead, call, disposition)
-    if lead is None or not is_led(lead):
+    if lead is None or lead.status not in LIVE_STATUSES or lead.ending or lead.schedule_id is None:
         return
     dispositions.promise(person, lead, disposition, callback_at)
     hear(lead, dispositions.HEARD)
     dispositions.follow(person, lead, call, disposition)
     go_on(person, lead)
-
-
-def is_led(lead: Lead) -> bool:
-    """Tell whether a schedule leads the lead, so that a disposition may lead it elsewhere."""
-    return lead.status in LIVE_STATUSES and not lead.ending and lead.schedule_id is not None
 
 
 def inbound_started(person: Person, call: Call) -> None:

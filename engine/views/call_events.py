@@ -18,7 +18,11 @@ TYPES: dict[str, str] = {
     ),
     "outcome.recorded": "ProviderLog",
     **dict.fromkeys(
-        ("call.updated", "call.dispositioned", "call.keys_pressed", "call.deleted", "lead.picked_up"), "AuditLog"
+        (
+            *("call.updated", "call.dispositioned", "call.keys_pressed", "call.deleted", "lead.picked_up"),
+            "law.overridden",
+        ),
+        "AuditLog",
     ),
 }
 """Of a fact (research/domain.md 2.11); whatever else the schedule decided about the call is a `ScheduleDecision`."""

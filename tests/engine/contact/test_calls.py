@@ -304,6 +304,17 @@ def test_a_time_to_call_back_is_kept_whatever_the_disposition_is(world: World) -
     assert len(promised) == 4
 
 
+def test_a_promise_outlives_the_conversion_that_is_told_with_it(world: World) -> None:
+    call = _called(world)
+    world.outcome("connected_human")
+    _change(world, call, buyer_converted=True, callback_at=world.now + HOUR, call_disposition_id=10)
+    assert (world.lead().callback_at, world.lead().buyer_converted) == (world.now + HOUR, True)
+    world.wait(3600)
+    assert world.call(world.lead().attempted_call_id).origin == "callback"
+    world.outcome("connected_human")
+    assert world.lead().status == "completed_converted"
+
+
 def test_a_lead_that_only_waits_for_calls_is_promised_one_too(world: World) -> None:
     world.submit(offer_id=1)
     world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=world.lead().id))

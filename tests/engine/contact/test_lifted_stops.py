@@ -137,7 +137,7 @@ def test_a_written_reason_overrides_the_hours_of_the_law_and_is_kept() -> None:
     assert order.not_after is not None
     assert order.not_after > NIGHT
     (fact,) = [fact for fact in world.facts if fact.type == "law.overridden"]
-    assert fact.data == {"reason": why, "key_id": 4}
+    assert (fact.call_id, fact.data) == (order.call_id, {"reason": why, "key_id": 4})
 
 
 def test_no_reason_overrides_an_opt_out() -> None:

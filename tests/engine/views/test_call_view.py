@@ -5,8 +5,19 @@ from typing import Any
 
 import pytest
 
-from engine.views.call import CALL_COLUMNS, call_view
+from engine.views.call import (
+    CALL_COLUMNS,
+    call_country,
+    call_view,
+    caller_number,
+    has_no_buyer,
+    profit,
+    ring_seconds,
+    talk_seconds,
+    total_seconds,
+)
 from engine.views.call_events import call_events
+from schemas.contact import Call
 
 NOON = datetime(2026, 7, 15, 16, 0, tzinfo=UTC)
 
@@ -41,6 +52,7 @@ def test_columns_give_exactly_those_in_that_order() -> None:
         ("outcome.recorded", {"outcome": "busy"}, "ProviderLog"),
         ("call.updated", {"fields": ["revenue"]}, "AuditLog"),
         ("call.keys_pressed", {"digits": "1"}, "AuditLog"),
+        ("law.overridden", {"reason": "asked in writing"}, "AuditLog"),
         ("command.emitted", {"kind": "webhook"}, "WebhookLog"),
         ("outcome.recorded", {"kind": "webhook", "outcome": "accepted"}, "WebhookLog"),
         ("command.emitted", {"kind": "call"}, "ScheduleDecision"),
@@ -65,3 +77,67 @@ def test_events_are_told_oldest_first_and_a_recording_when_the_call_ended() -> N
 def test_what_a_fact_says_never_hides_what_an_event_is() -> None:
     (event,) = call_events(_row(recording_url=None), [_fact("call.updated", 0, type="x", id="y", created_at="z", event="w")])
     assert (event["type"], event["event"]) == ("AuditLog", "call.updated")
+
+
+THEIRS, OURS = "+13055550123", "+12125550150"
+
+
+def _call(**fields: Any) -> Call:
+    ordinary: dict[str, Any] = {"number_called": THEIRS, "from_number": OURS, "created_at": 1_000, "updated_at": 1_000}
+    return Call(**{"id": 7, "uuid": "u", "company_id": 1, "contact_key": f"1|{THEIRS}", **ordinary, **fields})
+
+
+COURSE: dict[str, Any] = {"created_at": 1_000, "initiated_at": 2_000, "ringing_at": 3_000}
+"""Of a call that was ordered, taken by the provider, and rang."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "ring", "talk", "total"),
+    [
+        ({}, 0, 0, 0),
+        ({"ringing_at": 3_000}, 0, 0, 0),
+        ({**COURSE, "ended_at": 9_999}, 6, 0, 8),
+        ({**COURSE, "answered_at": 5_999}, 2, 0, 0),
+        ({**COURSE, "answered_at": 6_000, "ended_at": 66_999}, 3, 60, 65),
+        ({**COURSE, "answered_at": 6_000, "ended_at": 66_999, "hold_seconds": 20}, 3, 40, 65),
+        ({**COURSE, "answered_at": 6_000, "ended_at": 66_999, "hold_seconds": 90}, 3, 0, 65),
+        ({**COURSE, "answered_at": 6_000, "ended_at": 66_999, "talk_seconds": 55}, 3, 55, 65),
+        ({**COURSE, "answered_at": 2_000, "ended_at": 500}, 0, 0, 0),
+    ],
+)
+def test_durations_are_whole_seconds_of_the_course_of_a_call(
+    fields: dict[str, Any], ring: int, talk: int, total: int
+) -> None:
+    call = _call(**fields)
+    assert (ring_seconds(call), talk_seconds(call), total_seconds(call)) == (ring, talk, total)
+
+
+def test_the_person_is_whoever_is_not_us() -> None:
+    assert caller_number(_call()) == THEIRS
+    assert caller_number(_call(direction="inbound", from_number=THEIRS, number_called=OURS)) == THEIRS
+
+
+@pytest.mark.parametrize(
+    ("fields", "no_buyer"),
+    [
+        ({}, True),
+        ({"outcome": "connected_human"}, True),
+        ({"outcome": "connected_buyer"}, False),
+        ({"buyer_answered_at": 5}, False),
+    ],
+)
+def test_a_call_has_a_buyer_once_one_answered(fields: dict[str, Any], no_buyer: bool) -> None:
+    assert has_no_buyer(_call(**fields)) == no_buyer
+
+
+@pytest.mark.parametrize(
+    ("revenue", "payout", "cost", "left"), [(0.3, 0.1, 0.0, 0.2), (10.0, 4.5, 0.0123, 5.4877), (0.0, 1.0, 0.5, -1.5)]
+)
+def test_a_profit_is_what_is_left_to_a_ten_thousandth(revenue: float, payout: float, cost: float, left: float) -> None:
+    assert profit(_call(revenue=revenue, payout=payout, cost=cost)) == left
+
+
+def test_a_call_is_in_the_country_that_the_lead_named_else_in_that_of_the_number() -> None:
+    assert call_country(_call(country="DE")) == "DE"
+    assert call_country(_call()) == "US"
+    assert call_country(_call(number_called="+442079460958")) == "GB"
