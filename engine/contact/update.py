@@ -14,7 +14,7 @@ from engine.contact.reactions import converted
 from engine.contact.references import check_references
 from engine.contact.removal import delete, remove
 from engine.contact.steps import enter
-from engine.contact.stop import AT_ITS_END, block, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.stop import AT_ITS_END, block, mark, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.submission import check_ahead, check_callback, merge_fields
 from engine.contact.walk import basis, go_on, plan_again
 from engine.partition.draft import RefusedError
@@ -232,6 +232,7 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
             hang_up_all(person)
         if lead.status not in {"blocked", "opt_out"}:
             stop(person, lead, "blocked")
+        mark(lead, "blocked")  # also where it had ended as opted out
     if request.opt_out is True:
         opt_out(person, "lead_update", offer_id=lead.offer_id)
         if lead.status != "opt_out":

@@ -129,6 +129,15 @@ def test_a_block_stops_like_an_opt_out(world: World) -> None:
     assert (lifted.status, lifted.blocked, world.head().blocked_at) == ("blocked", False, None)
 
 
+def test_who_opted_out_can_be_blocked_as_well_and_reads_both(world: World) -> None:
+    world.submit()
+    world.act("opt_out")
+    lead = world.update(blocked=True)
+    assert (lead.status, lead.opt_out, lead.blocked) == ("opt_out", True, True)
+    lead = world.update(opt_out=False)
+    assert (lead.opt_out, lead.blocked) == (False, True)
+
+
 def test_a_removed_lead_does_nothing_more_not_even_its_end_steps(world: World) -> None:
     world.submit()
     world.act("remove")
