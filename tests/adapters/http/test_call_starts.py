@@ -193,12 +193,18 @@ async def test_a_bad_start_names_every_field_and_calls_nobody(
 async def test_a_lead_is_called_under_its_own_number_schedule_and_company_alone(company: Any, other: Any) -> None:
     lead = await _lead(company)
     theirs = await _lead(other)
+    offer = await company.record("offers", {"name": "Solar"})
+    fields = {"lead_token": offer["lead_token"], "caller_id": "+12125550198"}
+    gone = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
+    assert (await company.send("DELETE", f"/api/v1/leads/{gone['id']}/id")).status_code == 200
     second = await company.schedule(steps=STEPS)
     for fields, named in [
         ({"lead_id": lead["id"], "to": "+12125550199"}, ["to"]),
         ({"lead_id": lead["id"], "schedule_id": second["id"]}, ["schedule_id"]),
         ({"lead_id": theirs["id"]}, ["lead_id"]),
         ({"schedule_id": theirs["schedule_id"]}, ["schedule_id"]),
+        ({"lead_id": gone["id"]}, ["lead_id"]),
+        ({"lead_id": lead["id"], "offer_id": offer["id"]}, ["offer_id"]),
     ]:
         answer = await _start(company, **fields)
         assert (answer.status_code, list(answer.json()["errors"])) == (422, named), answer.text

@@ -7,6 +7,7 @@ import pytest
 
 from adapters.cli.call_in import play
 from engine.views.call import CALL_COLUMNS
+from schemas.instant import HOUR, to_rfc3339
 from tests.adapters.http.conftest import Company
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -305,9 +306,19 @@ async def test_a_call_to_us_is_told_to_its_end_and_its_lead_is_picked_up(town: A
     assert (lead["status"], lead["connected_call_id"]) == ("completed_connected", call["id"])
 
 
+async def test_of_a_person_who_calls_first_it_is_known_where_the_number_says_that_they_are(company: Any) -> None:
+    await _offer(company)
+    call = await received(company)
+    assert (call["country"], call["state"], call["time_zone"]) == ("US", "FL", "America/New_York")
+    lead = (await company.send("GET", f"/api/v1/leads/{call['lead_id']}")).json()["lead"]
+    assert (lead["caller_id"], lead["country"]) == ("+13055550123", "US")
+
+
 async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> None:
     good: dict[str, Any] = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
     missing: dict[str, Any] = dict.fromkeys(good)
+    now = company.town.context.clock.now()
+    ahead = to_rfc3339(now + 2 * HOUR)
     for fields, status, named in [
         (missing, 422, ["from", "to", "call_ref", "state"]),
         ({"from": "nobody"}, 422, ["from"]),
@@ -315,6 +326,7 @@ async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> Non
         ({"state": "sleeping"}, 422, ["state"]),
         ({"call_ref": "x" * 201}, 422, ["call_ref"]),
         ({"occurred_at": "2999-01-01T00:00:00Z"}, 400, ["occurred_at"]),
+        ({"occurred_at": ahead}, 400, ["occurred_at"]),
         ({"occurred_at": "noon"}, 400, ["occurred_at"]),
         ({"buyer_id": 4711}, 422, ["buyer_id"]),
         ({"talk_seconds": -1, "cost": "x"}, 422, ["talk_seconds", "cost"]),
@@ -322,6 +334,8 @@ async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> Non
     ]:
         answer = await company.send("POST", "/api/v1/calls/received", json={**good, **fields})
         assert (answer.status_code, list(answer.json()["errors"])) == (status, named), answer.text
+    nearly = await company.send("POST", "/api/v1/calls/received", json={**good, "occurred_at": to_rfc3339(now + HOUR // 2)})
+    assert nearly.status_code == 200, nearly.text
 
 
 async def test_a_demonstration_lets_a_person_call(town: Any, company: Any) -> None:

@@ -51,6 +51,17 @@ async def test_a_lead_can_be_sent_in_any_form(company: Any) -> None:
         assert read["id"] == lead["id"]
 
 
+async def test_what_the_body_says_of_a_field_counts_more_than_what_the_query_says(company: Any) -> None:
+    token = (await company.schedule())["lead_token"]
+    query = {"lead_token": "lt_of_nobody", "caller_id": "+13055550149", "roof": "by query", "color": "by query"}
+    for place, form in enumerate(("json", "data")):
+        body = {"lead_token": token, "caller_id": f"+1305555015{place}", "roof": "by body"}
+        answer = await company.send("POST", "/api/v1/leads", params=query, **{form: body})
+        assert answer.status_code == 201, answer.text
+        lead = answer.json()["lead"]
+        assert (lead["caller_id"], lead["data"]) == (body["caller_id"], {"roof": "by body", "color": "by query"})
+
+
 async def test_the_same_person_again_updates_the_live_lead(company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}

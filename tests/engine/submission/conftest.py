@@ -35,6 +35,8 @@ def folded() -> Rules:
     for entry in (
         record("company", 1, Company(name="Sunny")),
         record("company", 2, Company(name="Other")),
+        record("company", 3, Company(name="British", country="GB")),
+        record("schedule", 31, Schedule(name="Days", lead_token="british-token", steps=steps), company_id=3),
         record("offer", OFFER_ID, Offer(name="Solar", lead_token="offer-token", country="US")),
         record("schedule", SCHEDULE_ID, Schedule(name="Days", lead_token="schedule-token", offer_id=OFFER_ID, steps=steps)),
         record("schedule", EMPTY_ID, Schedule(name="Empty", lead_token="empty-token")),

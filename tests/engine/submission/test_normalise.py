@@ -71,6 +71,14 @@ def test_a_guarded_token_needs_keys(submit: Submit) -> None:
     assert submit(raw, api_company_id=1).request.caller_id == "+442071838750"
 
 
+def test_a_national_number_is_of_the_country_that_is_said_else_of_the_offers_else_of_the_companys(submit: Submit) -> None:
+    said = submit({"caller_id": "020 7183 8750", "country": "GB"}).request
+    of_offer = submit({"caller_id": "020 7183 8750", "lead_token": "guarded-token"}, api_company_id=1).request
+    of_company = submit({"caller_id": "020 7183 8750", "lead_token": "british-token"}).request
+    assert {one.caller_id for one in (said, of_offer, of_company)} == {"+442071838750"}
+    assert list(refusal(submit, {"caller_id": "020 7183 8750"}).errors) == ["caller_id"]
+
+
 def test_a_schedule_without_steps_takes_no_lead(submit: Submit) -> None:
     assert refusal(submit, {"lead_token": "empty-token"}).code == "schedule_inactive"
 
@@ -261,6 +269,7 @@ def test_a_number_to_call_from_is_asked_for_by_each_of_its_names(submit: Submit,
     request, _ = submit({name: "yes"})
     assert (request.assign_svc_number, request.data) == (True, {})
     assert not submit({name: "no"}).request.assign_svc_number
+    assert submit({"assign_svc_number": "yes", "assign_trackdrive_number": "no"}).request.assign_svc_number
     assert list(refusal(submit, {name: "perhaps"}).errors) == [name]
 
 

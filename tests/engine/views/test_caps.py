@@ -4,13 +4,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, groups_of, ways
 from engine.views.caps import caps_hit, first_reset, is_maxed_out, next_open, order_key, period_of, used_of
 from schemas.instant import HOUR, MINUTE
-from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, plain
-from schemas.schedule import Window
+from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, plain
+from schemas.schedule import CallStep, Connect, Window
 from tests.engine.contact.world import NEW_YORK, at
 
 NOW = at("2026-07-15 14:20")
@@ -176,6 +177,49 @@ def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
     )
     told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {7: used}, at(now)))
     assert (told["reasons"].get("70"), told["next_available_at"]) == (reason, opens)
+
+
+def test_nobody_takes_a_call_of_who_must_not_be_contacted_nor_a_buyer_that_is_paused_gone_or_anothers() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_71=Buyer(name="Bob", number="+12125550141", paused=True),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70, 71, 72, 73)),
+    )
+    theirs = Buyer(name="Eve", number="+12125550142")
+    for number, company_id, deleted_at in ((72, 2, None), (73, 1, 5)):
+        record = Record(
+            type="buyer", id=number, uuid=str(number), company_id=company_id, version=1, sequence=number, created_at=0,
+            updated_at=0, deleted_at=deleted_at, body=plain(theirs),
+        )  # fmt: skip
+        rules.apply(0, record)
+    capacity = Capacity(rules, {}, {}, NOW)
+    told = availability(ROW, ways(ROW, rules), capacity)
+    assert (told["buyer_ids"], told["reasons"]) == ([70], {"71": "paused"})
+    for why in ("opt_out", "blocked"):
+        row = {**ROW, why: True}
+        assert availability(row, ways(row, rules), capacity)["reasons"] == {"70": "suppressed", "71": "suppressed"}
+
+
+def test_a_lead_asks_the_buyers_of_the_version_of_its_schedule_that_it_is_on() -> None:
+    def schedule(buyer_id: int) -> Schedule:
+        return Schedule(
+            name="S", lead_token="lt_s", offer_id=9, steps=(CallStep(id="call", connect=Connect(buyer_ids=(buyer_id,))),)
+        )
+
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_71=Buyer(name="Bob", number="+12125550141"),
+        buyer_72=Buyer(name="Cid", number="+12125550142"),
+        schedule_5=schedule(70),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(72,)),
+    )
+    former = rules.record("schedule", 5)
+    assert former is not None
+    rules.apply(0, structs.replace(former, version=2, sequence=99, body=plain(schedule(71))))
+    row = {**ROW, "schedule_id": 5, "offer_id": None}
+    assert ways({**row, "schedule_version": 1}, rules) == [(None, 70), (None, 72)]
+    assert ways({**row, "schedule_version": 2}, rules) == [(None, 71), (None, 72)]
+    assert ways({**row, "schedule_version": None}, rules) == [(None, 71), (None, 72)]
 
 
 def test_the_first_of_several_buyers_counts() -> None:

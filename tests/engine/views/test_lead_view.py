@@ -32,6 +32,18 @@ class Row(dict[str, Any]):
         ),
         ({"status": "scheduled", "next_action_at": NOW}, "Scheduled, due now"),
         (
+            {"status": "scheduled", "next_action_at": NOW + timedelta(hours=2), "expires_at": NOW + timedelta(hours=2)},
+            "Scheduled, and will expire before the next allowed time",
+        ),
+        (
+            {
+                "status": "scheduled",
+                "next_action_at": NOW + timedelta(hours=2),
+                "expires_at": NOW + timedelta(hours=2, seconds=1),
+            },
+            "Scheduled, next action Thu 14:30",
+        ),
+        (
             {"status": "waiting", "status_wait": "schedule_paused", "next_action_at": NOW},
             "Waiting: the schedule is paused, due when that ends",
         ),
