@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -13,19 +13,20 @@ from adapters.http.ports import (
     LeadFilter,
     Page,
     Paging,
-    ReadsTooSlowError,
     ReadsUnavailableError,
     RecordFilter,
     Result,
     Row,
 )
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
+from adapters.postgres.lists import COUNT_MAX, Lists, exact
 from adapters.postgres.migrate import migrations
-from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.outages import reading
+from adapters.postgres.pool import Pool
 from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces, rolled_pieces, tiers_of
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
+from adapters.postgres.words import Words
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
@@ -34,26 +35,8 @@ from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
-COUNT_MAX = 10_000
-"""A total is exact up to here, and None beyond: counting on would cost more than the page itself."""
-
-MATCHES_MAX = 10_000
-"""So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
-
 GATHERED_TIMES = 5
 """An entry of an index costs a fifth of a row at most."""
-
-SAMPLED = 2_000
-"""Rows of a sample of the words, some milliseconds."""
-
-SAMPLED_MIN = 200_000
-"""In a table with fewer rows all that match are found in no time."""
-
-SAMPLED_ERROR = 30
-"""Matches of a sample that may be chance: those of one page of the table are alike."""
-
-COMMON_MATCHES = 5 * MATCHES_MAX
-"""Of more matches, by a sample, only the newest are looked for; to find them all would take seconds."""
 
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
@@ -64,17 +47,6 @@ SHOWN = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS 
 """What is shown of a lead. `rest` costs more to decode than all other columns, and hardly ever says anything to anybody."""
 
 
-@asynccontextmanager
-async def reading() -> AsyncIterator[None]:
-    """Turn every failure of the database into `ReadsUnavailableError`."""
-    try:
-        yield
-    except asyncpg.QueryCanceledError as error:
-        raise ReadsTooSlowError(str(error)) from error
-    except FAILURES as error:
-        raise ReadsUnavailableError(f"{type(error).__name__}: {error}") from error
-
-
 class PostgresReads:
     """Keeps the promises of `adapters.http.ports.Reads`; rows are asyncpg's, which read like mappings."""
 
@@ -82,6 +54,8 @@ class PostgresReads:
         self._pool = pool
         self._schemas = schemas
         self._sql = {name: text.replace("{shown}", SHOWN) for name, text in queries("reads", schemas).items()}
+        self._words = Words(pool, self._sql)
+        self._lists = Lists(pool, schemas, self._sql)
         self._known_zones: Sequence[str] = ()
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
@@ -122,9 +96,9 @@ class PostgresReads:
             return None
         return await self._row("newest_named", company_id, external_record_id, offer_id, list(schedule_ids))
 
-    async def lead_history(self, company_id: int, lead_id: int, *, limit: int = HISTORY_MAX) -> Sequence[Row]:
+    async def lead_history(self, company_id: int, lead_id: int) -> Sequence[Row]:
         """Return the newest facts of a lead, newest first, whether it still exists or not."""
-        return await self._rows("lead_history", company_id, lead_id, min(limit, HISTORY_MAX))
+        return await self._rows("lead_history", company_id, lead_id, HISTORY_MAX)
 
     async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
         """Return the newest facts of a lead before an instant, newest first."""
@@ -134,9 +108,9 @@ class PostgresReads:
         """Return the newest live leads of a contact."""
         return await self._rows("live_leads_of_contact", company_id, contact_key, limit)
 
-    async def call_history(self, company_id: int, call_id: int, *, limit: int = HISTORY_MAX) -> Sequence[Row]:
+    async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
         """Return the newest facts of a call, newest first."""
-        return await self._rows("call_history", company_id, call_id, min(limit, HISTORY_MAX))
+        return await self._rows("call_history", company_id, call_id, HISTORY_MAX)
 
     async def due_leads(
         self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
@@ -147,7 +121,7 @@ class PostgresReads:
     async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
         """Return how many leads have a next action before an instant, None where they are more than are counted."""
         row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
-        return None if row is None else _exact(row["count"])
+        return None if row is None else exact(row["count"])
 
     async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
         """Return waiting leads without a next action that expire before an instant, by rising id."""
@@ -166,10 +140,6 @@ class PostgresReads:
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return calls that are not deleted. Raises `ValueError` for an order that is no column."""
         return await self._listed(company_id, wanted, paging)
-
-    async def calls_of_lead(self, company_id: int, lead_id: int, *, limit: int = 100) -> Sequence[Row]:
-        """Return the newest calls of a lead, newest first."""
-        return await self._rows("calls_of_lead", company_id, lead_id, limit)
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return what is true of a number or address itself."""
@@ -247,15 +217,15 @@ class PostgresReads:
         """Return the table of a filter and its conditions, a search in them resolved."""
         statement = Statement(company_id)
         if isinstance(wanted, LeadFilter):
-            found = await self._searched("lead", company_id, wanted.fulltext, wanted.ids)
+            found = await self._words.found("lead", company_id, wanted.fulltext, wanted.ids)
             of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone: LeadFilter | CallFilter = LeadFilter(fulltext=wanted.fulltext)
         else:
-            found = await self._searched("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
+            found = await self._words.found("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
             of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone = CallFilter(fulltext=wanted.fulltext, token_key=wanted.token_key, token_value=wanted.token_value)
         # Of a search alone it is known by now that it matches more rows than are counted.
-        statement.is_frequent = found.query is not None and wanted == alone and MATCHES_MAX >= COUNT_MAX
+        statement.is_frequent = wanted == alone and found.more_than >= COUNT_MAX
         return "leads" if isinstance(wanted, LeadFilter) else "calls", statement
 
     async def _is_old(self, company_id: int, wanted: LeadFilter | CallFilter) -> bool:
@@ -288,7 +258,7 @@ class PostgresReads:
         order = paging.order or "created_at"
         if order not in RECORDS.columns:
             order = _body_field(record_type, order)
-        return await self._page("records", statement, paging, order)
+        return await self._lists.page("records", statement, paging, order)
 
     async def slots(self, company_id: int, resources: Sequence[str]) -> dict[str, tuple[int, int]]:
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
@@ -326,123 +296,7 @@ class PostgresReads:
         if statement.is_frequent:
             paging = msgspec.structs.replace(paging, counted=False)
         statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
-        return await self._page(table, statement, paging, order)
-
-    async def _searched(
-        self, kind: str, company_id: int, text: str | None, ids: tuple[int, ...] | None, tags: Sequence[str] = ()
-    ) -> "Found":
-        """Look text and tags up among the words of leads or calls: the ids where they are few, else how to ask each row."""
-        if text is None and not tags:
-            return Found(None, ids)
-        words = [] if text is None else await self._words(text)
-        if not words and text is not None:
-            return Found(None, ())
-        query = " & ".join([*words, *tags])
-        async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
-            sampled = await self._sampled(connection, kind, company_id, [query, *words, *tags])
-            if sampled.get(query, 0) > COMMON_MATCHES:
-                return Found(query, ids)
-            # What nearly every row has is no way to find one: it is asked of those that the other words find.
-            asked = [one for one in (*words, *tags) if sampled.get(one, 0) <= COMMON_MATCHES]
-            asked = asked or [min((*words, *tags), key=lambda one: sampled.get(one, 0))]
-            # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
-            await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
-            matching = self._of_words("matching", kind)
-            matches = await connection.fetch(matching, company_id, " & ".join(asked), query, MATCHES_MAX + 1)
-        if len(matches) > MATCHES_MAX:
-            return Found(query, ids)  # the newest of so many are soon met on the way down
-        matched = tuple(match["id"] for match in matches)
-        return Found(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
-
-    async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
-        """Return of each query about how many rows match, by a sample; nothing where the table is small."""
-        rows = await connection.fetchval(self._of_words("words_estimated", kind))
-        if rows < SAMPLED_MIN:
-            return {}
-        share = min(1.0, SAMPLED / rows)
-        found = await connection.fetch(self._of_words("sampled", kind), company_id, list(dict.fromkeys(asked)), share * 100)
-        return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
-
-    def _of_words(self, name: str, kind: str) -> str:
-        """Return a statement about the words of leads or of calls: the same for both tables."""
-        return self._sql[name].replace("{kind}", kind)
-
-    async def _words(self, text: str) -> list[str]:
-        """Return the words of a text as the database cuts them, each to be found by its beginning."""
-        if not storable(text):
-            return []
-        async with reading():
-            return list(await self._pool.fetchval(self._sql["words"], text))
-
-    async def _page(self, name: str, statement: Statement, paging: Paging, order: str) -> Page:
-        if paging.cursor is not None:
-            return await self._cursored(name, statement, paging)
-        offset = (paging.page - 1) * paging.per_page
-        async with reading():
-            rows, after = await self._sorted(name, statement, paging, order_of(name, order), offset)
-            if not paging.counted:
-                return Page(rows=rows, after=after)
-            if 0 < len(rows) < paging.per_page:
-                return Page(rows=rows, total_count=_exact(offset + len(rows)))
-            total = await self._count(name, statement.where, tuple(statement.values))
-            return Page(rows=rows, total_count=total, after=after)
-
-    async def _sorted(
-        self, name: str, statement: Statement, paging: Paging, order: Order, skipped: int
-    ) -> tuple[list[Row], Place | None]:
-        """Return the rows of a page behind those that are skipped, and where the next page begins."""
-        rows: list[Row] = []
-        first = paging.after[0] if paging.after else 0
-        found = stretches(order, descending=paging.descending)
-        for number, stretch in list(enumerate(found))[first:]:
-            here = Statement(*statement.values)
-            here.where = statement.where + stretch.where
-            if paging.after and number == first:
-                _go_on(here, stretch, paging.after[1], descending=paging.descending)
-            counting = here.where, tuple(here.values)
-            text = (
-                self._sql[name]
-                .replace("{where}", here.where)
-                .replace("{ordered}", order.expression)
-                .replace("{order}", sql_of(stretch, descending=paging.descending))
-                .replace("{limit}", f"{here.bind(paging.per_page - len(rows))} OFFSET {here.bind(skipped)}")
-            )
-            more = await self._pool.fetch(self._schemas.fill(text), *here.values)
-            rows += more
-            if len(rows) == paging.per_page:
-                return rows, place_of(rows[-1], number, stretch)
-            if skipped and number + 1 < len(found):
-                skipped -= skipped if more else min(skipped, await self._counted(name, *counting, skipped))
-        return rows, None
-
-    async def _cursored(self, name: str, statement: Statement, paging: Paging) -> Page:
-        where, counting = statement.where, tuple(statement.values)
-        if paging.cursor is not None and paging.cursor >= 0:
-            statement.narrow("id < ?", paging.cursor)
-        limit = statement.bind(paging.per_page + 1)
-        if statement.is_old:
-            old = self._sql[f"{name}_gathered"].replace("{where}", statement.where).replace("{limit}", limit)
-            statement.where = f" AND id = ANY (ARRAY({old}))"
-        text = (
-            self._sql[name]
-            .replace("{where}", statement.where)
-            .replace("{ordered}", "id")
-            .replace("{order}", "id DESC")
-            .replace("{limit}", limit)
-        )
-        async with reading():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-            total = await self._count(name, where, counting) if paging.counted else None
-        shown = rows[: paging.per_page]
-        return Page(rows=shown, total_count=total, next_cursor=shown[-1]["id"] if len(rows) > len(shown) else 0)
-
-    async def _count(self, name: str, where: str, values: tuple[Any, ...]) -> int | None:
-        return _exact(await self._counted(name, where, values, COUNT_MAX + 1))
-
-    async def _counted(self, name: str, where: str, values: tuple[Any, ...], most: int) -> int:
-        text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(most))
-        count: int = await self._pool.fetchval(self._schemas.fill(text), *values)
-        return count
+        return await self._lists.page(table, statement, paging, order)
 
     async def _row(self, name: str, *values: Any) -> Row | None:
         async with reading():
@@ -461,28 +315,10 @@ def _filled(text: str, pieces_found: Mapping[str, str]) -> str:
     return text
 
 
-class Found(NamedTuple):
-    """What a search came to: a tsquery to ask each row with, or the ids of all rows that there can be (None: any)."""
-
-    query: str | None
-    ids: tuple[int, ...] | None
-
-
 def tags_of(wanted: CallFilter) -> list[str]:
     """Return what the calls that are wanted are tagged with."""
     tags = [] if wanted.token_key is None else [tagged(wanted.token_key)]
     return tags if wanted.token_value is None else [*tags, tagged(*wanted.token_value)]
-
-
-def _go_on(statement: Statement, stretch: Stretch, place: tuple[Any, ...], *, descending: bool) -> None:
-    """Leave out what was seen before: the rows of a stretch up to a place in it."""
-    sign = "<" if descending else ">"
-    values = ", ".join(statement.bind(value) for value in place)
-    statement.where += f" AND ({', '.join(stretch.ordered)}) {sign} ({values})"
-
-
-def _exact(count: int) -> int | None:
-    return count if count <= COUNT_MAX else None
 
 
 def _result(row: Row) -> Result:

@@ -9,8 +9,8 @@ import asyncpg
 from msgspec import Struct
 
 from adapters.clock import wall_now
+from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
-from adapters.postgres.reads import reading
 from adapters.postgres.reports import WORK_MEM, rolled_categories, sums_again, sums_of, wide_pieces
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime

@@ -3,8 +3,8 @@
 import asyncpg
 
 from adapters.http.ports import RESULT_KEPT, Claim
+from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
-from adapters.postgres.reads import reading
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import DAY, Instant, to_datetime
 

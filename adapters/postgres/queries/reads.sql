@@ -1,6 +1,6 @@
 -- What does the read API ask? Every query of a tenant's rows names the company first.
 --
--- `{where}`, `{order}` and `{limit}` are put together in reads.py from the fixed pieces there; values are always parameters.
+-- `{where}`, `{order}` and `{limit}` are put together in reads.py and lists.py from fixed pieces; values are always parameters.
 
 -- lead_by_id --
 SELECT * FROM {read}.leads WHERE company_id = $1 AND id = $2
@@ -197,12 +197,6 @@ SELECT * FROM {read}.calls WHERE company_id = $1 AND id = $2
 
 -- call_by_uuid --
 SELECT * FROM {read}.calls WHERE company_id = $1 AND uuid = $2
-
--- calls_of_lead --
-SELECT * FROM {read}.calls
-WHERE company_id = $1 AND lead_id = $2 AND deleted_at IS NULL
-ORDER BY created_at DESC, id DESC
-LIMIT $3
 
 -- contact --
 SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = $2

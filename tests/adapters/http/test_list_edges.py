@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.http import answers, exports
-from adapters.postgres import reads
+from adapters.postgres import lists
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -53,12 +53,12 @@ async def test_the_last_page_within_the_counted_rows_is_shown_though_a_full_one_
 ) -> None:
     ids = [lead["id"] for lead in await _submit(company, {}, {}, {}, {})]
     monkeypatch.setattr(answers, "ROWS_BY_PAGE_MAX", 4)
-    monkeypatch.setattr(reads, "COUNT_MAX", 4)
+    monkeypatch.setattr(lists, "COUNT_MAX", 4)
     for page, expected in [("1", ids[:0:-1]), ("2", ids[:1]), ("3", [])]:
         found = (await company.send("GET", "/api/v1/leads", params={"per_page": "3", "page": page})).json()
         assert [lead["id"] for lead in found["leads"]] == expected
         assert found["metadata"]["total_count"] == len(ids)
-    monkeypatch.setattr(reads, "COUNT_MAX", 3)
+    monkeypatch.setattr(lists, "COUNT_MAX", 3)
     refused = await company.send("GET", "/api/v1/leads", params={"per_page": "3", "page": "2"})
     assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["page"])
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from adapters.http.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
-from adapters.postgres import reads
+from adapters.postgres import lists, words
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.projector.rows import LEADS
@@ -120,7 +120,7 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
 
 @pytest.mark.parametrize("matches_max", [10_000, 0])
 async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int) -> None:
-    monkeypatch.setattr(reads, "MATCHES_MAX", matches_max)
+    monkeypatch.setattr(words, "MATCHES_MAX", matches_max)
     fields: dict[int, dict[str, Any]] = {
         1: {"buyer_converted": True, "outbound_calls_count": 1, "data": {"who": "Sean O'Brien"}},
         2: {"offer_converted": True},
@@ -207,7 +207,7 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
 async def test_every_filter_narrows_the_list_of_calls(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int
 ) -> None:
-    monkeypatch.setattr(reads, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
+    monkeypatch.setattr(words, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
     fields: dict[int, dict[str, Any]] = {
         1: {"lead_id": 50, "offer_id": 70, "token_values": {"roof": "flat"}},
         2: {"schedule_id": 80, "traffic_source_id": 12, "token_values": {"roof": "steep", "floors": 12}},
@@ -238,7 +238,7 @@ async def test_pages_are_cut_and_counted(shown: Shown) -> None:
 
 
 async def test_a_total_over_the_bound_is_not_given(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "COUNT_MAX", 4)
+    monkeypatch.setattr(lists, "COUNT_MAX", 4)
     await shown.decide(*(lead(number) for number in range(1, 6)))
     found = PostgresReads(shown.pool)
     assert (await found.leads(1, LeadFilter(), Paging(per_page=2))).total_count is None
@@ -308,7 +308,7 @@ async def test_a_search_of_a_large_table_begins_with_a_sample(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, common: int
 ) -> None:
     for name, value in {"SAMPLED": 50, "SAMPLED_MIN": 1, "SAMPLED_ERROR": 0, "COMMON_MATCHES": common}.items():
-        monkeypatch.setattr(reads, name, value)
+        monkeypatch.setattr(words, name, value)
     await shown.decide(
         *(lead(number, columns={"full_name": f"Ann {'Lee' if number % 5 else 'Poe'}{number}"}) for number in range(1, 21))
     )
@@ -391,8 +391,6 @@ async def test_calls_and_contacts_are_shown(shown: Shown) -> None:
     assert row is not None
     assert row == same
     assert from_datetime(row["ended_at"]) == START + 9
-    assert [row["id"] for row in await found.calls_of_lead(1, 5)] == [4]
-    assert await found.calls_of_lead(2, 5) == []
     contact = await found.contact(1, "1|+13055550100")
     assert contact is not None
     assert (contact["attempts_count"], from_datetime(contact["last_attempt_at"])) == (2, START + 2)

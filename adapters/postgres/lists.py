@@ -1,0 +1,106 @@
+"""How is one page of a list read? Stretch by stretch in its order, or down the ids from a cursor."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.http.ports import Page, Paging, Row
+from adapters.postgres.conditions import Statement
+from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
+from adapters.postgres.outages import reading
+from adapters.postgres.pool import Pool
+from adapters.postgres.sql import Schemas
+
+COUNT_MAX = 10_000
+"""A total is exact up to here, and None beyond: counting on would cost more than the page itself."""
+
+
+class Lists:
+    """Reads lists; `sql` are the queries of `reads.sql`. Raises `ReadsUnavailableError`."""
+
+    def __init__(self, pool: Pool, schemas: Schemas, sql: Mapping[str, str]) -> None:
+        self._pool = pool
+        self._schemas = schemas
+        self._sql = sql
+
+    async def page(self, name: str, statement: Statement, paging: Paging, order: str) -> Page:
+        """Return a page of the rows of a statement: by cursor, or ordered by a column or an expression."""
+        if paging.cursor is not None:
+            return await self._cursored(name, statement, paging)
+        offset = (paging.page - 1) * paging.per_page
+        async with reading():
+            rows, after = await self._sorted(name, statement, paging, order_of(name, order), offset)
+            if not paging.counted:
+                return Page(rows=rows, after=after)
+            if 0 < len(rows) < paging.per_page:
+                return Page(rows=rows, total_count=exact(offset + len(rows)))
+            total = await self._count(name, statement.where, tuple(statement.values))
+            return Page(rows=rows, total_count=total, after=after)
+
+    async def _sorted(
+        self, name: str, statement: Statement, paging: Paging, order: Order, skipped: int
+    ) -> tuple[list[Row], Place | None]:
+        """Return the rows of a page behind those that are skipped, and where the next page begins."""
+        rows: list[Row] = []
+        first = paging.after[0] if paging.after else 0
+        found = stretches(order, descending=paging.descending)
+        for number, stretch in list(enumerate(found))[first:]:
+            here = Statement(*statement.values)
+            here.where = statement.where + stretch.where
+            if paging.after and number == first:
+                _go_on(here, stretch, paging.after[1], descending=paging.descending)
+            counting = here.where, tuple(here.values)
+            text = (
+                self._sql[name]
+                .replace("{where}", here.where)
+                .replace("{ordered}", order.expression)
+                .replace("{order}", sql_of(stretch, descending=paging.descending))
+                .replace("{limit}", f"{here.bind(paging.per_page - len(rows))} OFFSET {here.bind(skipped)}")
+            )
+            more = await self._pool.fetch(self._schemas.fill(text), *here.values)
+            rows += more
+            if len(rows) == paging.per_page:
+                return rows, place_of(rows[-1], number, stretch)
+            if skipped and number + 1 < len(found):
+                skipped -= skipped if more else min(skipped, await self._counted(name, *counting, skipped))
+        return rows, None
+
+    async def _cursored(self, name: str, statement: Statement, paging: Paging) -> Page:
+        where, counting = statement.where, tuple(statement.values)
+        if paging.cursor is not None and paging.cursor >= 0:
+            statement.narrow("id < ?", paging.cursor)
+        limit = statement.bind(paging.per_page + 1)
+        if statement.is_old:
+            old = self._sql[f"{name}_gathered"].replace("{where}", statement.where).replace("{limit}", limit)
+            statement.where = f" AND id = ANY (ARRAY({old}))"
+        text = (
+            self._sql[name]
+            .replace("{where}", statement.where)
+            .replace("{ordered}", "id")
+            .replace("{order}", "id DESC")
+            .replace("{limit}", limit)
+        )
+        async with reading():
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+            total = await self._count(name, where, counting) if paging.counted else None
+        shown = rows[: paging.per_page]
+        return Page(rows=shown, total_count=total, next_cursor=shown[-1]["id"] if len(rows) > len(shown) else 0)
+
+    async def _count(self, name: str, where: str, values: tuple[Any, ...]) -> int | None:
+        return exact(await self._counted(name, where, values, COUNT_MAX + 1))
+
+    async def _counted(self, name: str, where: str, values: tuple[Any, ...], most: int) -> int:
+        text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(most))
+        count: int = await self._pool.fetchval(self._schemas.fill(text), *values)
+        return count
+
+
+def _go_on(statement: Statement, stretch: Stretch, place: tuple[Any, ...], *, descending: bool) -> None:
+    """Leave out what was seen before: the rows of a stretch up to a place in it."""
+    sign = "<" if descending else ">"
+    values = ", ".join(statement.bind(value) for value in place)
+    statement.where += f" AND ({', '.join(stretch.ordered)}) {sign} ({values})"
+
+
+def exact(count: int) -> int | None:
+    """Return a count, None where it is over what is counted."""
+    return count if count <= COUNT_MAX else None
