@@ -14,7 +14,7 @@ from adapters.http.people import country_of
 from adapters.http.ports import Result, Row
 from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
-from adapters.http.writes import accepted, change
+from adapters.http.writes import accepted, change, patience_seconds
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
@@ -77,8 +77,8 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended goes on where it stood",
     "move_to_another_schedule_id": "schedule to move to; the present one begins again",
     "apply_to": "calls: apply the data to the calls of the lead too; or self",
-    "buyer_converted": "true or false",
-    "offer_converted": "true or false",
+    "buyer_converted": "true: the lead converted with a buyer; false: it did not",
+    "offer_converted": "true: the lead converted for its traffic source; false: it did not",
 }
 
 _SUBMITTED_ONLY = SUBMISSION_PARAMETERS.keys() - UPDATE_PARAMETERS.keys() - {"lead_token"}
@@ -105,7 +105,7 @@ async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateReq
     email = row["email"] if message.email is UNSET else message.email
     if contact_key(row["company_id"], caller_id, email) != row["contact_key"]:
         try:
-            async with timeout(exchange.services.settings.wait_seconds):
+            async with timeout(patience_seconds(exchange)):
                 while await _is_there(exchange, row):  # noqa: ASYNC110 - the row is another process's to write
                     await sleep(ARRIVAL_SECONDS)
         except TimeoutError:

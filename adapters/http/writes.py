@@ -152,6 +152,11 @@ def _preferences(exchange: Exchange) -> dict[str, str]:
     return found
 
 
+def patience_seconds(exchange: Exchange) -> float:
+    """Return how long whoever asks would wait for a step of the answer."""
+    return _wait_seconds(_preferences(exchange), exchange.services.settings.wait_seconds)
+
+
 def _wait_seconds(preferences: dict[str, Any], most: float) -> float:
     wait = preferences.get("wait", "")
     return min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most

@@ -182,6 +182,22 @@ async def test_a_changed_number_takes_the_lead_along(company: Any) -> None:
     assert (moved["caller_id"], moved["status"], moved["opt_out"]) == (stopped["caller_id"], "opt_out", True)
 
 
+async def test_a_changed_number_that_takes_long_is_answered_later(company: Any) -> None:
+    (made,) = await _leads(company, 1)
+    path = f"/api/v1/leads/{made['id']}"
+    async with company.town.pool.acquire() as connection, connection.transaction():
+        await connection.execute(
+            "SELECT FROM read.leads WHERE id = $1 FOR UPDATE", made["id"]
+        )  # the new row cannot be written
+        answer = await company.send("PUT", path, json={"caller_id": "+12125550178"}, headers={"Prefer": "wait=1"})
+    assert answer.status_code == 202, answer.text
+    async with asyncio.timeout(10):
+        while (await company.send("GET", path)).json()["lead"]["caller_id"] == made["caller_id"]:
+            await asyncio.sleep(0.02)
+    later = await company.send("GET", answer.headers["location"])
+    assert (later.status_code, later.json()["lead"]["caller_id"]) == (200, "+12125550178"), later.text
+
+
 async def test_bad_changes_change_nothing(company: Any) -> None:
     (made,) = await _leads(company, 1, email="ann@example.com")
     path = f"/api/v1/leads/{made['id']}"
