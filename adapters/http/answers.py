@@ -24,15 +24,15 @@ PAGING_PARAMETERS: Mapping[str, str] = {
     "page": "page to return, from 1",
     "per_page": "rows of a page: 25, at most 100 (1000 with cursor)",
     "cursor": "-1 to begin; then metadata.next_cursor of the answer before, until that is 0",
-    "order": "column to order by; created_at",
-    "order_dir": "desc or asc; desc",
+    "order": "column to order by, created_at where left out",
+    "order_dir": "desc, where left out, or asc",
     "columns": "columns to return, with commas between them, in this order",
     "root": "false: the bare list, paging in headers X-Total-Count, X-Next-Cursor and Link",
     "ids": "internal ids to restrict to",
     "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
     "created_at_to": "created before",
     "fulltext": "text to search for",
-    "time_zone": "zone of dates without an offset; UTC",
+    "time_zone": "zone of dates without an offset, UTC where left out",
 }
 
 

@@ -57,7 +57,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     **_DISPOSITION,
 }
 UPDATE_BY_CALLER_PARAMETERS: Mapping[str, str] = {
-    "offer_token": "lead token of the offer whose calls are meant; required",
+    "offer_token": "lead token of the offer whose calls are meant",
     "call_timeframe": "only calls that began within so many minutes",
     **_MONEY,
     "buyer_converted": "true or false; the lead converts with it",
@@ -207,7 +207,7 @@ OPERATIONS: tuple[Operation, ...] = (
         types={"call_timeframe": whole(1, TIMEFRAME_MINUTES_MAX)},
         required=("offer_token",),
         answer=CALL_ANSWER,
-        problems=("unknown_lead_token",),
+        problems=("unknown_lead_token", "lead_not_live"),
     ),
     Operation(
         name="update_call",
@@ -222,6 +222,6 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={"serializer": SERIALIZER, **UPDATE_PARAMETERS},
         types={"serializer": LIST_TYPES["serializer"]},
         answer=CALL_ANSWER,
-        problems=("not_supported",),
+        problems=("not_supported", "lead_not_live"),
     ),
 )

@@ -49,7 +49,7 @@ rejected-traffic-source-capped-hang-up ringing voicemail voicemail-detected wait
 STATUSES: tuple[str, ...] = tuple(_STATUSES.split())
 """research/domain.md 2.2: every literal is valid for the filter, also those that nothing here sets."""
 
-SERIALIZER = "call: all columns; call_grid: the few of a list; call_external: no internal ids and no money; call"
+SERIALIZER = "call, the default: all columns; call_grid: the few of a list; call_external: no internal ids and no money"
 
 IDS = (
     *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
@@ -60,19 +60,19 @@ FILTER_PARAMETERS: Mapping[str, str] = {
     "ended_at_from": "ended at or after",
     "ended_at_to": "ended before",
     "id": "internal id of one call",
-    **dict.fromkeys(IDS, "internal id"),
+    **{name: f"calls of this {name.removesuffix('_id').replace('_', ' ')}, by internal id" for name in IDS},
     "buyer_group_ids": "internal ids of buyer groups, with commas",
     "status": "one status, such as no-answer",
-    "buyer_converted": "true or false",
+    "buyer_converted": "true: calls that converted with a buyer; false: the others",
     "offer_converted": "true or false; a traffic source converted",
-    "either_converted": "true or false",
+    "either_converted": "true: calls that converted in either way; false: the others",
     "buyer_conversion_duplicated_call": "true or false: an earlier call of the person converted with the same buyer",
     "offer_conversion_duplicated_call": "true or false: an earlier call of the person converted on the same offer",
     "buyer_repeat_caller": "true or false: an earlier call of the person was for the same buyer",
     "offer_repeat_caller": "true or false: an earlier call of the person was for the same offer",
     "in_progress": "true: calls that go on",
-    "placed_on_hold": "true or false",
-    "has_recording": "true or false",
+    "placed_on_hold": "true: calls that were put on hold; false: the others",
+    "has_recording": "true: calls with a recording; false: the others",
     "no_buyer": "true: no buyer has answered",
     "token_key": "calls with this token",
     "token_value": "calls with this token and value, as token:value; with token_key, the value alone",

@@ -32,7 +32,7 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
     "to": "number of the company that is called",
     "call_ref": "the gateway's own name of the call, the same in every report of it",
     "state": ", ".join(STATES),
-    "occurred_at": "when it happened; now",
+    "occurred_at": "when it happened; now, where left out",
     "buyer_id": "buyer who is put through",
     "buyer_answered_at": "when the buyer answered",
     "talk_seconds": "seconds of talk, with ended",
@@ -129,6 +129,6 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         required=("from", "to", "call_ref", "state"),
         answer=CALL_ANSWER,
-        problems=("invalid_number", "bad_date"),
+        problems=("invalid_number", "bad_date", "deleted"),
     ),
 )

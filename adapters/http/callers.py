@@ -15,7 +15,7 @@ from adapters.http.writes import change
 from schemas.requests import CallerActed
 
 CALLER_PARAMETERS = {
-    "lead_token": "of an offer or a schedule; required",
+    "lead_token": "lead token of an offer or a schedule",
     "update_all_matching_leads": "true: every live lead of the token and number",
 }
 

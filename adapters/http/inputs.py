@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from adapters.http.answers import CURSOR_PER_PAGE_MAX
+from adapters.http.record_sentences import sentence_of
 from engine.account import values
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
@@ -230,7 +231,8 @@ def record_inputs(record_type: str, names: Sequence[str]) -> dict[str, Any]:
     """Return the schema of each field that a sender may set of a record."""
     own = RECORD_BODIES[record_type].__struct_fields__
     struct = RECORD_BODIES[record_type].__name__
-    return {name: _input(struct, name) if name in own else _INPUTS_BESIDE.get(name, DECIMAL_OR_NULL) for name in names}
+    types = {name: _input(struct, name) if name in own else _INPUTS_BESIDE.get(name, DECIMAL_OR_NULL) for name in names}
+    return {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in types.items()}
 
 
 DECIMAL_OR_NULL: Schema = {"anyOf": [ref("CapInput"), {"type": "null"}]}
@@ -330,6 +332,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
             {
                 "type": "array",
                 "items": {"type": "string", "pattern": r"^([*]|[a-z_]{1,40}(:[a-z_]{1,40})?)$"},
+                "minItems": 1,
                 "maxItems": values.SCOPES_MAX,
             },
             {"type": "string", "pattern": "^([*]|[a-z_]{1,40}(:[a-z_]{1,40})?)$"},

@@ -28,24 +28,24 @@ STATUSES: tuple[str, ...] = get_args(LeadStatus)
 COMPLETED_CALLS = {"completed_with_one_call": 1, "completed_with_many_calls": 2}
 
 FILTER_PARAMETERS: dict[str, str] = {
-    "serializer": "lead: all columns; lead_grid: the few of a list; lead_external: no internal ids and no money; lead",
+    "serializer": "lead, the default: all columns; lead_grid: the few of a list; lead_external: no internal ids, no money",
     "created_at_label": "a span of creation such as Today or Last 4 Hours",
     "next_action_at_from": "next action at or after",
     "next_action_at_to": "next action before",
-    "offer_id": "internal id",
-    "schedule_id": "internal id",
-    "traffic_source_id": "internal id",
-    "buyer_id": "internal id",
+    "offer_id": "leads of this offer, by internal id",
+    "schedule_id": "leads on this schedule, by internal id",
+    "traffic_source_id": "leads of this traffic source, by internal id",
+    "buyer_id": "leads that this buyer has, by internal id",
     "contact_id": "internal id of a person, as calls show it",
     "status": "one status; also waiting_to_dial, completed_with_one_call, completed_with_many_calls",
     "status_wait": "why a lead waits, such as quiet_hours_state",
     "number": "telephone number of the lead",
     "email": "e-mail address of the lead",
-    "has_next_action": "true or false",
-    "buyer_converted": "true or false",
-    "offer_converted": "true or false",
-    "either_converted": "true or false",
-    "opt_out": "true or false",
+    "has_next_action": "true: leads for which something is still to be done",
+    "buyer_converted": "true: leads that converted with a buyer; false: the others",
+    "offer_converted": "true: leads that converted for a traffic source; false: the others",
+    "either_converted": "true: leads that converted in either way; false: the others",
+    "opt_out": "true: leads that opted out; false: the others",
 }
 
 

@@ -73,12 +73,20 @@ _SCHEMES: Mapping[str, Any] = {
     },
 }
 
+_PERSON = "a telephone number as +1…, %2B1… or digits, or an e-mail address"
 _PATH_SENTENCES = {
     "id": "internal id or uuid",
-    "lead_token": "of an offer or a schedule",
-    "caller_number": "a number as +1…, %2B1… or digits, or an e-mail address",
-    "caller_id": "a number as +1…, %2B1… or digits, or an e-mail address",
+    "lead_token": "lead token of an offer or a schedule",
+    "caller_number": _PERSON,
 }
+_PATH_SENTENCES_OF = {
+    "caller_opt_out": _PERSON,
+    "caller_remove": _PERSON,
+    "caller_move_to_end_of_schedule": _PERSON,
+    "update_calls_by_caller_id": _PERSON,
+    "show_request": "id of the request, as in the Location of its 202",
+}
+"""What stands in the place of `{id}` where it is no id of a record."""
 
 
 @cache
@@ -133,7 +141,7 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
         "summary": operation.summary,
         "tags": [tag_of(operation)],
         "parameters": [
-            *(_in_path(found, example) for found in PLACEHOLDER.findall(operation.path)),
+            *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),
             *(_in_query(operation, found, example) for found in in_query),
             *(REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
             *([IF_MATCH] if operation.name == "update_lead" else ()),
@@ -163,11 +171,11 @@ def _names(operation: Operation) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(operation.body or {}).get("properties", ()), *operation.parameters)))
 
 
-def _in_path(name: str, example: Example) -> dict[str, Any]:
+def _in_path(operation: Operation, name: str, example: Example) -> dict[str, Any]:
     # An empty segment is another path.
     schema = {"type": "string", "minLength": 1}
     shown = {"example": example.path[name]} if name in example.path else {}
-    sentence = _PATH_SENTENCES.get(name, name)
+    sentence = _PATH_SENTENCES_OF.get(operation.name) or _PATH_SENTENCES[name]
     return {"name": name, "in": "path", "required": True, "description": sentence, "schema": schema, **shown}
 
 

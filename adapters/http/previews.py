@@ -82,7 +82,7 @@ _BODY = {
         },
         "schedule_id": {"description": "instead of schedule: the id or uuid of one that is published"},
         "lead": {"type": "object", "description": "as it is submitted; its lead_token is not needed"},
-        "at": {**MOMENT, "description": "when the lead is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now"},
+        "at": {**MOMENT, "description": "when it is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out"},
         "outcomes": {
             "type": "object",
             "description": "what comes of a step, by its id or else its kind; the good outcome",
@@ -101,7 +101,7 @@ _BODY = {
                 },
             },
         },
-        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show; 20"},
+        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show, 20 where left out"},
     },
 }
 

@@ -24,6 +24,7 @@ from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
 from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
+from adapters.http.record_sentences import sentence_of
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change
 from engine.submission.fields import FieldError, is_blank, parse_boolean
@@ -282,16 +283,17 @@ def _body_schema(kind: Kind) -> dict[str, Any]:
     """Return the JSON Schema of what a sender may set; the fields are those of the struct, described once."""
     own = {field.name: field for field in struct_fields(RECORD_BODIES[kind.type])}
     names = settable(kind.type)
+    required = [name for name in names if name in own and own[name].required]
     return {
         "type": "object",
-        "required": [name for name in names if name in own and own[name].required],
+        "required": [*required, "steps"] if kind.type == "action_group" else required,  # a group of none stands for nothing
         "properties": record_inputs(kind.type, names),
     }
 
 
 def _operations(kind: Kind) -> tuple[Operation, ...]:
     body = _body_schema(kind)
-    actions = dict.fromkeys(ACTIONS.get(kind.type, ()), "true: give a new one")
+    actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
     one_path = f"{kind.path}/{{id}}"
     answer = record_answer(kind.type, kind.root)
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
@@ -311,7 +313,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             **{"answer": answer, "created": verb == "create", **more},
         )
 
-    listed = {**PAGING_PARAMETERS, **({"paused": "true or false"} if _can_pause(kind) else {})}
+    listed = {**PAGING_PARAMETERS, **({"paused": "true: what is paused; false: the rest"} if _can_pause(kind) else {})}
     return (
         operation(
             "list",

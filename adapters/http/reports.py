@@ -392,7 +392,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **CALL_FILTER_PARAMETERS,
             "ids": PAGING_PARAMETERS["ids"],
             **_ORDERED,
-            "category": f"what calls are grouped by, {_SPANNED}; required",
+            "category": f"what calls are grouped by, {_SPANNED}",
             "columns": "figures to return, with commas between them, in this order",
         },
         types={
@@ -421,10 +421,10 @@ OPERATIONS: tuple[Operation, ...] = (
             "per_page": f"values of a page: {STAT_ROWS_MAX}, and at most as many",
             "order": "key or value, the highest first; the keys' own order",
             "order_dir": "desc or asc",
-            "group_by": f"attribute to group by, {_SPANNED}; required",
-            "stat": "figure to work out; required",
-            "created_at_from": "created at or after; required",
-            "created_at_to": "created before; required",
+            "group_by": f"attribute to group by, {_SPANNED}",
+            "stat": "figure to work out",
+            "created_at_from": "created at or after",
+            "created_at_to": "created before",
         },
         types={
             "group_by": choice(CALL_GROUPS),

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from adapters.http.answers import PAGING_PARAMETERS, many, read_columns, read_paging
 from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.inputs import record_inputs
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
 from adapters.http.records import KINDS_BY_TYPE, live_row, render
@@ -95,7 +96,7 @@ def _operations() -> Iterator[Operation]:
         safe=False,
         body={
             "type": "object",
-            "properties": {"migrate": {"$ref": "#/components/schemas/Schedule/properties/migrate"}},
+            "properties": record_inputs(KIND.type, PUBLISH_FIELDS),
         },
         answer=record_answer(KIND.type, KIND.root),
         problems=("invalid_schedule", "duplicate_value"),

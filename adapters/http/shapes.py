@@ -9,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from adapters.http.inputs import INPUTS, Schema, ref
+from adapters.http.record_sentences import sentence_of
 from engine.submission.fields import INTEGER_MAX
 from engine.views.call import COLUMNS as CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
@@ -243,6 +244,7 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _BASE_TYPES.get(name, nullable("number"))
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
     found |= {"secret": {"type": "string"}} if record_type == "outgoing_webhook" else {}
+    found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}
     return columned(called(record_type).replace("a", "A", 1), found)
 
 

@@ -25,7 +25,7 @@ PARAMETERS = {
     "to": "number of the company that was texted",
     "body": "what the person wrote; an empty text is one, too",
     "text_ref": "the gateway's own name of the text: told again within 24 h, it changes nothing",
-    "received_at": "when it arrived; now",
+    "received_at": "when it arrived; now, where left out",
     "provider": "name of the gateway's provider",
 }
 

@@ -208,8 +208,8 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="lead:read",
         rate="report",
         parameters={
-            "at": "the instant that is asked about, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now",
-            "time_zone": "zone of an at without an offset; UTC",
+            "at": "the instant that is asked about, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out",
+            "time_zone": "zone of an at without an offset, UTC where left out",
             "root": PAGING_PARAMETERS["root"],
         },
         answer=one_of("why", _ANSWER),
@@ -224,8 +224,8 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="lead:read",
         rate="report",
         parameters={
-            "hours": f"how far to look, 1 to {HOURS_MAX}; {HOURS_DEFAULT}",
-            "limit": f"most leads to run on, soonest first, 1 to {FORECAST_MAX}; {FORECAST_DEFAULT}",
+            "hours": f"hours to look ahead, 1 to {HOURS_MAX}, {HOURS_DEFAULT} where left out",
+            "limit": f"most leads to run on, soonest first, 1 to {FORECAST_MAX}, {FORECAST_DEFAULT} where left out",
             "root": PAGING_PARAMETERS["root"],
         },
         types={"hours": whole(1, HOURS_MAX), "limit": whole(1, FORECAST_MAX)},

@@ -11,9 +11,10 @@ from adapters.http.exchange import Operation
 from adapters.http.openapi import openapi, parameter_schema
 from adapters.http.operations import documented
 from adapters.http.refusals import problem_codes
-from adapters.http.shapes import LEAD_TYPES
+from adapters.http.shapes import LEAD_TYPES, view_name
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
+from schemas.records import RECORD_BODIES
 from tests.api.record import asked
 from tests.api.world import make_places, placed, send
 
@@ -53,6 +54,27 @@ async def test_the_document_has_a_response_for_every_status_of_its_codes() -> No
             assert method == "head" or {"200", "500"} <= described["responses"].keys(), (path, method)
             for field in described["parameters"]:
                 assert field["schema"], (path, field["name"])
+
+
+async def test_every_field_is_told_in_a_sentence() -> None:
+    components = openapi()["components"]["schemas"]
+    for path, entry in openapi()["paths"].items():
+        for method, described in entry.items():
+            for field in described["parameters"]:
+                assert field["description"], (path, method, field["name"])
+            for name, kept in components.get(_fields_of(described), {}).get("properties", {}).items():
+                assert kept.get("description"), (path, method, name)
+    for record_type in RECORD_BODIES:
+        for name, shown in components[view_name(record_type)]["properties"].items():
+            assert shown["description"], (record_type, name)
+    person = openapi()["paths"]["/api/v1/leads/{id}/caller_opt_out"]["put"]["parameters"][0]
+    assert person["description"].startswith("a telephone number")
+    assert components["CreateActionGroupFields"]["required"] == ["name", "steps"]
+
+
+def _fields_of(described: Any) -> str:
+    content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return str(content.get("schema", {}).get("$ref", "")).rpartition("/")[2]
 
 
 async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_shows(town: Any, company: Any) -> None:

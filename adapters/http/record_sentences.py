@@ -1,0 +1,188 @@
+"""What does each field of an account record mean? A sentence each, told where it is sent and where it is shown."""
+
+from collections.abc import Mapping
+
+from engine.account.groups import METRICS, PERIODS
+
+_EVERYWHERE: Mapping[str, str] = {
+    "id": "internal id",
+    "legacy_id": "always null",
+    "type": "what kind of record it is",
+    "uuid": "stands in paths wherever the internal id does",
+    "created_at": "when it was created",
+    "updated_at": "when it was changed last",
+    "deleted_at": "when it was deleted; null while it lives",
+    "user_updated_at": "when somebody changed it last",
+    "routes_show_path": "path at which it is shown",
+    "routes_edit_path": "path at which it is changed",
+    "company_id": "the company that it belongs to",
+    "version": "1 when it is created, one more with every change",
+    "external_record_id": "its id in a system of yours; kept and shown",
+    "name": "what people call it",
+    "description": "notes for people",
+    "lead_token": "token that submissions name; given by us",
+    "require_auth": "true: its lead token is good only together with a key",
+    "hours_to_expire": "whole hours from its submission until a lead expires, unless it says so itself; null: never",
+    "buyers_count": "how many buyers it names",
+    "tier": "lower ones are called first; may be below zero",
+    "weight": "share of the calls among those of the same tier",
+    "concurrency_cap_limit": "calls at the same time; 0 takes none, null any number",
+    "business_hours": "when it takes calls, as [{days, open, close}] in its time_zone; none: always",
+}
+
+_METRICS: Mapping[str, str] = {
+    "attempt": "calls",
+    "buyer_conversion": "conversions of buyers",
+    "connection": "calls that a buyer answered",
+    "earned_revenue": "revenue less payout",
+    "revenue": "revenue",
+}
+_PERIODS: Mapping[str, str] = {"hourly": "an hour", "daily": "a day", "monthly": "a month", "total": "in total"}
+_NOW: Mapping[str, str] = {
+    "hourly": "of this hour",
+    "daily": "of today",
+    "monthly": "of this month",
+    "total": "since total_caps_reset_at",
+}
+
+_CAPS: Mapping[str, str] = {
+    f"{metric}_{period}_{what}": sentence
+    for metric in METRICS
+    for period in PERIODS
+    for what, sentence in (
+        ("limit", f"cap: {_METRICS[metric]} {_PERIODS[period]}; 0 is closed, null no cap"),
+        ("used", f"{_METRICS[metric]} {_NOW[period]}"),
+    )
+}
+
+_OF_TYPE: Mapping[str, Mapping[str, str]] = {
+    "company": {
+        "time_zone": "the company's own zone; kept and shown",
+        "country": "where national numbers are read as being of, unless an offer says another",
+        "paused": "true: nothing is done for any lead; they wait as company_paused",
+        "optout_confirmation": "the one text that answers an opt-out by text; null: none",
+        "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
+        "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
+    },
+    "offer": {
+        "time_zone": "zone of calls to its leads whose own zone nothing tells",
+        "country": "where national numbers of its leads are read as being of",
+        "paused": "true: nothing is done for its leads; they wait as offer_paused",
+        "buyer_group_ids": "buyer groups that buyer_is_available asks, beside those of the schedule",
+        "buyer_ids": "buyers that buyer_is_available asks, beside those of the schedule",
+        "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
+    },
+    "schedule": {
+        "offer_id": "offer that its leads are of",
+        "paused": "true: nothing is done for its leads; they wait as schedule_paused",
+        "duplicate_policy": "what a submission does for a person who has a live lead here, where it does not say so itself",
+        "time_zone": "zone of an until whose zone is schedule, and of unknown_zone default_zone",
+        "max_contact_attempts": "calls and texts until a lead ends, unless it says so itself; null: any number",
+        "close_margin_seconds": "seconds before the end of any hours in which nothing begins any more",
+        "on_conversion": "what a conversion does: exit, continue, or {action: move, schedule_id}",
+        "end_steps_may_contact": "true: end steps may call and text a lead that has expired, at the next lawful hour",
+        "on_reply": "what a text of the person does: {action, duration}, the action being pause, continue or exit",
+        "on_inbound_connected": "what a connected call of the person does: {action, delay}, the action being continue, "
+        "exit, or move with schedule_id",
+        "purpose": "what its contacts are for, by which the legal limits are chosen",
+        "min_spacing": "least time between contacts to one person, as {call, sms, email, any}, each such as 4h",
+        "jitter_seconds": "contacts after the first are spread over up to so many seconds, never past the close",
+        "window_miss": "what becomes of a step whose hours are missed",
+        "pauses": "dates on which nobody is contacted, as [{from, to}]",
+        "unknown_zone": "which hours hold for a number that could be anywhere in its country",
+        "real_time_priority": "true: its first calls go before those of other schedules",
+        "priority_aging": "taken off a lead's priority for every hour that it is overdue or waits for a line",
+        "migrate": "by_step_id: leads in flight go over to this version, at the step of the same id; none: they stay",
+        "windows": "hours of each channel, as {call: [{days, open, close}]}; a channel without any has its legal ones",
+        "steps": "what is done, in this order",
+        "end_steps": "what is done when a lead has come to its end",
+        "triggers": "what takes a lead out, or to another step, wherever it stands: [{on, type, goto}]",
+        "draft": "true: keep the change in draft_fields until it is published",
+        "draft_fields": "what waits to be published",
+        "unpublished": "true: it was never published, and takes no leads",
+        "published_at": "when the present version was published",
+        "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
+    },
+    "buyer": {
+        "number": "telephone number or sip: address that is called",
+        "user_buyer_id": "its id in a system of yours, of no other buyer",
+        "timeout_seconds": "how long its telephone may ring; kept and shown, the sandbox does not heed it",
+        "time_zone": "zone of its business_hours",
+        "paused": "true: it gets no calls",
+    },
+    "buyer_group": {
+        "buyer_ids": "its buyers; what is sent takes the place of those that it had",
+        "add_buyer_ids": "buyers to add, whoever else is in it",
+        "remove_buyer_ids": "buyers to take out",
+        "add_user_buyer_ids": "buyers to add, by user_buyer_id",
+        "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
+        "dial_buyers_type": "sequentially: one buyer at a time; simultaneously is kept, and called one at a time so far",
+        "time_zone": "zone of its business_hours, and of the days and months of its caps",
+        "paused": "true: its buyers get no calls through it",
+        "paused_at": "when it was paused last",
+        "unpaused_at": "when its last pause ended",
+        "paused_by_user_id": "always null: keys pause, no users",
+        "total_caps_reset_at": "from when on total caps are counted; null: from the beginning",
+        "reset_total_caps": "true: count the total caps from now on",
+        "concurrency_cap_used": "calls that it takes now",
+        "maxed_out": "true: a cap is used up, or no further call is taken at the same time",
+        **_CAPS,
+    },
+    "traffic_source": {
+        "user_traffic_source_id": "its id in a system of yours",
+        "first_name": "of whom to speak to",
+        "last_name": "of whom to speak to",
+        "company_name": "of the firm behind it",
+        "paused": "kept and shown; its leads are taken all the same",
+    },
+    "number": {
+        "number": "telephone number of the company's own",
+        "offer_id": "offer whose leads it calls and texts, and that calls to it are for; null: of offers without numbers",
+        "voice": "true: leads are called from it",
+        "sms": "true: leads are texted from it",
+        "paused": "true: leads are called and texted from other numbers",
+    },
+    "outgoing_webhook": {
+        "url": "where it is sent to",
+        "method": "how it is sent",
+        "headers": "headers to send beside ours",
+        "body_template": "text of the body, with {{tokens}} of the lead; null: everything as JSON",
+        "secret_generation": "1 with the first secret, one more with each new one",
+        "secret": "signs what is sent; shown to keys with the scope outgoing_webhook:secret",
+        "paused": "true: nothing is sent",
+        "rotate_secret": "true: sign with a new secret from now on",
+    },
+    "api_key": {
+        "public_key": "the half that names the key; given by us",
+        "private_key": "the half that proves it; shown once, when the key is created",
+        "scopes": "what it may do, such as lead:read, lead:*, *:read or *; no more than the key that gives them may",
+        "ip_allow_list": "addresses and networks from which the key is taken; none: from anywhere",
+        "expires_at": "until when it is good; null: for ever",
+        "revoked_at": "any moment takes the key out of use at once, null brings it back",
+    },
+    "call_disposition": {
+        "code": "letters, digits and _, by which filters and reports name it; of no other disposition",
+        "sortable_order": "its place where dispositions are listed for agents",
+        "system": "true: one of ours",
+        "category": "what it says of the call: callback promises one, dnc puts the person on the do-not-call list, "
+        "wrong_number closes the number",
+        "is_final": "true: the lead ends",
+        "counts_as_contact": "false: the lead does not count as connected by this call",
+        "retry_delay_seconds": "call again after so many seconds",
+        "retry_max": "how often to call again; null: once",
+        "action_group_id": "action group whose steps are done at once, as far as they reach nobody",
+        "sets_opt_out": "true: the person is opted out",
+        "sets_suppression": "true: the person is put on the do-not-call list",
+        "requires_callback_time": "true: it is refused where nobody has said when to call back",
+    },
+    "rule_pack": {
+        "rules": "rows like those of the shipped law; they can only be stricter, unless they override one and say why",
+        "holiday_sets": "days that its rows may name as holidays",
+    },
+    "action_group": {"steps": "what stands in a schedule in the place of the group"},
+}
+
+
+def sentence_of(record_type: str, name: str) -> str:
+    """Return what a field or column of a record type means; the tests know that each has a sentence."""
+    return _OF_TYPE.get(record_type, {}).get(name) or _EVERYWHERE.get(name, "")
