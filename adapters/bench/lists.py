@@ -135,14 +135,24 @@ REPORTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("calls", {"category": "created_at_week", "time_zone": "Australia/Adelaide"}),
     ("leads", {"category": "status", "pivot": "offer_id"}),
     ("leads", {"category": "status", "pivot": "offer_id", **YEAR}),
+    ("leads", {"category": "schedule_id", "pivot": "traffic_source_id"}),
+    ("leads", {"category": "state", "pivot": "buyer_id", **YEAR}),
     ("leads", {"category": "traffic_source_id", "pivot": "created_at_day", **MONTH}),
+    ("leads", {"category": "created_at_month", "pivot": "status"}),
+    ("leads", {"category": "offer_id", "pivot": "created_at_week", **YEAR}),
     ("leads", {"category": "status", "fulltext": "lee1999"}),
     ("calls", {"category": "outcome", "buyer_id": "6"}),
     ("calls", {"category": "outcome", "offer_id": "3", **YEAR}),
+    ("calls", {"category": "status", "schedule_id": "7"}),
+    ("calls", {"category": "state", "traffic_source_id": "1"}),
+    ("calls", {"category": "disposition_id", "buyer_group_ids": "1,2"}),
+    ("calls", {"category": "hour_of_day", "buyer_converted": "false"}),
+    ("calls", {"category": "created_at_month", "offer_id": "1"}),
+    ("calls", {"category": "created_at_week", "buyer_id": "6", **YEAR}),
     ("calls", {"category": "created_at_day", "status": "busy", **MONTH}),
     ("calls", {"category": "traffic_source_id", "buyer_converted": "true"}),
 )
-"""Every category, clocks apart by parts of an hour, a second grouping, and filters, for which rows are added up."""
+"""Every category, clocks apart by parts of an hour, second groupings, and filters, some of which have rows added up."""
 
 
 NEWEST = {

@@ -19,11 +19,12 @@ from adapters.http.ports import (
     Row,
 )
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
+from adapters.postgres.kept import Asked, asked, rolled_pieces
 from adapters.postgres.lists import COUNT_MAX, Lists, exact
 from adapters.postgres.migrate import migrations
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces, rolled_pieces, tiers_of
+from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.words import Words
@@ -159,11 +160,12 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
-        if pivot is None and wanted == type(wanted)(created_from=wanted.created_from, created_to=wanted.created_to):
-            return await self._sums_of_spans(company_id, wanted, category)
-        text, statement = await self._grouped(company_id, wanted, category, pivot)
-        async with self._reporting() as connection:
-            rows = await connection.fetch(self._schemas.fill(text), *statement.values)
+        known = asked(wanted, category, pivot)
+        rows = None if known is None else await self._rolled(company_id, wanted, known)
+        if rows is None:
+            text, statement = await self._grouped(company_id, wanted, category, pivot)
+            async with self._reporting() as connection:
+                rows = await connection.fetch(self._schemas.fill(text), *statement.values)
         return None if len(rows) > GROUPS_MAX else groups(rows)
 
     async def _grouped(
@@ -175,26 +177,25 @@ class PostgresReads:
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
         return _filled(text, found), statement
 
-    async def _sums_of_spans(
-        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None
-    ) -> Sequence[Group] | None:
-        """Add up what was created in a span, as far as possible from sums."""
-        span = await self.created_span(company_id, wanted)
+    async def _rolled(self, company_id: int, wanted: LeadFilter | CallFilter, known: Asked) -> Sequence[Row] | None:
+        """Add up what was created in a span, as far as possible from sums; None where no sums lie in it."""
+        span = await self.created_span(company_id, type(wanted)())
         if span is None:
             return []
         since, until = bounds(wanted.created_from, wanted.created_to, span)
-        table = "leads" if isinstance(wanted, LeadFilter) else "calls"
-        tiers, zones = tiers_of(table, category), await self._zones(category)
+        zones = await self._zones(known.category, known.pivot)
+        _, statement = await self._filtered(company_id, msgspec.structs.replace(wanted, created_from=None, created_to=None))
         async with self._reporting() as connection:
             # One snapshot: what is marked is marked, and what is not was added up before.
-            asked = (company_id, table, list(tiers), to_datetime(since), to_datetime(until))
-            found = await connection.fetch(self._sql["rolled_spans"], *asked)
-            marks = await connection.fetch(self._sql["marked_days"], company_id, table)
-            held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), tiers)
-            statement = Statement(company_id)
-            text = _filled(self._sql["rolled"], {"source": table, **rolled_pieces(table, statement, category, held, zones)})
-            rows = await connection.fetch(self._schemas.fill(text), *statement.values)
-        return None if len(rows) > GROUPS_MAX else groups(rows)
+            scope = (company_id, known.table, list(known.tiers), to_datetime(since), to_datetime(until))
+            found = await connection.fetch(self._sql["rolled_spans"], *scope)
+            marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)
+            held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), known.tiers, known.cuts)
+            if not held.spans:
+                return None
+            text = _filled(self._sql["rolled"], rolled_pieces(known, statement, held, zones))
+            rows: Sequence[Row] = await connection.fetch(self._schemas.fill(text), *statement.values)
+        return rows
 
     @asynccontextmanager
     async def _reporting(self) -> "AsyncIterator[asyncpg.Connection[asyncpg.Record]]":

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -48,9 +49,11 @@ def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant,
     return max(first, since if since is not None else first), min(last, until if until is not None else last)
 
 
-def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str]) -> Cover:
-    """Return what answers for a span of time with the sums of some tiers."""
-    steps = list(_steps(since, until, rolled.fresh(tiers)))
+def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str], cuts: Sequence[Instant] = ()) -> Cover:
+    """Return what answers for a span of time with the sums of some tiers, none of them across a cut (in order)."""
+    fresh = rolled.fresh(tiers)
+    edges = (since, *(cut for cut in cuts if since < cut < until), until)
+    steps = [step for first, last in pairwise(edges) for step in _steps(first, last, fresh)]
     gaps = joined([(step.start, step.until) for step in steps if not step.tier])
     return Cover([step for step in steps if step.tier], gaps)
 

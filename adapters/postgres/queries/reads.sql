@@ -81,20 +81,20 @@ SELECT DISTINCT day FROM {read}.stale_days WHERE company_id = $1 AND source = $2
 
 -- rolled --
 -- Spans from their sums, gaps from their rows.
-SELECT category, NULL::text AS pivot, {sums_again}
+SELECT category, pivot, {sums_again}
 FROM (
-    SELECT {rolled} AS category, {names}
+    SELECT {rolled_category} AS category, {rolled_pivot} AS pivot, {names}
     FROM {summed}
-    WHERE r.company_id = $1 AND r.category = {category}
+    WHERE r.company_id = $1 AND r.category = {kept}{filtered}
     UNION ALL
-    SELECT {raw} AS category, {sums}
+    SELECT {raw_category} AS category, {raw_pivot} AS pivot, {sums}
     FROM {gaps}
     CROSS JOIN LATERAL (
         SELECT * FROM {read}.{source} AS r
-        WHERE r.company_id = $1 AND r.deleted_at IS NULL AND r.created_at >= gap.since AND r.created_at < gap.until
+        WHERE r.company_id = $1 AND r.deleted_at IS NULL AND r.created_at >= gap.since AND r.created_at < gap.until{where}
         OFFSET 0  -- gap by gap from the index
     ) AS {source}{joins}
-    GROUP BY 1
+    GROUP BY 1, 2
 ) AS parts
 GROUP BY 1, 2
 LIMIT {limit}

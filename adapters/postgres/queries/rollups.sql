@@ -99,11 +99,11 @@ LIMIT $2
 DELETE FROM {read}.{source}_rollup WHERE company_id = $1 AND tier = '{tier}' AND at = $2
 
 -- roll_up_parts --
-INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
-SELECT company_id, '{tier}', category, $2::timestamptz, value, {sums_again}
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, other, {names})
+SELECT company_id, '{tier}', category, $2::timestamptz, value, other, {sums_again}
 FROM {read}.{source}_rollup
 WHERE company_id = $1 AND tier = '{part}' AND at >= $2 AND at < $3
-GROUP BY 1, 2, 3, 4, 5
+GROUP BY 1, 2, 3, 4, 5, 6
 
 -- roll_up_rows --
 -- What has nearly as many values in a day as there are rows, by the month.
@@ -112,6 +112,24 @@ SELECT {source}.company_id, '{tier}', '{category}', $2::timestamptz, ({value})::
 FROM {read}.{source}{joins}
 WHERE {source}.company_id = $1 AND {source}.deleted_at IS NULL AND {source}.created_at >= $2 AND {source}.created_at < $3
 GROUP BY 1, 2, 3, 4, 5
+
+-- rows_of_days --
+SELECT coalesce(sum({source}_count), 0)::bigint FROM {read}.{source}_rollup
+WHERE company_id = $1 AND category = 'all' AND tier = 'day' AND at >= $2 AND at < $3
+
+-- roll_up_pairs --
+-- All pairs in one go through the rows. Of a group's values, `told`, two are its own: those that are not left out.
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, other, {names})
+SELECT $1::bigint, '{tier}', pair.category, $2::timestamptz, told[pair.first], told[pair.second], {names}
+FROM (
+    SELECT ARRAY[{texts}] AS told, GROUPING({all}) AS left_out, {named_sums}
+    FROM (
+        SELECT {values}, {source}.* FROM {read}.{source}
+        WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= $3 AND created_at < $4
+    ) AS {source}
+    GROUP BY GROUPING SETS ({sets})
+) AS g
+JOIN (VALUES {pairs}) AS pair (left_out, category, first, second) USING (left_out)
 
 -- remember_span --
 UPDATE {read}.rolled_spans SET is_stale = false, rolled_at = $4

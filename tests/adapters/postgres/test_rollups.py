@@ -1,6 +1,7 @@
 """Are sums used where they hold, and never where a row has changed since?"""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +14,8 @@ from schemas.instant import DAY, HOUR, from_datetime
 from tests.adapters.postgres.rows_shown import START, Shown, call, lead
 
 STATUS = Grouping("status")
+OFFER = Grouping("offer_id")
+DISPOSITION_OF_CALL = Grouping("disposition_id")
 ZIP = Grouping("zip_postal_code")
 TOKENS = Grouping("token_values_map")
 DISPOSITION = Grouping("recent_call_disposition_id")
@@ -27,9 +30,9 @@ async def shown(database: str) -> AsyncIterator[Shown]:
     """Leads and calls of five days, one each six hours, and nothing rolled up."""
     shown = await Shown.on(database)
     moments = [FIRST + place * 6 * HOUR for place in range(COUNT)]
-    columns, data = {"zip_postal_code": "90001"}, {"roof": "flat"}
-    await shown.decide(*(lead(number, created_at=at, columns=columns, data=data) for number, at in enumerate(moments, 1)))
-    await shown.decide(*(call(number, created_at=at, lead_id=number) for number, at in enumerate(moments, 1)))
+    told: dict[str, Any] = {"columns": {"zip_postal_code": "90001"}, "data": {"roof": "flat"}, "offer_id": 3}
+    await shown.decide(*(lead(number, created_at=at, **told) for number, at in enumerate(moments, 1)))
+    await shown.decide(*(call(number, created_at=at, lead_id=number, offer_id=3) for number, at in enumerate(moments, 1)))
     yield shown
     await shown.close()
 
@@ -45,6 +48,12 @@ async def counts(
     assert found is not None
     first = "calls_count" if isinstance(wanted, CallFilter) else "leads_count"
     return {group.category: group.sums[first] for group in found}
+
+
+async def cells(shown: Shown, category: Grouping, pivot: Grouping) -> dict[tuple[Key, Key], float]:
+    found = await PostgresReads(shown.pool).sums(1, LeadFilter(), category, pivot)
+    assert found is not None
+    return {(group.category, group.pivot): group.sums["leads_count"] for group in found}
 
 
 async def tamper(shown: Shown, *tiers: str) -> None:
@@ -87,11 +96,75 @@ async def test_what_has_many_values_is_added_up_by_the_month_and_else_from_rows(
     assert await counts(shown, None, TOKENS) == {"roof:flat": 100 + COUNT}
 
 
+async def test_a_filter_that_is_a_category_is_answered_from_the_sums_of_its_values(shown: Shown) -> None:
+    await roll_up(shown)
+    await tamper(shown, "day")
+    within = FIRST + 3 * DAY
+    assert await counts(shown, CallFilter(status="no-answer", created_to=within)) == {"no-answer": 3 * 100 + 12}
+    assert await counts(shown, CallFilter(status="busy")) == {}
+    assert await counts(shown, CallFilter(offer_id=2**70)) == {}
+    assert await counts(shown, LeadFilter(offer_id=3, created_to=within), OFFER) == {3: 3 * 100 + 12}
+    assert await counts(shown, LeadFilter(offer_id=3, created_to=within)) == {"scheduled": 12}  # a pair has no days
+    await tamper(shown, "year")
+    assert await counts(shown, LeadFilter(offer_id=3)) == {"scheduled": 100 + COUNT}
+    assert await counts(shown, CallFilter(offer_id=3)) == {"no-answer": 100 + COUNT}
+
+
+async def test_a_pivot_is_answered_from_the_sums_of_the_pair(shown: Shown) -> None:
+    await roll_up(shown)
+    await shown.decide(lead(COUNT + 1, created_at=FIRST + 400 * DAY, status="expired", offer_id=4))
+    assert await cells(shown, STATUS, OFFER) == {("scheduled", 3): COUNT, ("expired", 4): 1}
+    await tamper(shown, "year")
+    assert await cells(shown, STATUS, OFFER) == {("scheduled", 3): 100 + COUNT, ("expired", 4): 1}
+    assert await cells(shown, OFFER, STATUS) == {(3, "scheduled"): 100 + COUNT, (4, "expired"): 1}
+    assert await cells(shown, STATUS, STATUS) == {("scheduled", "scheduled"): 100 + COUNT, ("expired", "expired"): 1}
+    assert await cells(shown, DISPOSITION, ZIP) == {(None, "90001"): COUNT, (None, None): 1}  # no pair
+
+
+async def test_a_pair_of_a_month_that_was_changed_is_answered_from_rows_until_its_turn(shown: Shown) -> None:
+    await roll_up(shown)
+    await tamper(shown, "month", "year")
+    changed = {("scheduled", 3): COUNT - 1, ("expired", 3): 1}
+    await shown.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="expired", offer_id=3, version=2))
+    assert await cells(shown, STATUS, OFFER) == changed
+    await roll_up(shown)
+    assert await cells(shown, STATUS, OFFER) == changed
+    await tamper(shown, "year")
+    assert await cells(shown, STATUS, OFFER) == {key: count + 100 for key, count in changed.items()}
+
+
+async def test_a_month_of_many_rows_is_rolled_up_in_parts(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.postgres.rollups.PAIRED_AT_ONCE", 3)
+    await roll_up(shown)
+    parts = await shown.pool.fetch("SELECT tier, leads_count FROM read.leads_rollup WHERE category = 'offer_id status'")
+    months = [row["leads_count"] for row in parts if row["tier"] == "month"]
+    assert (len(months) > 1, sum(months)) == (True, COUNT)
+    assert [row["leads_count"] for row in parts if row["tier"] == "year"] == [COUNT]
+    assert await cells(shown, STATUS, OFFER) == {("scheduled", 3): COUNT}
+
+
+async def test_months_of_a_category_are_put_together_of_days_and_the_rows_at_their_ends(shown: Shown) -> None:
+    await roll_up(shown)
+    start = FIRST - 5 * HOUR  # of a clock west of Greenwich
+    weeks = Grouping("created_at_week", tuple(start + place * 2 * DAY for place in range(-1, 4)), ("a", "b", "c", "d"))
+    expected: dict[tuple[Key, Key], float] = {}
+    for row in await shown.pool.fetch("SELECT created_at FROM read.leads"):
+        bucket = (from_datetime(row["created_at"]) - weeks.edges[0]) // (2 * DAY) + 1
+        expected[bucket, "scheduled"] = expected.get((bucket, "scheduled"), 0) + 1
+    assert await cells(shown, weeks, STATUS) == expected
+    await tamper(shown, "day")
+    # Of each two days of this clock one day of Greenwich lies whole in them.
+    assert await cells(shown, weeks, STATUS) == {key: count + 100 for key, count in expected.items()}
+    assert await cells(shown, STATUS, weeks) == {key[::-1]: count + 100 for key, count in expected.items()}
+
+
 async def test_any_other_filter_is_answered_from_rows(shown: Shown) -> None:
     await roll_up(shown)
     await tamper(shown, "day", "month", "year")
     assert await counts(shown, LeadFilter(opt_out=False)) == {"scheduled": COUNT}
-    assert await counts(shown, CallFilter(status="no-answer")) == {"no-answer": COUNT}
+    assert await counts(shown, CallFilter(status="no-answer", no_buyer=True)) == {"no-answer": COUNT}
+    assert await counts(shown, CallFilter(status="no-answer", offer_id=3), OFFER) == {3: 100 + COUNT}  # that is a pair
+    assert await counts(shown, CallFilter(status="no-answer", offer_id=3), DISPOSITION_OF_CALL) == {None: COUNT}
 
 
 async def test_a_day_that_was_changed_is_answered_from_rows_until_its_turn(shown: Shown) -> None:

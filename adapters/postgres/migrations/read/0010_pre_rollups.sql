@@ -5,8 +5,9 @@
 -- wait for each other, and whoever rolls up takes away the marks that it sees, not those that are still to be committed.
 --
 -- Five tiers: `quarter` of an hour and `hour` (all rows as one group: every clock of the world changes its date at a quarter,
--- most at an hour), `day`, `month` and `year` (by category and value). A month or year holds only while none of its days is marked or was rolled up
--- since: `is_stale`.
+-- most at an hour), `day`, `month` and `year` (by category and value, months and years by pairs of categories as well, named
+-- with a space between, with their values in `value` and `other`). A month or year holds only while none of its days is
+-- marked or was rolled up since: `is_stale`.
 CREATE TABLE {read}.stale_days (
     company_id  bigint       NOT NULL,
     source      text         NOT NULL,
@@ -43,7 +44,8 @@ CREATE TABLE {read}.leads_rollup (
     first_attempts_seconds  double precision  NOT NULL,
     tier                    text              NOT NULL,
     category                text              NOT NULL,
-    value                   text
+    value                   text,
+    other                   text
 );
 CREATE INDEX leads_rollup_category ON {read}.leads_rollup (company_id, category, tier, at);
 CREATE INDEX leads_rollup_at ON {read}.leads_rollup (company_id, tier, at);
@@ -65,7 +67,8 @@ CREATE TABLE {read}.calls_rollup (
     connected_talk_duration  bigint            NOT NULL,
     tier                     text              NOT NULL,
     category                 text              NOT NULL,
-    value                    text
+    value                    text,
+    other                    text
 );
 CREATE INDEX calls_rollup_category ON {read}.calls_rollup (company_id, category, tier, at);
 CREATE INDEX calls_rollup_at ON {read}.calls_rollup (company_id, tier, at);

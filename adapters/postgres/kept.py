@@ -1,0 +1,248 @@
+"""Which sums that were made beforehand answer a report, and how are they added up with the rows that they leave out?
+
+There are sums of every category alone, and of pairs of categories of which one is in `PAIRED`. A report needs as many as its
+category, its pivot and its filters have between them; a unit of time needs none, its buckets are put together of spans.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from adapters.http.ports import CallFilter, LeadFilter
+from adapters.postgres.conditions import Statement, storable
+from adapters.postgres.reports import (
+    CALL_GROUPINGS,
+    GROUPS_MAX,
+    LEAD_GROUPINGS,
+    LOCAL_HOUR,
+    NOT_KEPT,
+    TOKENS,
+    bucket,
+    sums_again,
+    sums_of,
+    token,
+    tokens_joined,
+)
+from adapters.postgres.spans import TIERS, Cover, joined
+from engine.views.report import TIME_UNITS, Grouping
+from schemas.instant import HOUR, MINUTE, Instant, to_datetime
+
+ALL = "all"
+"""The category of the sums of all rows: of reports by time, and of those by what nothing fills."""
+
+WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TOKENS), "calls": ()}
+"""What has nearly as many values in a day as there are rows: it has sums of months and years only, and no pairs."""
+
+PAIRED: Mapping[str, tuple[str, ...]] = {
+    "leads": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id"),
+    "calls": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "buyer_converted"),
+}
+"""What reports are cut by once more: leads by a pivot, calls by a filter. Pairs have sums of months and years, as a day has
+hardly fewer of them than rows."""
+
+QUARTER = 15 * MINUTE
+"""Of an hour: the clocks of all zones are apart by whole ones."""
+
+_GROUPINGS: Mapping[str, Mapping[str, str]] = {
+    table: {name: value for name, value in groupings.items() if value != NOT_KEPT}
+    for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
+}
+_FILTERED = {"buyer_group_ids": "buyer_group_id"}
+"""Filters that are called otherwise than the category whose values they ask for."""
+
+
+# -- which are made ----------------------------------------------------------------------------------------------------
+
+
+def rolled_categories(table: str) -> str:
+    """Return the categories that have sums of days, each with its value as text, as the rows of VALUES."""
+    categories = [f"('{ALL}', NULL::text)", *(f"('{name}', ({told})::text)" for name, told in _narrow(table).items())]
+    return ", ".join(categories)
+
+
+def wide_pieces(table: str) -> list[dict[str, str]]:
+    """Return each category that has sums of months only, and how its value is read from a row."""
+    return [
+        {"category": name, "value": _GROUPINGS[table][name], "joins": tokens_joined("row") if name == TOKENS else ""}
+        for name in WIDE[table]
+    ]
+
+
+def pair_pieces(table: str) -> dict[str, str]:
+    """Return how the values of all pairs are read from a row. A set of them is known by the bits of what it leaves out."""
+    names = sorted(_narrow(table))
+    bits = {name: 1 << place for place, name in enumerate(reversed(names))}
+    kept = [
+        (
+            sum(bits.values()) - bits[first] - bits[second],
+            f"'{first} {second}'",
+            names.index(first) + 1,
+            names.index(second) + 1,
+        )
+        for first, second in pairs(table)
+    ]
+    return {
+        "values": ", ".join(f"{_GROUPINGS[table][name]} AS by_{name}" for name in names),
+        "texts": ", ".join(f"by_{name}::text" for name in names),
+        "all": ", ".join(f"by_{name}" for name in names),
+        "sets": ", ".join(f"(by_{first}, by_{second})" for first, second in pairs(table)),
+        "pairs": ", ".join(f"({', '.join(map(str, one))})" for one in kept),
+    }
+
+
+def pairs(table: str) -> list[tuple[str, str]]:
+    """Return the pairs of categories that have sums, each by name."""
+    return [pair for pair in combinations(sorted(_narrow(table)), 2) if {*pair} & {*PAIRED[table]}]
+
+
+def _narrow(table: str) -> Mapping[str, str]:
+    return {name: told for name, told in _GROUPINGS[table].items() if name not in WIDE[table]}
+
+
+# -- which are asked for -----------------------------------------------------------------------------------------------
+
+
+class Asked(Struct, frozen=True):
+    """A report that sums can answer. `names`: the categories that they must be of, none, one or a pair."""
+
+    table: str
+    category: Grouping | None
+    pivot: Grouping | None
+    filters: Mapping[str, Sequence[str]]
+    names: tuple[str, ...]
+
+    @property
+    def unit(self) -> Grouping | None:
+        """The unit of time that it is by."""
+        return next((one for one in (self.category, self.pivot) if one is not None and one.name in TIME_UNITS), None)
+
+    @property
+    def tiers(self) -> Sequence[str]:
+        """The tiers that have these sums, widest first; none where rows must be added up."""
+        if self.unit is not None and not self.names:
+            return ("day",) if all(edge % QUARTER == 0 for edge in self.unit.edges) else ()
+        return TIERS[:-1] if len(self.names) > 1 or {*self.names} & {*WIDE[self.table]} else TIERS
+
+    @property
+    def cuts(self) -> Sequence[Instant]:
+        """Where no span may reach across: of a bucket all spans are its own. Quarters of an hour need none."""
+        return self.unit.edges if self.unit is not None and self.names else ()
+
+    def column(self, name: str) -> str:
+        """Return the column of the sums that holds the values of a category."""
+        return ("value", "other")[self.names.index(name)]
+
+
+def asked(wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None) -> Asked | None:
+    """Return a report as the sums know it, None where none of them answer it."""
+    table = "leads" if isinstance(wanted, LeadFilter) else "calls"
+    filters = _filters(table, wanted)
+    by = [one.name for one in (category, pivot) if one is not None]
+    if filters is None or sum(name in TIME_UNITS for name in by) > 1 or by.count(TOKENS) > 1:
+        return None
+    names = tuple(sorted({name for name in (*by, *filters) if name in _GROUPINGS[table]}))
+    if len(names) > 1 and names not in pairs(table):
+        return None
+    return Asked(table, category, pivot, filters, names)
+
+
+def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]] | None:
+    """Return which values of which categories a filter asks for, as text; None where it asks for anything else."""
+    found = {}
+    for field, value in asdict(wanted).items():
+        if value is None or field in {"created_from", "created_to"}:
+            continue
+        name = _FILTERED.get(field, field)
+        if name not in _GROUPINGS[table] or not storable(value):
+            return None
+        values = value if isinstance(value, tuple) else (value,)
+        found[name] = [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
+    return found
+
+
+# -- how they are added up ---------------------------------------------------------------------------------------------
+
+
+def rolled_pieces(report: Asked, statement: Statement, found: Cover, zones: Sequence[str]) -> dict[str, str]:
+    """Return what belongs into the statement that adds up sums, and rows where there are none.
+
+    The statement holds the conditions of the filters, without the span of creation, which `found` covers.
+    """
+    since, until = _moments(statement, found.gaps)
+    return {
+        **_by(report, statement, "category", report.category, zones),
+        **_by(report, statement, "pivot", report.pivot, zones),
+        "source": report.table,
+        "kept": f"'{' '.join(report.names) or ALL}'",
+        "summed": _summed(report, statement, found),
+        "filtered": "".join(
+            f" AND r.{report.column(name)} = ANY ({statement.bind(values)}::text[])"
+            for name, values in report.filters.items()
+        ),
+        "joins": tokens_joined("row") if TOKENS in report.names else "",
+        "where": statement.where,
+        "gaps": f"unnest({since}, {until}) AS gap (since, until)",
+        "names": ", ".join(sums_of(report.table)),
+        "sums": ", ".join(f"{told} AS {name}" for name, told in sums_of(report.table).items()),
+        "sums_again": sums_again(report.table),
+        "limit": str(GROUPS_MAX + 1),
+    }
+
+
+def _by(report: Asked, statement: Statement, place: str, wanted: Grouping | None, zones: Sequence[str]) -> dict[str, str]:
+    """Return how the value of a category or pivot is read from sums and from a row."""
+    rolled = raw = "NULL::text"
+    if wanted is not None and wanted.name in TIME_UNITS:
+        rolled, raw = bucket(wanted, statement, "at"), bucket(wanted, statement)
+    elif wanted is not None and wanted.name in report.names:
+        rolled = f"{report.column(wanted.name)}::{_VALUES.get(wanted.name, 'text')}"
+        raw = _GROUPINGS[report.table][wanted.name]
+        if wanted.name == LOCAL_HOUR:
+            raw = raw.replace("{zones}", f"{statement.bind(list(zones))}::text[]")
+    return {f"rolled_{place}": rolled, f"raw_{place}": raw}
+
+
+def _summed(report: Asked, statement: Statement, found: Cover) -> str:
+    """Return the sums of the spans; of buckets of all rows those of the hours in them."""
+    if report.unit is not None and not report.names:
+        tier = "hour" if all(edge % HOUR == 0 for edge in report.unit.edges) else "quarter"
+        hours = _HOURS.replace("{source}", report.table).replace("{tier}", tier)
+        since, until = _moments(statement, joined([(span.start, span.until) for span in found.spans]))
+        return f"unnest({since}, {until}) AS s (since, until) CROSS JOIN LATERAL ({hours}) AS r"
+    tiers = statement.bind([span.tier for span in found.spans])
+    starts = f"{statement.bind([to_datetime(span.start) for span in found.spans])}::timestamptz[]"
+    return (
+        f"unnest({tiers}::text[], {starts}) AS s (tier, start)"
+        f" JOIN {{read}}.{report.table}_rollup AS r ON r.tier = s.tier AND r.at = s.start"
+    )
+
+
+_HOURS = """
+SELECT * FROM {read}.{source}_rollup AS q
+WHERE q.company_id = $1 AND q.category = 'all' AND q.tier = '{tier}' AND q.at >= s.since AND q.at < s.until
+OFFSET 0
+"""
+"""Stretch by stretch from the index, of which there are few; the planner would go through all of them for each."""
+
+
+def _moments(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:
+    """Bind the beginnings and the ends of spans and return their placeholders."""
+    ends = [[to_datetime(span[place]) for span in spans] for place in (0, 1)]
+    first, last = (f"{statement.bind(moments)}::timestamptz[]" for moments in ends)
+    return first, last
+
+
+_VALUES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
+            *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR, "buyer_converted_days"),
+            *("recent_call_disposition_id", "dial_tier"),
+        ),
+        "bigint",
+    ),
+    **dict.fromkeys(("buyer_converted", "offer_converted"), "boolean"),
+}
+"""Type of a value that is no text."""

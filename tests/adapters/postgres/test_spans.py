@@ -1,0 +1,45 @@
+"""Is a span of time answered for once and whole, whatever sums there are and wherever buckets end?"""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.postgres.spans import TIERS, Rolled, cover
+from schemas.instant import DAY, HOUR, from_datetime
+
+YEARS = (2025, 2026)
+MONTHS = [from_datetime(datetime(year, month, 1, tzinfo=UTC)) for year in YEARS for month in range(1, 13)]
+DAYS = list(range(MONTHS[0], MONTHS[-1] + 31 * DAY, DAY))
+moments = st.integers(0, len(DAYS) * 24).map(lambda hours: MONTHS[0] + hours * HOUR)
+
+
+STARTS = st.fixed_dictionaries(
+    {
+        "day": st.sets(st.sampled_from(DAYS)),
+        "month": st.sets(st.sampled_from(MONTHS)),
+        "year": st.sets(st.sampled_from([MONTHS[0], MONTHS[12]])),
+    }
+)
+
+
+@given(
+    ends=st.tuples(moments, moments).map(sorted),
+    rolled=st.builds(Rolled, STARTS, st.sets(st.sampled_from(DAYS), max_size=3)),
+    tiers=st.sampled_from([TIERS, TIERS[:-1], TIERS[1:]]),
+    cuts=st.lists(moments, max_size=5).map(sorted),
+)
+def test_spans_and_gaps_are_the_whole_span_and_no_sum_reaches_over_a_cut_or_a_mark(
+    ends: list[int], rolled: Rolled, tiers: tuple[str, ...], cuts: list[int]
+) -> None:
+    since, until = ends
+    found = cover(since, until, rolled, tiers, cuts)
+    parts = sorted([(span.start, span.until) for span in found.spans] + list(found.gaps))
+    assert parts == [] if since == until else (parts[0][0], parts[-1][1]) == (since, until)
+    assert all(first[1] == second[0] for first, second in pairwise(parts))
+    for span in found.spans:
+        assert span.start in rolled.starts[span.tier]
+        assert span.tier in tiers
+        assert not any(span.start <= day < span.until for day in rolled.marked)
+        assert not any(span.start < cut < span.until for cut in cuts)
