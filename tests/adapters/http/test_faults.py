@@ -28,6 +28,7 @@ async def test_while_the_log_is_away_nothing_is_taken_and_reading_goes_on(town: 
         answer = await company.send(method, path, json=body, headers=headers if path.endswith("leads") else {})
         assert (answer.status_code, answer.json()["code"]) == (503, "events_unavailable"), answer.text
         assert answer.json()["retryable"] is True
+        assert "Nothing was stored" in answer.json()["detail"]
         assert "retry-after" in answer.headers
     assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
     town.outage.topics = set()

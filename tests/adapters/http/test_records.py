@@ -106,6 +106,7 @@ async def test_a_private_key_is_not_lost_where_nobody_waits_for_the_answer(town:
     headers = {"Prefer": "respond-async", "Idempotency-Key": "one key"}
     answer = await company.send("POST", "/api/v1/keys", json={"name": "CRM"}, headers=headers)
     assert answer.status_code == 202, answer.text
+    assert answer.headers["cache-control"] == "no-store"
     made = answer.json()["key"]
     await town.results.wait(answer.json()["request"]["id"], 10)
     await town.context.rules.refresh()

@@ -60,6 +60,7 @@ BODIES: list[tuple[dict[str, Any], bytes, str]] = [
     ({"Content-Type": "multipart/form-data"}, b"x", "malformed_body"),
     ({"Content-Type": "text/xml"}, b"<lead/>", "unsupported_media_type"),
     ({"Content-Type": "application/json; charset=utf-16"}, b"{}", "unsupported_media_type"),
+    ({"Content-Type": "application/x-www-form-urlencoded; charset=iso-8859-1"}, b"a=1", "unsupported_media_type"),
     ({**JSON, "Content-Encoding": "gzip"}, b"{}", "unsupported_media_type"),
     (FORM, b'{"lead_token": "lt_1"}', "malformed_body"),
     ({}, b"lead_token=1", "unsupported_media_type"),
@@ -148,8 +149,13 @@ async def test_without_valid_keys_nothing_is_told(town: Any, company: Any) -> No
             answer = await town.client.get(path, headers=headers)
             assert _is_problem(answer)["code"] == "unauthenticated"
             assert answer.headers["www-authenticate"].startswith("Basic ")
-    wrong = await town.client.post("/api/v1/leads", json={}, headers=basic(company.public_key, "wrong"))
-    assert wrong.status_code == 401
+    headers = {**basic(company.public_key, "wrong"), **JSON}
+    for method, path in (("POST", "/api/v1/leads"), ("PUT", "/api/v1/leads/1"), ("POST", "/api/v1/buyers")):
+        wrong = await town.client.request(method, path, content=b"{}", headers=headers)
+        assert wrong.status_code == 401
+    for path in ("/api/v1/leads/1", "/api/v1/buyers/1"):
+        unread = await town.client.put(path, content=b"{", headers=headers)
+        assert unread.status_code == 401, "nothing is read of a body whose sender is known to be nobody"
 
 
 async def test_a_key_is_only_good_in_its_time_and_from_its_networks(town: Any, company: Any) -> None:

@@ -234,6 +234,8 @@ def test_a_number_that_says_no_zone_is_warned_of(submit: Submit) -> None:
     request, warnings = submit({"caller_id": "+18005551212"})
     assert (request.zones, request.zone_source) == ((), "default")
     assert len(warnings) == 1
+    assert submit({"caller_id": "", "email": "ada@example.com"}).warnings == (), "an e-mail waits for no zone"
+    assert "update_only" in submit({"update_only": "1"}, create_or_update=True).warnings[0]
 
 
 def test_delete_wins_over_expire(submit: Submit) -> None:
@@ -254,6 +256,17 @@ def test_nested_contact_fields_are_found_where_asked_for(submit: Submit) -> None
     assert request.caller_id == "+13055550123"
     assert request.columns == {"zip_postal_code": "33101"}
     assert request.data["first_name"] == "Ada"
+
+
+def test_of_several_nested_fields_of_one_name_the_one_nearest_to_the_top_counts(submit: Submit) -> None:
+    raw = {
+        "caller_id": "", "auto_format_nested_fields": "true",
+        "lead": {"history": [{"phone": "+12125550199", "zip": "10001"}], "phone": "+13055550123"},
+        "zip_code": "33101", "state": "FL", "more": {"state": "TX"},
+    }  # fmt: skip
+    request, _ = submit(raw)
+    assert request.caller_id == "+13055550123"
+    assert (request.columns["zip_postal_code"], request.columns["state_province"]) == ("33101", "FL")
 
 
 def test_nested_contact_fields_are_found_in_data_too_and_leave_it_where_they_are_no_tokens(submit: Submit) -> None:

@@ -125,6 +125,7 @@ ROW = {"schedule_id": None, "schedule_version": None, "company_id": 1, "offer_id
         ({"caps": {"attempt_hourly": 2, "revenue_daily": 5}}, {"attempt_hourly": 2, "revenue_daily": 5}, {}, "hourly_cap",
          "2026-07-16T04:00:00Z"),
         ({"concurrency_cap_limit": 2}, {}, {"buyer_group/7": (1, 5)}, None, None),
+        ({"concurrency_cap_limit": 2}, {}, {"buyer/70": (3, 0), "buyer_group/7": (1, 0)}, "concurrency", None),
         ({"concurrency_cap_limit": 1}, {}, {"buyer_group/7": (1, 0)}, "concurrency", None),
         ({"caps": {"attempt_hourly": 2}, "concurrency_cap_limit": 1}, {"attempt_hourly": 2}, {"buyer_group/7": (1, 0)},
          "hourly_cap", None),
@@ -134,7 +135,7 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
     group: dict[str, Any], used: dict[str, float], held: dict[str, tuple[int, int]], reason: str | None, opens: str | None
 ) -> None:
     rules = _rules(
-        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_70=Buyer(name="Ann", number="+12125550140", concurrency_cap_limit=3),
         buyer_group_7=_group(**group),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
@@ -198,6 +199,20 @@ def test_nobody_takes_a_call_of_who_must_not_be_contacted_nor_a_buyer_that_is_pa
     for why in ("opt_out", "blocked"):
         row = {**ROW, why: True}
         assert availability(row, ways(row, rules), capacity)["reasons"] == {"70": "suppressed", "71": "suppressed"}
+
+
+def test_a_buyer_that_one_way_leads_to_is_free_whatever_stands_in_the_others() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_group_7=_group(),
+        buyer_group_8=_group(paused=True),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8)),
+        offer_10=Offer(name="Roofs", lead_token="lt2", buyer_group_ids=(8, 7)),
+    )
+    for offer_id in (9, 10):
+        row = {**ROW, "offer_id": offer_id}
+        told = availability(row, ways(row, rules), Capacity(rules, {}, {}, NOW))
+        assert (told["buyer_ids"], told["reasons"]) == ([70], {})
 
 
 def test_a_lead_asks_the_buyers_of_the_version_of_its_schedule_that_it_is_on() -> None:
