@@ -28,6 +28,11 @@ DEPTH_MAX = 16
 FIELDS_MAX = 1_000
 """Names in one form or query; a lead may carry 200 of its own (engine/submission), the rest is room."""
 
+FIELDS_SHOWN_MAX = 50
+PATH_LENGTH_MAX = 300
+"""Fields named in one answer, and characters of where one is: a body of a long name over thousands of bad values must not
+become an answer of a thousand times its size."""
+
 BODY_SECONDS = 30.0
 """Until the last byte of a body is here. A whole one takes a telephone a second; who trickles keeps a place from others."""
 
@@ -106,7 +111,7 @@ def read_fields(body: bytes, content_type: str) -> Fields:
 
 
 def screen(fields: Mapping[str, Any]) -> None:
-    """Refuse what no store behind us could keep. Raises `ProblemError` naming every such field."""
+    """Refuse what no store behind us could keep. Raises `ProblemError` naming every such field, up to FIELDS_SHOWN_MAX."""
     errors: dict[str, list[str]] = {}
     _screen(fields, "", 1, errors)
     if errors:
@@ -190,17 +195,25 @@ def _screen(value: Any, path: str, depth: int, errors: dict[str, list[str]]) -> 
         raise _too_deep()
     if isinstance(value, str):
         if "\x00" in value:
-            errors.setdefault(path, []).append("must not contain the NUL character")
+            _fault(errors, path, "must not contain the NUL character")
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             if "\x00" in name:
-                errors.setdefault(path, []).append("must not have a name with the NUL character")
-            _screen(inner, f"{path}.{name}" if path else name, depth + 1, errors)
+                _fault(errors, path, "must not have a name with the NUL character")
+            _screen(inner, (f"{path}.{name}" if path else name)[:PATH_LENGTH_MAX], depth + 1, errors)
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            _screen(inner, f"{path}[{place}]", depth + 1, errors)
+            _screen(inner, f"{path}[{place}]"[:PATH_LENGTH_MAX], depth + 1, errors)
     elif isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX:
-        errors.setdefault(path, []).append("must be a number of at most 64 bits; send longer ones as text")
+        _fault(errors, path, "must be a number of at most 64 bits; send longer ones as text")
+
+
+def _fault(errors: dict[str, list[str]], path: str, sentence: str) -> None:
+    if path not in errors and len(errors) == FIELDS_SHOWN_MAX:
+        return
+    said = errors.setdefault(path, [])
+    if sentence not in said:
+        said.append(sentence)
 
 
 def _too_large() -> ProblemError:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ FORMULA = "=HYPERLINK(1)"
 
 DIGITS = "1" * 5_000
 """More than Python reads as a number."""
+
+NUL = rb'"\u0000"'
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,24 @@ async def test_a_list_of_far_too_many_digits_is_refused_by_its_name(company: Any
         for sent in ({"json": {"name": "x", field: value}}, {"data": {"name": "x", field: value}}):
             answer = await company.send("POST", f"/api/v1/{collection}", **sent)
             assert (answer.status_code, [*answer.json()["errors"]]) == (422, [field]), answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("leads", b'{"%s": [%s]}' % (b"k" * 60_000, b",".join([NUL] * 10_000))),
+        ("leads", b'{"%s": [%s]}' % (b"k" * 60_000, b",".join([b"9" * 20] * 8_000))),
+        ("leads", b'{"a": {%s}}' % b",".join(b"%s: 1" % NUL.replace(b"0000", b"0000%d" % place) for place in range(10_000))),
+        ("leads", b'{"data": {%s}}' % b",".join(b'"%s%d": %s' % (b"k" * 200, place, NUL) for place in range(900))),
+        ("buyers", b"{%s}" % b",".join(b'"number%d": 1' % place for place in range(15_000))),
+    ],
+)
+async def test_thousands_of_faults_make_a_short_answer_soon(company: Any, path: str, body: bytes) -> None:
+    began = time.process_time()
+    answer = await company.send("POST", f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed"), answer.text[:300]
+    assert len(answer.content) < 60_000
+    assert time.process_time() - began < 1.0
 
 
 async def test_no_cell_of_a_file_is_a_formula_those_of_the_first_line_included(company: Any) -> None:
