@@ -1,7 +1,10 @@
 """What does a webhook's body say? The payload as JSON, or the webhook's own template with the payload's values in it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote_plus
+from xml.sax.saxutils import escape
 
 from engine.contact.text import render
 from schemas.records import OutgoingWebhook
@@ -11,11 +14,11 @@ JSON_TYPE = "application/json"
 
 
 def body_of(webhook: OutgoingWebhook, payload: dict[str, Any]) -> bytes:
-    """Return the bytes to post. In a JSON body, values are escaped: a quote in a name breaks nothing."""
+    """Return the bytes to post. Values are escaped as JSON, forms and XML want it: what a person typed stays a value."""
     if webhook.body_template is None:
         return to_json(payload)
-    is_json = "json" in content_type(webhook)
-    text, _ = render(webhook.body_template, lambda token: _value(payload, token, is_json=is_json))
+    escaped = _escape(content_type(webhook).lower())
+    text, _ = render(webhook.body_template, lambda token: escaped(_value(payload, token)))
     return text.encode()
 
 
@@ -24,14 +27,33 @@ def content_type(webhook: OutgoingWebhook) -> str:
     return next((value for name, value in webhook.headers.items() if name.lower() == "content-type"), JSON_TYPE)
 
 
-def _value(payload: dict[str, Any], token: str, *, is_json: bool) -> Any:
+def _escape(kind: str) -> Callable[[Any], Any]:
+    """Return how values are written in a body of a content type; text of any other kind stays as it is."""
+    if "json" in kind:
+        # Only texts: an object or a list may be meant as such.
+        return lambda value: json.dumps(value, ensure_ascii=False)[1:-1] if isinstance(value, str) else value
+    if "x-www-form-urlencoded" in kind:
+        return lambda value: quote_plus(_text(value)) if isinstance(value, str | list | dict) else value
+    if "xml" in kind or "html" in kind:
+        return lambda value: escape(_text(value), _QUOTES) if isinstance(value, str | list | dict) else value
+    return lambda value: value
+
+
+_QUOTES = {'"': "&quot;", "'": "&apos;"}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json(value).decode()
+
+
+def _value(payload: dict[str, Any], token: str) -> Any:
     """Look a token up: the lead's own tokens first, then its columns, then a path (`lead.id`), then the payload itself."""
     data = payload.get("data") or {}
     lead = data.get("lead") or {}
     for place in (lead.get("data") or {}, lead, data, payload):
         value = _at(place, token)
         if value is not None:
-            return json.dumps(value, ensure_ascii=False)[1:-1] if is_json and isinstance(value, str) else value
+            return value
     return None
 
 

@@ -267,10 +267,21 @@ async def test_a_template_of_the_record_is_filled_and_signed(bureau: Local) -> N
     assert received.is_genuine
 
 
-def test_a_body_that_is_not_json_is_not_escaped() -> None:
-    webhook = OutgoingWebhook(name="CRM", url="u", headers={"Content-Type": "text/plain"}, body_template="{{first_name}}!")
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("text/plain", '"A"', '"A"'),
+        ("application/json; charset=utf-8", '"A"\n', '\\"A\\"\\n'),
+        ("application/x-www-form-urlencoded", "Ann&admin=1 é", "Ann%26admin%3D1+%C3%A9"),
+        ("application/x-www-form-urlencoded", {"a": "b&c"}, "%7B%22a%22%3A%22b%26c%22%7D"),
+        ("application/x-www-form-urlencoded", 5.0, "5"),
+        ("text/xml", "</name><admin a='1'>&\"", "&lt;/name&gt;&lt;admin a=&apos;1&apos;&gt;&amp;&quot;"),
+    ],
+)
+def test_a_value_in_a_body_is_escaped_as_its_content_type_wants(kind: str, value: Any, text: str) -> None:
+    webhook = OutgoingWebhook(name="CRM", url="u", headers={"content-Type": kind}, body_template="{{first_name}}!")
 
-    assert body_of(webhook, {"data": {"lead": {"data": {"first_name": '"A"'}}}}) == b'"A"!'
+    assert body_of(webhook, {"data": {"lead": {"data": {"first_name": value}}}}) == f"{text}!".encode()
 
 
 async def test_a_slow_receiver_is_given_up(bureau: Local) -> None:
