@@ -63,6 +63,8 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
 
 async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply:
     """Take a lead in."""
+    if "root" in exchange.query:  # says how to answer, so it is no token
+        exchange.fields.pop("root")
     token = exchange.fields.get("lead_token")
     # Without a token there is no company whose rules could be asked; all that is wrong is told at once by `normalise`.
     target = None if is_blank(token) else await exchange.target(token)

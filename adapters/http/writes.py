@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from adapters.http.answers import bare
 from adapters.http.exchange import JSON, Exchange, Reply
 from adapters.http.ports import Claim, EventsUnavailableError, Result
 from adapters.http.problems import ProblemError
@@ -38,6 +39,7 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
 
     Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
     """
+    bare(exchange)  # how it is to be answered is refused before it is done
     company_id = message.company_id
     claim = await _claim(exchange, company_id)
     topic, key = _destination(message)

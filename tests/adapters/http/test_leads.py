@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.views.lead_columns import LEAD_COLUMNS
+from schemas.instant import DAY, HOUR, to_datetime, to_rfc3339
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -140,20 +141,38 @@ async def test_what_a_list_cannot_do_is_refused_with_the_parameter_named(company
 async def test_a_lead_can_be_changed_in_many_ways_at_once(company: Any) -> None:
     (made,) = await _leads(company, 1, roof="flat", color="red")
     path = f"/api/v1/leads/{made['uuid']}"
+    due = company.town.context.clock.now() // DAY * DAY + 40 * DAY
     change = {
         "email": "ann@example.com",
         "time_zone": "Pacific Time (US & Canada)",
-        "next_action_at": "2027-01-01 10:00:00 -0800",
+        "next_action_at": to_datetime(due - 8 * HOUR).strftime("%Y-%m-%d %H:%M:%S -0800"),
         "data": {"roof": "steep", "color": None},
         "floors": 2,
     }
     answer = await company.send("PUT", path, json=change)
-    assert answer.status_code in {200, 422}, answer.text
+    assert answer.status_code == 200, answer.text
     lead = answer.json()["lead"]
     assert lead["email"] == "ann@example.com"
     assert lead["time_zone"] == "America/Los_Angeles"
     assert lead["data"] == {"roof": "steep", "floors": 2}
-    assert lead["next_action_at"] == "2027-01-01T18:00:00Z"
+    assert lead["next_action_at"] == to_rfc3339(due)
+
+
+async def test_where_the_person_may_be_follows_from_the_number_still_when_another_place_is_named(
+    town: Any, company: Any
+) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": "+13055550177"}
+    made = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
+    for change, zones, states in [
+        ({"zip": "80014"}, ["America/Denver", "America/New_York"], ["CO", "FL"]),
+        ({"time_zone": "America/Chicago"}, ["America/Chicago"], ["CO", "FL"]),
+        ({"time_zone": "", "zip": ""}, ["America/New_York"], ["FL"]),
+    ]:
+        answer = await company.send("PUT", f"/api/v1/leads/{made['id']}", json=change)
+        assert answer.status_code == 200, answer.text
+        row = await town.pool.fetchrow("SELECT zones, states FROM read.leads WHERE id = $1", made["id"])
+        assert (row["zones"], row["states"]) == (zones, states), change
 
 
 async def test_a_lead_can_be_opted_out_stopped_and_destroyed(company: Any) -> None:
@@ -222,6 +241,27 @@ async def test_bad_changes_change_nothing(company: Any) -> None:
         assert (answer.status_code, set(answer.json()["errors"])) == (422, bad), answer.text
     lead = (await company.send("GET", path)).json()["lead"]
     assert (lead["email"], lead["caller_id"]) == ("ann@example.com", made["caller_id"])
+
+
+async def test_how_to_answer_is_no_token_and_is_refused_before_anything_is_done(company: Any) -> None:
+    (made,) = await _leads(company, 1)
+    path = f"/api/v1/leads/{made['id']}"
+    fields = {"lead_token": (await company.schedule())["lead_token"], "caller_id": made["caller_id"]}
+    bare = (await company.send("POST", "/api/v1/leads", json=fields, params={"root": "false"})).json()
+    assert (bare["caller_id"], bare["data"]) == (made["caller_id"], {})
+    for method, asked, body in [
+        ("POST", "/api/v1/leads", fields | {"expire_existing": True}),
+        ("PUT", path, {"opt_out": True}),
+        ("PUT", f"/api/v1/leads/{made['caller_id']}/caller_opt_out", {"lead_token": fields["lead_token"]}),
+        ("DELETE", f"{path}/id", None),
+        ("POST", "/api/v1/offers", {"name": "Solar"}),
+    ]:
+        refused = await company.send(method, asked, json=body, params={"root": "perhaps"})
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["root"]), refused.text
+    leads = (await company.send("GET", "/api/v1/leads")).json()["leads"]
+    assert {lead["id"]: lead["status"] for lead in leads} == {bare["id"]: bare["status"], made["id"]: made["status"]}
+    assert all(lead["opt_out"] is False for lead in leads)
+    assert (await company.send("GET", "/api/v1/offers")).json()["offers"] == []
 
 
 async def test_another_company_never_learns_of_a_lead(company: Any, other: Any) -> None:
