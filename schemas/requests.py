@@ -339,13 +339,15 @@ class AccountRequest(Message, frozen=True, kw_only=True):
 class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
     """Create (`id` None), update or delete a record; `fields` are those of its type, only the given ones change.
 
-    `publish` is for a schedule: what waits in its draft, and the fields given, become its present version.
+    `publish` is for a schedule: what waits in its draft, and the fields given, become its present version. Where the record
+    has none of `if_versions`, nothing is changed (`version_conflict`).
     """
 
     type: str
     operation: Literal["create", "update", "delete", "publish"]
     id: int | None = None
     fields: dict[str, Any] = {}
+    if_versions: tuple[int, ...] | None = None
 
 
 class SlotRequested(AccountRequest, frozen=True, kw_only=True):

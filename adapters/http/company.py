@@ -10,7 +10,7 @@ from adapters.http.ports import Result, Row
 from adapters.http.problems import not_found
 from adapters.http.record_fields import read_record_fields, settable
 from adapters.http.shapes import record_answer
-from adapters.http.writes import change
+from adapters.http.writes import change, if_versions
 from engine.views.record import record_columns, record_view
 from schemas.requests import RecordChangeRequested
 
@@ -31,7 +31,14 @@ async def update(exchange: Exchange) -> Reply:
     """Change the company of the key."""
     company_id = exchange.company_id
     fields = read_record_fields(exchange, "company")
-    message = RecordChangeRequested(company_id=company_id, type="company", operation="update", id=company_id, fields=fields)
+    message = RecordChangeRequested(
+        company_id=company_id,
+        type="company",
+        operation="update",
+        id=company_id,
+        fields=fields,
+        if_versions=if_versions(exchange),
+    )
     return await change(exchange, message, render)
 
 

@@ -22,7 +22,7 @@ HEADERS: Mapping[str, Any] = {
     "Location": _header("where the answer will be, for 24 h: /api/v1/requests/{id}", always=True),
     "Retry-After": _header("seconds after which to ask again", "integer"),
     "Preference-Applied": _header("respond-async, where that was asked for"),
-    "ETag": _header("version of the lead, for If-Match"),
+    "ETag": _header("version of the record, for If-Match"),
     "Cache-Control": _header("no-store, where the answer holds, or may hold, a secret"),
     "WWW-Authenticate": _header("how to say who asks", always=True),
     "Connection": _header("close: the rest of the body was not read"),
@@ -70,6 +70,6 @@ IF_MATCH: dict[str, Any] = {
     "name": "If-Match",
     "in": "header",
     "required": False,
-    "description": "the ETag that the lead was shown with: 409 version_conflict where it has changed since",
+    "description": "the ETag that the record was shown with: 409 version_conflict where it has changed since",
     "schema": {"type": "string", "pattern": '^"[0-9]{1,9}"$'},
 }

@@ -14,7 +14,7 @@ from adapters.http.people import country_of
 from adapters.http.ports import Result, Row
 from adapters.http.shapes import LEAD_ANSWER
 from adapters.http.submissions import SUBMISSION_PARAMETERS, render
-from adapters.http.writes import accepted, change, patience_seconds
+from adapters.http.writes import accepted, change, if_versions, patience_seconds
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
@@ -53,9 +53,6 @@ _NAMED = frozenset(
 )  # fmt: skip
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
 """Where the person is follows from these and the number."""
-
-VERSION_DIGITS = 15
-"""No lead is changed more often than that."""
 
 ARRIVAL_SECONDS = 0.02
 """Between two looks whether a lead has reached the contact of its new number: a step over one topic, some 10 ms."""
@@ -153,7 +150,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
         lead_id=row["id"],
-        if_versions=_if_versions(exchange),
+        if_versions=if_versions(exchange),
         columns=reading.columns,
         data=reading.data,
         move_to_another_schedule_id=_schedule(exchange, reading),
@@ -187,15 +184,6 @@ def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
     for beginning in ("schedule_start", "move_to_another_schedule_id", "next_action_at", *_CALLBACK):
         if found.get(beginning) or (beginning not in _FLAGS and not is_blank(reading.raw.get(beginning))):
             reading.fault(beginning, f"cannot be sent together with {ending}")
-
-
-def _if_versions(exchange: Exchange) -> tuple[int, ...] | None:
-    """Return the versions that If-Match names, as `GET /leads/:id` gave them in ETag; None where any will do."""
-    header = exchange.request.headers.get("if-match", "").strip()
-    if not header or header == "*":
-        return None
-    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
-    return tuple(int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= VERSION_DIGITS)
 
 
 def _moments(reading: Reading) -> dict[str, Any]:

@@ -22,9 +22,10 @@ from adapters.http.links import links_of
 from adapters.http.operations import documented
 from adapters.http.parameters import LIST_LENGTH_MAX
 from adapters.http.refusals import PROBLEM, problem_codes, problem_example, problem_response, shared
-from adapters.http.shapes import components
+from adapters.http.shapes import components, view_name
 from adapters.http.writes import accepted
 from schemas.problems import PROBLEMS
+from schemas.records import RECORD_BODIES
 
 UNCHOOSABLE = frozenset({"private_key", "secret", "pivots", "total"})
 """Members of a record that are no columns of it: shown once, or beside them."""
@@ -144,7 +145,7 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
             *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),
             *(_in_query(operation, found, example) for found in in_query),
             *(REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
-            *([IF_MATCH] if operation.name == "update_lead" else ()),
+            *([IF_MATCH] if "version_conflict" in operation.problems else ()),
         ],
         "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
         "security": _security(operation),
@@ -293,9 +294,12 @@ def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
 def _more_headers(operation: Operation) -> Mapping[str, Any]:
     if ".csv" in operation.suffixes:
         return PAGING_HEADERS
-    if record_schema(operation.answer or {}) is _components()["Lead"] and not operation.name.startswith("list_"):
-        return ETAG
-    return NO_STORE if operation.created and operation.body is not None else {}
+    shown = record_schema(operation.answer or {})
+    is_kept = any(shown is _components()[name] for name in ("Lead", *map(view_name, RECORD_BODIES)))
+    return {
+        **(ETAG if is_kept and not operation.name.startswith("list_") else {}),
+        **(NO_STORE if operation.created and operation.body is not None else {}),
+    }
 
 
 def _links(operation: Operation, suffix: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
 from adapters.gateway.signing import shown_secret, signing_key
-from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging
+from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import GROUP, Counted, read_in_order
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
@@ -26,7 +26,7 @@ from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.record_sentences import sentence_of
 from adapters.http.shapes import many_of, record_answer, view_name
-from adapters.http.writes import change
+from adapters.http.writes import change, if_versions
 from engine.submission.fields import FieldError, is_blank, parse_boolean
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
@@ -128,7 +128,7 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     counted = Counted()
     await counted.add(exchange, kind.type, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    reply = one(exchange, kind.root, shown)
+    reply = tagged(one(exchange, kind.root, shown), row["version"])
     return reply if columns else _revealed(exchange, kind, reply)
 
 
@@ -176,7 +176,12 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     if _asked(exchange, "rotate_secret", kind):
         fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
     message = RecordChangeRequested(
-        company_id=exchange.company_id, type=kind.type, operation="update", id=row["id"], fields=fields
+        company_id=exchange.company_id,
+        type=kind.type,
+        operation="update",
+        id=row["id"],
+        fields=fields,
+        if_versions=if_versions(exchange),
     )
     return _revealed(exchange, kind, await change(exchange, message, render))
 
@@ -184,7 +189,9 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     """Delete a record."""
     row = await live_row(exchange, kind)
-    message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"])
+    message = RecordChangeRequested(
+        company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=if_versions(exchange)
+    )
     return _revealed(exchange, kind, await change(exchange, message, render))
 
 
@@ -199,7 +206,8 @@ async def render(exchange: Exchange, result: Result) -> Reply:
         raise not_found(kind.words)
     counted = Counted()
     await counted.add(exchange, kind.type, [row], None)
-    return one(exchange, kind.root, record_view(kind.type, row, kind.path, **counted.of(row)), status=answer.status)
+    shown = record_view(kind.type, row, kind.path, **counted.of(row))
+    return tagged(one(exchange, kind.root, shown, status=answer.status), row["version"])
 
 
 async def render_later(exchange: Exchange, result: Result) -> Reply:
@@ -297,7 +305,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     one_path = f"{kind.path}/{{id}}"
     answer = record_answer(kind.type, kind.root)
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
-    changes = ("version_conflict", "duplicate_value", *plans)
+    changes = ("duplicate_value", *plans)
 
     def operation(verb: str, methods: tuple[str, ...], path: str, handler: Any, summary: str, **more: Any) -> Operation:
         scope = {"list": "read", "show": "read", "build": "read"}.get(verb, verb)
@@ -344,9 +352,16 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             f"Update {called(kind.type)}",
             parameters=actions,
             body={**body, "required": []},
-            problems=changes,
+            problems=("version_conflict", *changes),
         ),
-        operation("delete", ("DELETE",), one_path, delete, f"Delete {called(kind.type)}", problems=("record_in_use",)),
+        operation(
+            "delete",
+            ("DELETE",),
+            one_path,
+            delete,
+            f"Delete {called(kind.type)}",
+            problems=("record_in_use", "version_conflict"),
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
 from adapters.http.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.shapes import many_of, record_answer, view_name
-from adapters.http.writes import change
+from adapters.http.writes import change, if_versions
 from engine.rules import Rules
 from engine.views.record import record_columns, record_view
 from schemas.instant import to_datetime
@@ -33,7 +33,12 @@ async def publish(exchange: Exchange) -> Reply:
     row = await live_row(exchange, KIND)
     fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
     message = RecordChangeRequested(
-        company_id=exchange.company_id, type=KIND.type, operation="publish", id=row["id"], fields=fields
+        company_id=exchange.company_id,
+        type=KIND.type,
+        operation="publish",
+        id=row["id"],
+        fields=fields,
+        if_versions=if_versions(exchange),
     )
     return await change(exchange, message, render)
 
@@ -99,7 +104,7 @@ def _operations() -> Iterator[Operation]:
             "properties": record_inputs(KIND.type, PUBLISH_FIELDS),
         },
         answer=record_answer(KIND.type, KIND.root),
-        problems=("invalid_schedule", "duplicate_value"),
+        problems=("invalid_schedule", "duplicate_value", "version_conflict"),
     )
     wanted = ("page", "per_page", "cursor", "columns", "root")
     yield Operation(

@@ -22,6 +22,9 @@ from schemas.wire import digest
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
 """As long as the draft standard's examples and every client library's keys, with room."""
 
+VERSION_DIGITS = 15
+"""Nothing is changed more often than that."""
+
 Render = Callable[[Exchange, Result], Awaitable[Reply]]
 
 
@@ -72,6 +75,15 @@ async def _heed(exchange: Exchange) -> None:
     """Read the rules on, so that whoever changed a record and asks for something next is asked by the changed record."""
     with suppress(LogError, EventsUnavailableError):
         await exchange.services.source.refresh()
+
+
+def if_versions(exchange: Exchange) -> tuple[int, ...] | None:
+    """Return the versions that If-Match names, as an ETag gave them; None where any will do."""
+    header = exchange.request.headers.get("if-match", "").strip()
+    if not header or header == "*":
+        return None
+    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+    return tuple(int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= VERSION_DIGITS)
 
 
 def accepted(request_id: str) -> Reply:

@@ -168,6 +168,8 @@ def _known(draft: Draft, request: RecordChangeRequested) -> Record:
         raise RefusedError("not_found", f"There is no {request.type.replace('_', ' ')} {request.id}.")
     if record.deleted_at is not None:
         raise RefusedError("deleted", f"The {request.type.replace('_', ' ')} {request.id} was deleted.")
+    if request.if_versions is not None and record.version not in request.if_versions:
+        raise RefusedError("version_conflict", "The record was changed since; read it again, then send the change.")
     return record
 
 

@@ -255,6 +255,28 @@ async def test_an_export_of_records_with_lists_imports_again(company: Any) -> No
         assert {name: again[name] for name in fields} == fields, collection
 
 
+async def test_who_was_slower_changes_nothing(company: Any) -> None:
+    schedule = await company.schedule()
+    for path, root, version in (
+        (f"/api/v1/schedules/{schedule['id']}", "schedule", schedule["version"]),
+        ("/api/v1/company", "company", 1),
+    ):
+        stale = (await company.send("GET", path)).headers["etag"]
+        assert stale == f'"{version}"', path
+        first = await company.send("PUT", path, json={"paused": True}, headers={"If-Match": stale})
+        assert (first.status_code, first.headers["etag"]) == (200, f'"{version + 1}"'), first.text
+        slower = await company.send("PUT", path, json={"paused": False, "name": "x"}, headers={"If-Match": stale})
+        assert (slower.status_code, slower.json()["code"]) == (409, "version_conflict"), slower.text
+        shown = (await company.send("GET", path)).json()[root]
+        assert (shown["paused"], shown["name"] == "x", shown["version"]) == (True, False, version + 1)
+    path = f"/api/v1/schedules/{schedule['id']}"
+    for method, place in (("POST", f"{path}/publish"), ("DELETE", path)):
+        slower = await company.send(method, place, headers={"If-Match": stale})
+        assert (slower.status_code, slower.json()["code"]) == (409, "version_conflict"), slower.text
+    fresh = (await company.send("GET", path)).headers["etag"]
+    assert (await company.send("DELETE", path, headers={"If-Match": fresh})).status_code == 200
+
+
 async def test_only_what_can_be_paused_is_asked_whether_it_is(company: Any) -> None:
     await company.record("rule_packs", {"name": "Counsel"})
     await company.record("offers", {"name": "Solar"})
