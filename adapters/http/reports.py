@@ -1,6 +1,6 @@
 """What do leads and calls come to? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,9 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import TEXT, choice, whole
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.ports import CallFilter, LeadFilter
+from adapters.http.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
 from adapters.http.shapes import nullable
-from engine.rules import Rules
 from engine.submission.fields import INTEGER_MAX
-from engine.views.lead import SENTENCES
 from engine.views.report import (
     BUCKETS_MAX,
     CALL_CATEGORIES,
@@ -24,7 +23,6 @@ from engine.views.report import (
     CALLS,
     LEAD_CATEGORIES,
     LEADS,
-    NO_VALUE,
     STATS,
     TIME_UNITS,
     BeyondCalendarError,
@@ -47,22 +45,6 @@ STAT_ROWS_MAX = 1_000
 
 TOKENS = "token_values_map"
 """The grouping that has a lead in a group for each of its tokens."""
-
-NO_CATEGORY = "all"
-"""The label of the one row of a report without a category."""
-
-_RECORDS: Mapping[str, str] = {
-    "offer_id": "offer",
-    "schedule_id": "schedule",
-    "traffic_source_id": "traffic_source",
-    "buyer_id": "buyer",
-    "buyer_group_id": "buyer_group",
-    "recent_call_disposition_id": "call_disposition",
-    "disposition_id": "call_disposition",
-}
-"""Groupings by a record, whose name is their label."""
-
-Cell = Mapping[str, float | None]
 
 
 async def of_leads(exchange: Exchange) -> Reply:
@@ -103,7 +85,7 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
     found, by, _ = await _found(exchange, parameters, wanted, (name, None), zone_name)
     shown = report(found, CALLS, by, Grouping(""))
     values = [
-        {"key": key, "label": _label(exchange, name, key), "value": shown.totals[key][STATS[stat or "count"]]}
+        {"key": key, "label": label(exchange, name, key), "value": shown.totals[key][STATS[stat or "count"]]}
         for key in _sorted(shown, STATS[stat or "count"] if order == "value" else None, descending=descending)
     ]
     more = {"group_by": name, "stat": stat, "time_zone": zone_name}
@@ -124,50 +106,45 @@ async def _report(
     order, descending = _order(parameters, ("category", *measure.columns))
     parameters.finish()
     found, category, pivot = await _found(exchange, parameters, wanted, names, zone_name)
-    made = report(found, measure, category, pivot)
-    if names[1] == TOKENS:
-        # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
-        alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
-        rows_alone = report(alone or (), measure, category, Grouping(""))
-        made = structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
+    made = await _made(exchange, wanted, measure, found, (category, pivot))
     if names[1] is not None and len(made.categories) * len(made.pivots) > CELLS_MAX:
         parameters.refuse("pivot", f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot")
         parameters.finish()
     overall = await _overall(exchange, wanted, measure, names, made)
     keys = _sorted(made, None if order == "category" else order, descending=descending)
-    rows = _Rows(keys, lambda key: _row(exchange, names, made, key, columns=columns, measure=measure))
+    rows = Rows(keys, lambda key: row_of(exchange, names, made, key, columns=columns, measure=measure))
     shown = columns or ("category", "category_label", *measure.columns)
     more = {"category": names[0], "pivot": names[1], "time_zone": zone_name}
-    if names[1] is None:
-        return one_list(
-            exchange, "reports", rows, shown, page=page, per_page=per_page, more=more, beside={"totals": overall}
-        )
+    is_crossed = names[1] is not None
     return one_list(
         exchange,
         "reports",
         rows,
-        _flat_columns(made, shown, measure),
+        flat_columns(made, shown, measure) if is_crossed else shown,
         page=page,
         per_page=per_page,
         more=more,
         beside={"totals": overall},
-        flat=partial(_flat, total=_total_of(made)),
+        flat=partial(flat, total=total_of(made)) if is_crossed else None,
     )
 
 
-class _Rows(Sequence[dict[str, Any]]):
-    """The rows of a report, made where they are asked for: a page shows few of them."""
-
-    def __init__(self, keys: Sequence[Key], row: Callable[[Key], dict[str, Any]]) -> None:
-        self._keys = keys
-        self._row = row
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __getitem__(self, place: Any) -> Any:
-        found = self._keys[place]
-        return [self._row(key) for key in found] if isinstance(place, slice) else self._row(found)
+async def _made(
+    exchange: Exchange,
+    wanted: LeadFilter | CallFilter,
+    measure: Measure,
+    found: Sequence[Group],
+    by: tuple[Grouping, Grouping],
+) -> Report:
+    """Return the report of groups by category and pivot."""
+    category, pivot = by
+    made = report(found, measure, category, pivot)
+    if pivot.name != TOKENS:
+        return made
+    # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
+    alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
+    rows_alone = report(alone or (), measure, category, Grouping(""))
+    return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
 
 def _order(parameters: Parameters, sortable: Sequence[str]) -> tuple[str, bool]:
@@ -239,75 +216,6 @@ async def _overall(
         return made.overall
     found = await exchange.services.reads.sums(exchange.company_id, wanted, None, None)
     return report(found or (), measure, Grouping(""), Grouping("")).overall
-
-
-def _row(
-    exchange: Exchange,
-    names: tuple[str | None, str | None],
-    made: Report,
-    key: Key,
-    *,
-    columns: Sequence[str] | None,
-    measure: Measure,
-) -> dict[str, Any]:
-    named = {"category": key, "category_label": _label(exchange, names[0], key)}
-    if names[1] is None:
-        row = {**named, **made.totals[key]}
-        return {name: row[name] for name in columns} if columns else row
-    wanted = [name for name in columns or measure.columns if name in measure.columns]
-    pivots = {_text(pivot): _chosen(made.cells[key, pivot], wanted) for pivot in made.pivots}
-    return {**named, "pivots": pivots, "total": _chosen(made.totals[key], wanted)}
-
-
-def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, float | None]:
-    return {name: cell[name] for name in wanted}
-
-
-def _flat_columns(made: Report, shown: Sequence[str], measure: Measure) -> list[str]:
-    wanted = [name for name in shown if name in measure.columns]
-    pivots = (*map(_text, made.pivots), _total_of(made))
-    across = [f"{pivot}.{name}" for pivot in pivots for name in wanted]
-    return ["category", "category_label", *across]
-
-
-def _total_of(made: Report) -> str:
-    """Return what a file calls the whole of a row: something else than any of its pivots."""
-    return "(total)" if "total" in made.pivots else "total"
-
-
-def _flat(row: Mapping[str, Any], *, total: str) -> dict[str, Any]:
-    """Return a row with pivots as a line of a file: `<pivot>.<metric>`, and what the whole of the row is called."""
-    parts = {**row["pivots"], total: row["total"]}
-    across = {f"{pivot}.{name}": value for pivot, cell in parts.items() for name, value in cell.items()}
-    return {"category": row["category"], "category_label": row["category_label"], **across}
-
-
-def _text(key: Key) -> str:
-    """Return what a pivot is called: JSON has texts only for names."""
-    if key is None:
-        return NO_VALUE
-    return str(key).lower() if isinstance(key, bool) else str(key)
-
-
-def _label(exchange: Exchange, name: str | None, key: Key) -> str:
-    if name is None:
-        return NO_CATEGORY
-    if key is None:
-        return NO_VALUE
-    if name in _RECORDS and isinstance(key, int):
-        return _record_name(exchange.services.source.rules, _RECORDS[name], key) or str(key)
-    if name == "status" and isinstance(key, str):
-        return SENTENCES.get(key, "").partition(":")[0] or _worded(key)
-    return _worded(key) if isinstance(key, str) and name in {"outcome", "origin"} else _text(key)
-
-
-def _worded(code: str) -> str:
-    return code.replace("_", " ").replace("-", " ").capitalize()
-
-
-def _record_name(rules: Rules, record_type: str, record_id: int) -> str | None:
-    record = rules.record(record_type, record_id)
-    return None if record is None else record.body.get("name")
 
 
 def _page(parameters: Parameters, default: int | None, most: int) -> tuple[int, int | None]:

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.http.access import TokenTarget
 from adapters.http.answers import one, tagged
 from adapters.http.binding import Fields
-from adapters.http.exchange import Exchange, Operation, Reply
+from adapters.http.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.inputs import choice
 from adapters.http.leads import shown
 from adapters.http.ports import Result, Row
@@ -140,39 +140,33 @@ async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
 _PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "lead_not_live")
 _TYPES = {"apply_to": choice(["calls"])}
 
+
+def _operation(name: str, path: str, summary: str, handler: Handler) -> Operation:
+    return Operation(
+        name=name,
+        path=path,
+        summary=summary,
+        handler=handler,
+        methods=("POST",),
+        access="token",
+        scope="lead:create",
+        rate="submission",
+        safe=False,
+        parameters=SUBMISSION_PARAMETERS,
+        types=_TYPES,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        created=True,
+        problems=_PROBLEMS,
+    )
+
+
 OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="submit_lead",
-        methods=("POST",),
-        path="/api/v1/leads",
-        summary="Submit a lead",
-        handler=submit,
-        access="token",
-        scope="lead:create",
-        rate="submission",
-        safe=False,
-        parameters=SUBMISSION_PARAMETERS,
-        types=_TYPES,
-        required=("lead_token",),
-        answer=LEAD_ANSWER,
-        created=True,
-        problems=_PROBLEMS,
-    ),
-    Operation(
-        name="create_or_update_lead",
-        methods=("POST",),
-        path="/api/v1/leads/create_or_update",
-        summary="Create a lead where none is live on the offer, else update that one",
-        handler=partial(submit, create_or_update=True),
-        access="token",
-        scope="lead:create",
-        rate="submission",
-        safe=False,
-        parameters=SUBMISSION_PARAMETERS,
-        types=_TYPES,
-        required=("lead_token",),
-        answer=LEAD_ANSWER,
-        created=True,
-        problems=_PROBLEMS,
+    _operation("submit_lead", "/api/v1/leads", "Submit a lead", submit),
+    _operation(
+        "create_or_update_lead",
+        "/api/v1/leads/create_or_update",
+        "Create a lead where none is live on the offer, else update that one",
+        partial(submit, create_or_update=True),
     ),
 )

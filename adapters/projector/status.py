@@ -72,43 +72,45 @@ async def status_of(
     """Look at everything. Raises `LogError`, `StoreError`, `MigrationError`."""
     files = [file for file in await migrate.status(dsn, schemas=schemas) if file.schema == "read"]
     applied = [file.name for file in files if file.applied]
+    missing = [file.name for file in files if not file.applied]
     if not applied:
         return ProjectionStatus(
-            version=None,
-            missing=[file.name for file in files],
-            rebuild_begun=False,
-            lag=0,
-            partitions=[],
-            tables=[],
-            checksum=None,
+            version=None, missing=missing, rebuild_begun=False, lag=0, partitions=[], tables=[], checksum=None
         )
+    found, at = await _summed(pool, schemas, clock.now(), progress) if with_checksums else (None, {})
+    partitions = await _partitions(log, PostgresStore(pool, schemas=schemas), names, at, found)
+    async with pool.acquire() as connection:
+        begun = await connection.fetchval(_SHADOW.replace("{read}", schemas.read))
+    return ProjectionStatus(
+        version=applied[-1],
+        missing=missing,
+        rebuild_begun=begun,
+        lag=sum(partition.lag for partition in partitions),
+        partitions=partitions,
+        tables=found or [],
+        checksum=None if found is None else combined(found),
+    )
+
+
+async def _partitions(
+    log: Log, store: PostgresStore, names: Names, at: Mapping[Place, int], found: Sequence[Sum] | None
+) -> list[Partition]:
+    """Return where each partition stands; those with sums stand where the sums belong to (`at`)."""
     places = await places_of(log, names)
     ids = {topic: await log.topic_id(names.of(topic)) for topic, _ in places}
-    standings = {(one.topic, one.partition): one for one in await PostgresStore(pool, schemas=schemas).standings()}
-    found, at = await _summed(pool, schemas, clock.now(), progress) if with_checksums else ([], {})
+    standings = {(one.topic, one.partition): one for one in await store.standings()}
     offsets = {place: at.get(place, standings[place].next_offset) for place in places if _is_of(standings.get(place), ids)}
     lags = await _lags(log, names, places, offsets)
-    partitions = [
+    return [
         _partition(
             place,
             standings.get(place),
             lags[place],
             is_current=place not in standings or _is_of(standings[place], ids),
-            checksum=_checksum(found, place) if with_checksums else None,
+            checksum=None if found is None else _checksum(found, place),
         )
         for place in places
     ]
-    async with pool.acquire() as connection:
-        begun = await connection.fetchval(_SHADOW.replace("{read}", schemas.read))
-    return ProjectionStatus(
-        version=applied[-1],
-        missing=[file.name for file in files if not file.applied],
-        rebuild_begun=begun,
-        lag=sum(partition.lag for partition in partitions),
-        partitions=partitions,
-        tables=found,
-        checksum=combined(found) if with_checksums else None,
-    )
 
 
 async def _summed(
