@@ -4,6 +4,7 @@ What the server says about the recipient is the recipient's; what it says about 
 of ours and never closes a mailbox. After "accepted" nothing is known: a later bounce comes as a message of its own.
 """
 
+from email.header import Header
 from email.message import EmailMessage
 from email.utils import format_datetime
 
@@ -93,13 +94,20 @@ class SmtpEmail:
         message = EmailMessage()
         message["From"] = order.from_address or self._settings.sender
         message["To"] = order.to
-        # A line break in a template's value must not become a header of its own.
-        message["Subject"] = " ".join(order.subject.split())
+        message["Subject"] = _unread(" ".join(order.subject.split()))
         message["Date"] = format_datetime(to_datetime(self._clock.now()))
         message["Message-ID"] = f"<{order.command_id}@{self._settings.message_id_domain}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(order.body)
         return message
+
+
+def _unread(text: str) -> str:
+    """Return a subject that is nothing but text: no line break, and no encoded word, in a template's value becomes a header.
+
+    The library reads encoded words (RFC 2047) in what it is given and writes out a line break that it found in one.
+    """
+    return Header(text, "utf-8").encode(maxlinelen=0) if "=?" in text else text
 
 
 def _refused(code: int, text: str, reference: str, *, is_recipient: bool) -> Result:

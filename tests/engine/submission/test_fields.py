@@ -160,6 +160,7 @@ def test_addresses_are_taken(value: str) -> None:
         "a.@b.co",
         "a@-b.co",
         "a@b.co\r\nBcc: c@d.co",
+        "=?utf-8?q?a?=@b.co",
         "a" * 65 + "@b.co",
         "a@" + "b" * 250 + ".co",
         "bücher@example.com",
