@@ -81,6 +81,9 @@ OUTCOMES: dict[str, dict[str, Outcome]] = {
 GATE_OUTCOMES = frozenset({"rejected_at_gate", "expired"})
 """Said by a gateway instead of an outcome: the command was dropped (fence, or `not_after` passed), nobody was reached."""
 
+TIMED_OUT = "timed_out"
+"""The sub-status of a call of whose end nobody told."""
+
 OUTCOME_TIMEOUT: dict[str, Instant] = {
     "call": 4 * HOUR,
     "sms": 10 * MINUTE,

@@ -19,7 +19,7 @@ from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
 from schemas.instant import HOUR, MINUTE, SECOND, Instant
-from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
+from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
 
@@ -42,8 +42,6 @@ REFUSED_FOR_GOOD = Outcome(counts_attempt=False, counts_legal=False, disables_ch
 
 CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2, "on-hold": 2, "resumed": 2}
 """How far a call is; it does not go back."""
-
-TIMED_OUT = "timed_out"
 
 
 def record(person: Person, request: OutcomeRecorded) -> None:
@@ -142,7 +140,7 @@ def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
-        call.outcome, call.sub_status = "unknown", TIMED_OUT
+        call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
         _end_call(person, call, row, person.now)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)

@@ -12,6 +12,7 @@ from engine.views.cells import cell
 from engine.views.column import Column
 from schemas.contact import Call
 from schemas.instant import SECOND, Instant
+from schemas.outcomes import TIMED_OUT
 
 Row = Mapping[str, Any]
 
@@ -73,7 +74,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("in_progress", "boolean", "it has not ended"),
     Column("hold_duration", "integer", "seconds on hold, as the gateway says"),
     Column("ring_duration", "integer", "seconds from ringing to the answer, or to the end"),
-    Column("talk_duration", "integer", "seconds of talk as the gateway says, else from the answer to the end"),
+    Column("talk_duration", "integer", "seconds of talk as the gateway says, else from the answer to a known end"),
     Column("total_duration", "integer", "seconds from the order to the end; 0 until then"),
     Column("initiated_at", "date-time", "when the provider took it"),
     Column("ringing_at", "date-time", "when it rang first"),
@@ -148,7 +149,12 @@ def ring_seconds(call: Call) -> int:
 
 
 def talk_seconds(call: Call) -> int:
-    """Return for how long was talked: as the gateway says, else from the answer to the end without what was on hold."""
+    """Return for how long was talked: as the gateway says, else from the answer to the end without what was on hold.
+
+    Of a call of whose end nobody told: 0, not the hours until it was given up.
+    """
+    if call.sub_status == TIMED_OUT:
+        return 0
     return call.talk_seconds or max(0, _between(call.answered_at, call.ended_at) - call.hold_seconds)
 
 

@@ -151,9 +151,13 @@ def test_a_sub_status_says_what_the_outcome_does_not(
 
 def test_a_call_that_nothing_is_heard_of_timed_out(world: World) -> None:
     call = _called(world)
-    world.wait(4 * 3600)
+    _progress(world, "established", 4000)
+    world.wait_until(NOON + 4 * HOUR)
     found = world.call(call.id)
     assert (found.outcome, found.sub_status, found.ended_at) == ("unknown", "timed_out", NOON + 4 * HOUR)
+    assert (found.hangup_cause, _row(found)["talk_duration"]) == ("unknown", 0)
+    world.outcome("connected_human", talk_seconds=50)
+    assert _row(world.call(call.id))["talk_duration"] == 50
 
 
 def test_the_buyer_who_was_put_through_has_answered(world: World) -> None:
