@@ -60,7 +60,7 @@ ARRIVAL_SECONDS = 0.02
 UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
     "contact_field_type": f"{SUBMISSION_PARAMETERS['contact_field_type']}; blank empties it",
-    **{name: SUBMISSION_PARAMETERS[name] for name in ("schedule_callback_at", "schedule_callback_in_seconds")},
+    **{name: f"{SUBMISSION_PARAMETERS[name]}; not blank" for name in _CALLBACK},
     **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
