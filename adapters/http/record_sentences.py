@@ -50,7 +50,7 @@ _CAPS: Mapping[str, str] = {
     for metric in METRICS
     for period in PERIODS
     for what, sentence in (
-        ("limit", f"cap: {_METRICS[metric]} {_PERIODS[period]}; 0 is closed, null no cap"),
+        ("limit", f"cap of {_METRICS[metric]} {_PERIODS[period]}, as maxed_out and buyer_is_available tell; null: none"),
         ("used", f"{_METRICS[metric]} {_NOW[period]}"),
     )
 }

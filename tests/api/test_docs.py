@@ -4,6 +4,7 @@ The ids of the examples stand for records of a deployment that is made for the p
 """
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -19,6 +20,7 @@ from tests.api.world import make_places
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
 SECONDS = 60.0
 
@@ -45,6 +47,12 @@ async def _ran(name: str, *arguments: str, folder: Path, **environ: str) -> str:
         out, _ = await process.communicate()
     assert process.returncode == 0, f"{arguments[-1]}\n{out.decode()}"
     return out.decode()
+
+
+async def test_the_schedule_of_the_first_page_is_published_as_it_stands(company: Any) -> None:
+    (schedule,) = re.findall(r"^```json\n(.*?)^```$", FIRST_PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    made = await company.send("POST", "/api/v1/schedules", json=json.loads(schedule))
+    assert made.status_code == 201, made.text
 
 
 async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any, company: Any, tmp_path: Path) -> None:
