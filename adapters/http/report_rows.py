@@ -22,6 +22,12 @@ _RECORDS: Mapping[str, str] = {
 }
 """Groupings by a record, whose name is their label."""
 
+_HEADS = {status: sentence.partition(":")[0] for status, sentence in SENTENCES.items()}
+_STATUS_LABELS: Mapping[str, str] = {
+    status: head for status, head in _HEADS.items() if list(_HEADS.values()).count(head) == 1
+}
+"""Statuses of leads whose first words are theirs alone: the ways to complete begin alike."""
+
 Cell = Mapping[str, float | None]
 
 
@@ -99,8 +105,13 @@ def label(exchange: Exchange, name: str | None, key: Key) -> str:
     if name in _RECORDS and isinstance(key, int):
         return _record_name(exchange.services.source.rules, _RECORDS[name], key) or str(key)
     if name == "status" and isinstance(key, str):
-        return SENTENCES.get(key, "").partition(":")[0] or _worded(key)
+        return status_label(key)
     return _worded(key) if isinstance(key, str) and name in {"outcome", "origin"} else text_of(key)
+
+
+def status_label(status: str) -> str:
+    """Return what people call a status of leads or calls; no two of leads are called the same."""
+    return _STATUS_LABELS.get(status) or _worded(status)
 
 
 def _worded(code: str) -> str:

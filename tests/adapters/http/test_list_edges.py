@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from adapters.http import answers, exports
+from adapters.http.leads import STATUSES
+from adapters.http.report_rows import status_label
 from adapters.postgres import lists
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -152,3 +154,17 @@ async def test_a_page_of_a_report_as_a_file_says_how_many_rows_there_are_and_whe
     assert (first.text.split(), first.headers["x-total-count"]) == (["category", "a", "b"], "3")
     second = await company.send("GET", first.headers["link"].partition("<")[2].partition(">")[0])
     assert (second.text.split(), "link" in second.headers) == (["category", "c"], False)
+
+
+async def test_rows_of_two_statuses_have_two_labels() -> None:
+    labels = {status: status_label(status) for status in (*STATUSES, "no-answer")}
+    assert len({*labels.values()}) == len(labels)
+    expected = {
+        "completed": "Completed",
+        "completed_connected": "Completed connected",
+        "opt_out": "Opted out",
+        "exceeded_max_calls": "Attempt limit reached",
+        "scheduled": "Scheduled",
+        "no-answer": "No answer",
+    }
+    assert {status: labels[status] for status in expected} == expected
