@@ -105,7 +105,8 @@ class Rollups:
         for name in ("forget_days", "forget_hours", "roll_up_days", "roll_up_quarters", "roll_up_hours"):
             await connection.execute(self._filled(name, source), companies, days)
         await connection.execute(self._sql["remember_days"], companies, days, source, to_datetime(self._now()))
-        await connection.execute(self._filled("outdate", source, "month"), companies, days, source)
+        for tier in ("month", "year"):
+            await connection.execute(self._filled("outdate", source, tier), companies, days, source)
 
     async def _months(self) -> int:
         return await self._spans("month")
@@ -132,7 +133,6 @@ class Rollups:
                     statement = self._filled("roll_up_rows", source, tier, pieces)
                     await connection.execute(statement, company, start, span.until)
                 await self._roll_up_pairs(connection, span)
-                await connection.execute(self._filled("outdate", source, "year"), [company], [start], source)
             await connection.execute(self._filled("remember_span", source, tier), company, start, source, self._moment())
             return True
 

@@ -69,7 +69,7 @@ SELECT u.company_id, $3, 'day', u.day, $4, false FROM unnest($1::bigint[], $2::t
 ON CONFLICT (source, company_id, tier, start) DO UPDATE SET rolled_at = excluded.rolled_at
 
 -- outdate --
--- The months of days, or the years of months, that were rolled up: a new one is due at once.
+-- The months and the years of days that were rolled up, whose marks are gone: a new one is due at once.
 INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, is_stale)
 SELECT DISTINCT u.company_id, $3, '{tier}', date_trunc('{tier}', u.start, 'UTC'), timestamptz 'epoch', true
 FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, start)

@@ -201,6 +201,31 @@ async def test_a_day_is_not_rolled_up_again_at_once(shown: Shown) -> None:
     assert await rollups.run() == 3
 
 
+async def test_a_month_whose_day_was_rolled_up_again_is_answered_from_its_days_until_its_own_turn(shown: Shown) -> None:
+    await roll_up(shown)
+    await shown.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="expired", version=2))
+    days_alone = {"day": 0, "month": 30 * DAY, "year": 30 * DAY}
+    assert await Rollups(shown.pool, gaps=days_alone).run() == 1
+    assert await counts(shown) == {"scheduled": COUNT - 1, "expired": 1}
+    await tamper(shown, "day")
+    assert await counts(shown) == {"scheduled": COUNT - 1 + 5 * 100, "expired": 1 + 100}
+    assert await roll_up(shown) == 2
+
+
+@pytest.mark.parametrize("edge", [0, 1, 6 * HOUR, DAY, DAY + HOUR])
+async def test_a_row_at_the_edge_of_a_span_is_counted_once_wherever_the_span_is_cut(shown: Shown, edge: int) -> None:
+    await roll_up(shown)
+    cut, end = FIRST + DAY + edge, FIRST + 5 * DAY
+    days = Grouping("created_at_day", (FIRST, FIRST + DAY, FIRST + 2 * DAY, FIRST + 3 * DAY), ("a", "b", "c"))
+    for category in (STATUS, ZIP, days):
+        parts = [
+            sum((await counts(shown, LeadFilter(created_from=since, created_to=until), category)).values())
+            for since, until in ((FIRST, cut), (cut, end), (FIRST, end))
+        ]
+        assert (parts[0] + parts[1], parts[2]) == (COUNT, COUNT), category.name
+        assert parts[0] == -(-(DAY + edge) // (6 * HOUR)), category.name
+
+
 async def test_a_disposition_of_a_call_reaches_the_sums_of_its_lead(shown: Shown) -> None:
     await roll_up(shown)
     assert await counts(shown, None, DISPOSITION) == {None: COUNT}
