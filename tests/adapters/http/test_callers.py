@@ -28,6 +28,8 @@ async def test_each_method_of_an_action_does_it_and_looking_does_not(town: Any, 
             await town.client.request("HEAD", path, params=query),
             await town.client.request(method, path, params=query, headers={"Purpose": "prefetch"}),
             await town.client.request(method, path, params=query, headers={"Sec-Purpose": "prefetch;prerender"}),
+            await town.client.request(method, path, params=query, headers={"X-Purpose": "preview"}),
+            await town.client.request(method, path, params=query, headers={"X-Moz": "prefetch"}),
         ]
         assert {(answer.status_code, answer.content) for answer in looks} == {(204, b"")}
         assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["is_live"] is True

@@ -126,6 +126,8 @@ async def test_csv_is_chosen_by_suffix_or_by_accept_and_a_page_of_it_by_its_para
     page = await company.send("GET", "/api/v1/leads.csv", params={"per_page": "2", "page": "2", "columns": "caller_id"})
     assert page.text == "caller_id\r\n+13055550102\r\n+13055550101\r\n"
     assert page.headers["x-total-count"] == "5"
+    below = {"cursor": sorted(int(row["id"]) for row in whole)[2], "columns": "caller_id"}
+    assert len(_rows((await company.send("GET", "/api/v1/leads.csv", params=below)).text)) == 2
     assert (await company.send("HEAD", "/api/v1/leads.csv")).text == ""
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine.preview import preview, read_trial, shown
+from schemas.instant import HOUR, to_rfc3339
 from tests.adapters.http.conftest import STEPS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -39,6 +40,14 @@ async def test_a_published_schedule_is_tried_by_its_id_or_uuid_by_its_company_al
     assert again.json()["preview"]["actions"], "a schedule can be tried as it was read"
     await company.send("DELETE", f"/api/v1/schedules/{schedule['id']}")
     assert (await company.send("POST", PATH, json={"schedule_id": schedule["id"], "lead": LEAD})).status_code == 410
+
+
+async def test_where_no_instant_is_named_the_lead_is_submitted_now(company: Any) -> None:
+    before = company.town.context.clock.now()
+    asked = {"schedule": {"steps": STEPS}, "lead": LEAD}
+    answer = await company.send("POST", PATH, json=asked)
+    (action,) = answer.json()["preview"]["actions"]
+    assert action["at"] >= to_rfc3339(before + HOUR)[:19]
 
 
 async def test_a_bad_schedule_gives_the_problem_of_publishing_it(company: Any) -> None:

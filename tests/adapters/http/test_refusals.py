@@ -190,7 +190,7 @@ async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> Non
 
 
 async def test_who_asks_too_often_is_told_when_to_come_back(database: str) -> None:
-    async with deployed(database, Settings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)})) as town:
+    async with deployed(database, Settings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)) as town:
         company, other = await town.company(), await town.company()
         answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
@@ -198,5 +198,6 @@ async def test_who_asks_too_often_is_told_when_to_come_back(database: str) -> No
         body = _is_problem(answers[-1])
         assert body["retryable"] is True
         assert int(answers[-1].headers["retry-after"]) >= 1
+        assert {answer.headers["leadclock-speed"] for answer in answers} == {"60"}, "whose clock runs faster says so"
         assert (await other.send("GET", "/api/v1/leads/new")).status_code == 200
         assert (await company.send("GET", "/livez")).status_code == 200

@@ -51,8 +51,9 @@ async def test_a_text_that_is_told_again_does_nothing_and_says_so(company: Any) 
 
 
 async def test_a_text_of_nobody_we_know_is_nobodys_leads(company: Any) -> None:
-    text = await _text(company, body="")
-    assert (text["lead_id"], text["meaning"]) == (None, "reply")
+    for body in ("", "x" * 10_000):
+        text = await _text(company, body=body, text_ref=f"sms-{len(body)}")
+        assert (text["lead_id"], text["meaning"]) == (None, "reply")
 
 
 async def test_a_report_of_a_text_that_cannot_be_is_refused(company: Any) -> None:

@@ -74,6 +74,15 @@ def test_events_are_told_oldest_first_and_a_recording_when_the_call_ended() -> N
     assert told[3]["created_at"] == told[2]["created_at"]
 
 
+def test_a_recording_of_a_call_whose_end_is_not_told_is_told_when_the_call_changed_last() -> None:
+    row = _row(recording_url="https://pbx.example.com/1.wav", updated_at=NOON.replace(second=30))
+    told = call_events(row, [_fact("call.ringing", 1)])
+    assert [(event["event"], event["created_at"]) for event in told] == [
+        ("call.ringing", "2026-07-15T16:00:01Z"),
+        ("call.recorded", "2026-07-15T16:00:30Z"),
+    ]
+
+
 def test_what_a_fact_says_never_hides_what_an_event_is() -> None:
     (event,) = call_events(_row(recording_url=None), [_fact("call.updated", 0, type="x", id="y", created_at="z", event="w")])
     assert (event["type"], event["event"]) == ("AuditLog", "call.updated")

@@ -129,3 +129,12 @@ def test_expiry_is_told_in_seconds() -> None:
     assert expires_in(Row(status="scheduled", expires_at=NOW - timedelta(1)), NOW_INSTANT) == 0
     assert expires_in(Row(status="scheduled"), NOW_INSTANT) is None
     assert expires_in(Row(status="expired", expires_at=later), NOW_INSTANT) == 0
+
+
+def test_the_companys_numbers_are_known_by_their_ids_calls_and_texts_apart() -> None:
+    row = Row(status="scheduled", id=1, svc_number="+12125550150", sms_number="+12125550151")
+    ids = {"+12125550150": 5, "+12125550151": 6}
+    shown = lead_view(row, NOW_INSTANT, None, ids.get)
+    assert (shown["dial_number_id"], shown["sms_number_id"]) == (5, 6)
+    assert (shown["svc_number_plain"], shown["sms_number_plain"]) == ("+12125550150", "+12125550151")
+    assert lead_view(row, NOW_INSTANT, ("sms_number_id",), ids.get) == {"sms_number_id": 6}
