@@ -88,7 +88,7 @@ def parse_decimal(value: Any, *, least: float = -1e15, most: float = 1e15) -> fl
     """Return a decimal number, also from text. Raises `FieldError` outside `least` to `most`."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
         raise FieldError("must be a decimal number such as 2.5")
     if not least <= value <= most:
         raise FieldError(f"must be from {least:.15g} to {most:.15g}")
