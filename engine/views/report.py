@@ -254,7 +254,7 @@ class Told(dict[Any, Mapping[str, float | None]]):
         self._nothing = dict.fromkeys(measure.sums, 0.0)
 
     def __missing__(self, key: Any) -> Mapping[str, float | None]:
-        found = self[key] = _metrics(self._sums.get(key, self._nothing), self._measure)
+        found = self[key] = metrics(self._sums.get(key, self._nothing), self._measure)
         return found
 
 
@@ -280,16 +280,12 @@ def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot:
             measure,
         ),
         totals=Told({category.key(key): sums for key, sums in by_category.items() if category.has(key)}, measure),
-        overall=_metrics(overall, measure),
+        overall=metrics(overall, measure),
     )
 
 
 def metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
     """Return every column of a group."""
-    return _metrics(sums, measure)
-
-
-def _metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
     return {name: column(sums) for name, column in measure.columns.items()}
 
 

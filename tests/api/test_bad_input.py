@@ -5,7 +5,6 @@ One table over all operations: a new one is held to it as soon as it is a row.
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -15,84 +14,14 @@ from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
 from adapters.http.openapi import parameter_schema
 from adapters.http.operations import documented
 from adapters.http.refusals import problem_codes
-from adapters.http.shapes import components
 from schemas.problems import PROBLEMS
+from tests.api.bad_values import NUL, bad_values
 from tests.api.world import make_places, placed, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NUL = "a\x00b"
-LONG = "x" * 5_000
-DEEP: dict[str, Any] = {"a": 1}
-for _ in range(20):
-    DEEP = {"a": DEEP}
-
-NOT_DEEP: dict[str, Any] = {"a": 1}
-for _ in range(10):  # a body may be so deep, a token may not
-    NOT_DEEP = {"a": NOT_DEEP}
-
-BAD: Mapping[str, tuple[Any, ...]] = {
-    "BooleanInput": ("perhaps", "2", "truee", 2, 1.5, [True], {"a": 1}),
-    "MomentInput": ("noon", "2026-02-30 00:00:00 +0000", "2026-03-07 21:30:00", LONG, 1_772_919_000, {"a": 1}),
-    "LocalMomentInput": ("noon", "2026-02-30 00:00:00 +0000", "2026-13-01", LONG),
-    "DecimalInput": ("high", "1e400", "nan", True, [1], {"a": 1}),
-    "MoneyInput": ("high", "-0.01", "1e400", "nan", True, [1]),
-    "CapInput": ("high", "-0.01", "nan", True, [1]),
-    "IdInput": ("-4", "0", "seven", "99999999999999999999", 1.5, True, [1], {"a": 1}),
-    "ReferenceInput": ("-4", "0", "seven", "9" * 30, 1.5, True, {"a": 1}),
-    "IdsInput": ("a,b", "-4", [0], ["seven"], [[1]], {"a": 1}),
-    "CountryInput": ("Atlantis", "U", "XX"),
-    "WordsInput": ("shoe_size", LONG),
-    "PhoneInput": ("12", "nobody"),
-    "EmailInput": ("nobody", LONG),
-    "ZoneInput": ("Mars/Olympus",),
-    "AddressInput": ("nowhere", "300.0.0.1", "192.0.2.1/24", {"a": 1}),
-    "TokensInput": ("flat", "[1]", {"a": NOT_DEEP}, {"a": "x" * 5_000}, {f"t{place}": 1 for place in range(201)}),
-    "TextInput": (LONG,),
-    "boolean": ("perhaps",),
-    "integer": ("many", "1.5", "99999999999999999999", True, [1], {"a": 1}),
-    "number": ("high",),
-    "string": ({"a": 1},),
-    "array": ({"a": 1},),
-    "object": ("flat",),
-    "enum": ("none_of_these",),
-}
-"""Type -> what is none of it."""
-
 ANYTHING = frozenset({("list_leads", "number"), ("list_leads", "email"), ("list_leads", "status_wait")})
 """Filters that compare: what nobody has finds nothing."""
-
-
-COMPONENTS = components()
-
-
-def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a reference means."""
-    reference = schema.get("$ref", "").removeprefix("#/components/schemas/")
-    found: Any = COMPONENTS if reference else schema
-    for step in reference.split("/") if reference else ():
-        found = found[step]
-    return found  # type: ignore[no-any-return]
-
-
-def _bad(operation: Operation, name: str) -> Iterator[Any]:
-    """Yield what a field of an operation does not take: what is none of its type, and what is out of its range."""
-    schema: Mapping[str, Any] = parameter_schema(operation, name)
-    reference = schema.get("$ref", "").removeprefix("#/components/schemas/")
-    if not reference and "$ref" in schema.get("anyOf", [{}])[0]:  # of a field that may be null
-        schema = schema["anyOf"][0]
-        reference = schema["$ref"].removeprefix("#/components/schemas/")
-    if reference in BAD:
-        yield from BAD[reference]
-        return
-    schema = _resolved(schema)
-    if "anyOf" in schema:
-        schema = _resolved(schema["anyOf"][0])
-    yield from BAD["enum"] if "enum" in schema else BAD.get(str(schema.get("type")), ())
-    if "minimum" in schema and "maximum" in schema:
-        yield from (str(schema["minimum"] - 1), str(schema["maximum"] + 1))
-    if "maxLength" in schema:
-        yield "x" * (schema["maxLength"] + 1)
 
 
 def _fields(operation: Operation) -> tuple[str, ...]:
@@ -147,7 +76,7 @@ def _bad_values(operation: Operation) -> Iterator[tuple[str, str, Any]]:
         for name in _fields(operation):
             if (operation.name, name) in ANYTHING:
                 continue
-            for value in (*_bad(operation, name), NUL):
+            for value in (*bad_values(operation, name), NUL):
                 if method in BODY_METHODS or isinstance(value, str):
                     yield method, name, value
 
@@ -329,43 +258,3 @@ def _path(operation: Operation, values: Mapping[str, str]) -> str:
     for name in PLACEHOLDER.findall(operation.path):
         path = path.replace(f"{{{name}}}", values.get(name, "1"))
     return path
-
-
-SUBMISSION_FLAGS = (
-    *("update_only", "update_all_matching_leads", "expire_existing", "delete_existing", "restart_schedule"),
-    *("unblock_contact", "blocked", "assign_svc_number", "auto_format_nested_fields"),
-)
-CHANGE_FLAGS: tuple[dict[str, Any], ...] = (
-    *({name: value} for name in ("opt_out", "blocked") for value in (True, False)),
-    {"schedule_start": True},
-    {"schedule_stop": True},
-    {"schedule_callback_in_seconds": "60"},
-    {"next_action_at": "2026-01-01 00:00:00 +0000"},
-    {"caller_id": "+12125550199"},
-)
-
-
-async def test_flags_that_contradict_each_other_are_followed_or_refused_but_never_half(company: Any) -> None:
-    schedule = await company.schedule()
-    common = {"lead_token": schedule["lead_token"], "time_zone": "America/New_York"}
-    for place, (first, second) in enumerate(combinations(SUBMISSION_FLAGS, 2)):
-        for path in ("/api/v1/leads", "/api/v1/leads/create_or_update"):
-            fields = {**common, "caller_id": f"+1212556{place:04d}", first: True, second: True}
-            for _ in range(2):  # where nobody is, and where somebody is
-                answer = await company.send("POST", path, json=fields)
-                assert answer.status_code in {200, 201, 409, 422}, (first, second, answer.text)
-                if answer.status_code == 409:
-                    assert answer.json()["code"] == "lead_not_live", answer.text
-    moved = await company.schedule()
-    changes = (*CHANGE_FLAGS, {"move_to_another_schedule_id": moved["id"]})
-    for place, (one, other) in enumerate(combinations(changes, 2)):
-        made = await company.send("POST", "/api/v1/leads", json={**common, "caller_id": f"+1212557{place:04d}"})
-        path = f"/api/v1/leads/{made.json()['lead']['id']}"
-        before = (await company.send("GET", path)).json()["lead"]
-        answer = await company.send("PUT", path, json={**one, **other})
-        assert answer.status_code in {200, 409, 422}, (one, other, answer.text)
-        after = (await company.send("GET", path)).json()["lead"]
-        if answer.status_code != 200:
-            assert {**after, "expires_in": None} == {**before, "expires_in": None}, (one, other, answer.text)
-        elif (one | other).get("blocked") or (one | other).get("opt_out"):
-            assert after["next_action_at"] is None, (one, other)
