@@ -82,7 +82,7 @@ def asyncapi() -> Schema:
         },
         "components": {
             "messages": {name: _message(name, payload) for name, payload in payloads.items()} | {"dead": _DEAD},
-            "schemas": {**components, "CloudEvent": _ATTRIBUTES},
+            "schemas": {**components, "CloudEvent": _ATTRIBUTES, "InboxHeaders": _INBOX_HEADERS},
         },
     }
     tidy: Schema = _tidy(document)
@@ -200,7 +200,9 @@ def _message(name: str, payload: Schema) -> Schema:
         message["contentType"] = "application/json" if kind == "record" else "application/msgpack"
         if short := {name: SHORT_NAMES[name] for name in _names(kind) if name in SHORT_NAMES}:
             message["x-names-in-the-changelog"] = short
-    elif family in {"inbox", "request", "command"}:
+    elif family == "inbox":
+        message |= {"headers": {"$ref": "#/components/schemas/InboxHeaders"}, "examples": [_EXAMPLE]}
+    elif family in {"request", "command"}:
         message["headers"] = {"$ref": "#/components/schemas/CloudEvent"}
     return message
 
@@ -227,6 +229,36 @@ _ATTRIBUTES: Schema = {
         "traceparent": {"type": "string"},
     },
     "required": ["ce_id", "ce_type", "ce_source"],
+}
+
+_INBOX_HEADERS: Schema = {
+    "title": "InboxHeaders",
+    "description": "Headers of a record on leads.inbox: each may be left out.",
+    "type": "object",
+    "properties": {
+        "ce_id": {
+            "type": "string",
+            "maxLength": 200,
+            "description": "a name of your own for the record: for one person it is taken once within 24 h",
+        },
+        "ce_type": {"type": "string", "const": "lead.submitted"},
+        "ce_source": {"type": "string", "description": "who sends it; /intake where it is left out"},
+        "traceparent": {"type": "string", "description": "of the trace that it belongs to (W3C)"},
+    },
+}
+
+_EXAMPLE: Schema = {
+    "name": "lead",
+    "summary": "A lead for a schedule; first_name becomes a token.",
+    "headers": {"ce_id": "order-4711", "ce_type": "lead.submitted"},
+    "payload": {
+        "lead_token": "lt_exampleOfOneSchedule",
+        "caller_id": "+13055550123",
+        "email": "ada@example.com",
+        "time_zone": "America/New_York",
+        "hours_to_expire": 72,
+        "data": {"first_name": "Ada"},
+    },
 }
 
 _DEAD: Schema = {

@@ -292,4 +292,11 @@ def _message(reader: Reader, key: str) -> str:
     name = payload.get("$ref", "").rpartition("/")[2]
     shown = reader.told(payload) if name else escape(message.get("summary", "the bytes as they were"))
     kind = message.get("contentType", "application/json")
-    return f"<p><code>{escape(message['name'])}</code>: {shown} <span style='color:var(--soft)'>{escape(kind)}</span></p>"
+    told = f"<p><code>{escape(message['name'])}</code>: {shown} <span style='color:var(--soft)'>{escape(kind)}</span></p>"
+    return told + "".join(map(_record_example, message.get("examples", ())))
+
+
+def _record_example(example: Document) -> str:
+    """Return a record as it may be written: what its headers say, and its value."""
+    headers = ", ".join(f"{name}: {value}" for name, value in example["headers"].items())
+    return f"<h4>{escape(example['summary'])} Headers {escape(headers)}</h4>{_code(written(example['payload']))}"

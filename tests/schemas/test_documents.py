@@ -61,6 +61,16 @@ def test_every_topic_is_a_channel_and_every_message_is_on_one() -> None:
     assert on_topics | on_none == written
 
 
+def test_a_producer_is_told_of_headers_that_may_be_left_out_and_shown_a_record() -> None:
+    message = asyncapi()["components"]["messages"]["inbox.lead.submitted"]
+    headers = asyncapi()["components"]["schemas"]["InboxHeaders"]
+    assert message["headers"] == {"$ref": "#/components/schemas/InboxHeaders"}
+    assert "required" not in headers
+    (example,) = message["examples"]
+    assert example["headers"].keys() <= headers["properties"].keys()
+    assert jsonschema_rs.validator_for(json_schemas()["inbox.lead.submitted"]).is_valid(example["payload"])
+
+
 def test_no_line_depends_on_the_version_of_python() -> None:
     assert "\\n    " not in msgspec.json.encode(asyncapi()).decode()
 

@@ -110,6 +110,17 @@ async def test_the_topics_are_described_as_in_the_committed_document(town: Any) 
     assert document == msgspec.json.decode(msgspec.json.encode(asyncapi()))
 
 
+async def test_the_record_that_the_page_of_the_topics_shows_is_a_lead(town: Any, company: Any) -> None:
+    (example,) = asyncapi()["components"]["messages"]["inbox.lead.submitted"]["examples"]
+    schedule = await company.schedule()
+    fields = {**example["payload"], "lead_token": schedule["lead_token"]}
+    made = await company.send("POST", "/api/v1/leads", json=fields)
+    assert (made.status_code, made.json()["lead"]["data"]) == (201, example["payload"]["data"]), made.text
+    page = (await town.client.get("/api/docs/1.0/events", headers={"Accept": "text/html"})).text
+    assert example["payload"]["lead_token"] in page
+    assert "ce_id: order-4711" in page
+
+
 async def test_the_log_line_holds_neither_numbers_nor_tokens_nor_keys(company: Any) -> None:
     schedule = await company.schedule()
     token = schedule["lead_token"]
