@@ -12,6 +12,7 @@ from engine.rules import Rules
 from engine.submission.fields import FieldError, is_blank, parse_email
 from engine.submission.numbers import Number, read_number
 from engine.submission.reading import Reading
+from schemas.contact import LIVE_STATUSES
 from schemas.records import Company, Offer, Schedule
 
 NEWEST_LOOKED_AT = 100
@@ -70,7 +71,11 @@ async def _by_email(exchange: Exchange, text: str, target: TokenTarget) -> str:
         target.company_id, LeadFilter(email=email), Paging(per_page=NEWEST_LOOKED_AT, counted=False)
     )
     schedule_ids = exchange.services.gate.schedule_ids(target)
-    for row in page.rows:
-        if row["schedule_id"] in schedule_ids or (target.offer_id is not None and row["offer_id"] == target.offer_id):
-            return str(row["contact_key"])
-    return contact_key(target.company_id, None, email) or ""
+    meant = [
+        row
+        for row in page.rows
+        if row["schedule_id"] in schedule_ids or (target.offer_id is not None and row["offer_id"] == target.offer_id)
+    ]
+    # As among the leads of one number: the newest live one, else the newest.
+    found = next((row for row in meant if row["status"] in LIVE_STATUSES), next(iter(meant), None))
+    return contact_key(target.company_id, None, email) or "" if found is None else str(found["contact_key"])

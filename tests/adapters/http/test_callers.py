@@ -66,6 +66,18 @@ async def test_an_email_address_finds_a_lead_with_and_without_a_number(town: Any
         assert answer.json()["lead"]["id"] == made.json()["lead"]["id"]
 
 
+async def test_an_email_address_finds_the_live_lead_first_whatever_it_is_kept_under(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    query = {"lead_token": schedule["lead_token"]}
+    fields = {**query, "email": "eve@example.com"}
+    live = (await company.send("POST", "/api/v1/leads", json={**fields, "caller_id": NUMBER})).json()["lead"]
+    ended = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]  # newer, and of the address alone
+    await company.send("PUT", f"/api/v1/leads/{ended['id']}", json={"schedule_stop": True})
+    for lead_id in (live["id"], ended["id"]):
+        answer = await town.client.put("/api/v1/leads/eve@example.com/caller_opt_out", params=query)
+        assert (answer.status_code, answer.json()["lead"]["id"]) == (200, lead_id), answer.text
+
+
 async def test_an_offer_token_finds_the_lead_on_a_schedule_of_the_offer(town: Any, company: Any) -> None:
     offer = await company.record("offers", {"name": "Solar"})
     schedule = await company.schedule(offer_id=offer["id"])
