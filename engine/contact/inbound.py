@@ -34,9 +34,12 @@ CALLS_LOOKED_AT = 20
 
 BLOCKED_STATUS = "blocked"
 
+TRANSCRIBED = frozenset({"completed", "failed"})
+"""What becomes of a transcription in the end."""
+
 
 def receive(person: Person, request: CallReceived) -> None:
-    """Take in how far a call of the person to us is, and answer with it; what is over stays over."""
+    """Take in how far a call of the person to us is, and answer with it; what is over stays over, and may be completed."""
     if f"{person.company_id}|{request.from_number}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
@@ -48,6 +51,8 @@ def receive(person: Person, request: CallReceived) -> None:
     if call.ended_at is None:
         _move_on(person, call, request)
         person.keep_call(call)
+    elif request.state == "ended":
+        _complete(person, call, request)
 
 
 def _known(person: Person, gateway_ref: str) -> Call | None:
@@ -152,6 +157,23 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             _end(person, call, request, at)
         case _:
             assert_never(request.state)
+
+
+def _complete(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in what is known only after the end: the recording, what became of its transcription, and the price.
+
+    A transcription that is done is not pending again: an earlier report came late.
+    """
+    told = {name: getattr(request, name) for name in ("recording_url", "transcription_status", "cost")}
+    news = {name: value for name, value in told.items() if value is not None and value != getattr(call, name)}
+    if call.transcription_status in TRANSCRIBED and news.get("transcription_status") not in TRANSCRIBED:
+        news.pop("transcription_status", None)
+    if not news:
+        return
+    for name, value in news.items():
+        setattr(call, name, value)
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(news))
 
 
 def _connect(person: Person, call: Call, at: int) -> None:

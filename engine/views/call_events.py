@@ -35,9 +35,14 @@ def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
     ordered = sorted(facts, key=lambda fact: (fact["at"], fact["partition"], fact["sequence"], fact["ordinal"]))
     found = [(fact["at"], _event(fact)) for fact in ordered]
     if call["recording_url"] is not None:
-        told_at = max((fact["at"] for fact in ordered if fact["type"] == "call.ended"), default=call["updated_at"])
+        told_at = max((fact["at"] for fact in ordered if _tells_recording(fact)), default=call["updated_at"])
         found.append((told_at, _recording(call, told_at)))
     return [event for _, event in sorted(found, key=lambda pair: pair[0])]
+
+
+def _tells_recording(fact: Row) -> bool:
+    """Tell whether a recording may have become known by the fact: with the end of the call, or after it."""
+    return fact["type"] == "call.ended" or "recording_url" in (fact["data"] or {}).get("fields", ())
 
 
 def _recording(call: Row, told_at: datetime) -> dict[str, Any]:

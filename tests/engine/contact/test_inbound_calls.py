@@ -159,6 +159,20 @@ def test_reports_out_of_order_and_again_change_nothing_that_is_over(world: World
         world.ask(request, id="pbx-9/ringing")
 
 
+def test_what_is_known_only_after_the_end_is_taken_in_then(world: World) -> None:
+    _rings(world, "connected")
+    ended = _rings(world, "ended", after=20, talk_seconds=20, transcription_status="pending")
+    later: dict[str, Any] = {"recording_url": "https://pbx.test/1.mp3", "transcription_status": "completed", "cost": 0.12}
+    for _ in range(2):
+        call = _rings(world, "ended", after=60, talk_seconds=99, **later)
+        assert {name: getattr(call, name) for name in later} == later
+        assert (call.ended_at, call.talk_seconds, call.outcome) == (ended.ended_at, 20, "connected_human")
+    assert _rings(world, "connected", cost=9.0).cost == 0.12
+    assert _rings(world, "ended", transcription_status="pending").transcription_status == "completed"
+    (told,) = [fact for fact in world.facts if fact.type == "call.updated"]
+    assert (told.call_id, told.data) == (call.id, {"fields": list(later)})
+
+
 def test_a_report_from_the_future_is_of_now(world: World) -> None:
     assert _rings(world, occurred_at=world.now + 3600 * SECOND).ringing_at == world.now
 

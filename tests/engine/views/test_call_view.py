@@ -74,6 +74,12 @@ def test_events_are_told_oldest_first_and_a_recording_when_the_call_ended() -> N
     assert told[3]["created_at"] == told[2]["created_at"]
 
 
+def test_a_recording_that_was_ready_after_the_end_is_told_then() -> None:
+    facts = [_fact("call.ended", 5), _fact("call.updated", 9, fields=["recording_url"]), _fact("call.updated", 12)]
+    told = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
+    assert [event["event"] for event in told] == ["call.ended", "call.updated", "call.recorded", "call.updated"]
+
+
 def test_a_recording_of_a_call_whose_end_is_not_told_is_told_when_the_call_changed_last() -> None:
     row = _row(recording_url="https://pbx.example.com/1.wav", updated_at=NOON.replace(second=30))
     told = call_events(row, [_fact("call.ringing", 1)])
