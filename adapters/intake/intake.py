@@ -160,7 +160,15 @@ class IntakePartition:
         return self._normalise(raw)
 
     def _normalise(self, raw: Mapping[str, Any]) -> LeadSubmitted:
-        return normalise(raw, self._adopted.rules, received_at=self._clock.now()).request
+        try:
+            return normalise(raw, self._adopted.rules, received_at=self._clock.now()).request
+        except RefusedError:
+            raise
+        except Exception as error:
+            # A fault of ours in one record: it goes with the dead letters, as an input does whose decision fails, and the
+            # inbox of all companies goes on.
+            logger.exception("intake.failed", partition=self._partition)
+            raise RefusedError("internal_error", f"Reading it failed ({type(error).__name__}).") from error
 
     def _outgoing(self, record: Record, request: LeadSubmitted) -> Outgoing:
         position = f"{self._stream}/{record.offset}"

@@ -11,6 +11,7 @@ from adapters.clock import SystemClock
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
+from adapters.intake import intake
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
 from adapters.intake.room import UNREAD_MAX, Room
 from adapters.partitions.bookmark import Bookmark
@@ -18,6 +19,7 @@ from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing, Record
 from engine.partition.runner import Names
+from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, from_headers
 from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
 from schemas.records import Record as RuleRecord
@@ -192,6 +194,7 @@ JUNK = [
     pytest.param(b'{"a":' * 50_000, "malformed_json", id="deeply nested objects"),
     pytest.param(b"{}", "validation_failed", id="no fields"),
     pytest.param(to_json({**LEAD, "caller_id": "12"}), "validation_failed", id="a bad number"),
+    pytest.param(to_json({**LEAD, "lead_priority": 1})[:-2] + b"9" * 400 + b"}", "validation_failed", id="a huge number"),
     pytest.param(to_json({**LEAD, "lead_token": ["x"]}), "unknown_lead_token", id="a token of another type"),
     pytest.param(b'{"lead_token":"' + b"x" * BODY_BYTES_MAX + b'"}', "too_large", id="too large"),
 ]
@@ -210,6 +213,18 @@ async def test_any_bytes_end_as_a_dead_letter_and_the_next_record_goes_on(house:
     assert (kept.value, letter["mine"]) == (value, b"1")
     assert len(house.requests()) == 1
     assert house.observed == [(1, 1)]
+
+
+async def test_a_record_on_which_reading_fails_is_a_dead_letter_too(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(raw: Any, *rest: Any, **more: Any) -> Any:
+        return 1 / 0 if "poison" in raw else normalise(raw, *rest, **more)
+
+    monkeypatch.setattr(intake, "normalise", failing)
+    await house.put({**LEAD, "poison": 1}, LEAD)
+    await (await house.intake()).cycle()
+
+    assert [letter["dl_code"] for letter in house.dead()] == [b"internal_error"]
+    assert len(house.requests()) == 1
 
 
 async def test_a_record_of_another_type_is_a_dead_letter(house: House) -> None:
