@@ -233,6 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=build,
         scope="lead:read",
         auth_token=True,
+        parameters={"root": "false: the bare record"},
         answer=one_of("lead", "NewLead"),
     ),
     Operation(

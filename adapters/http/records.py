@@ -134,6 +134,9 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
 
 async def build(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with a record that does not exist, filled with the defaults."""
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, record_columns(kind.type))
+    parameters.finish()
     shown: dict[str, Any] = dict.fromkeys(record_columns(kind.type))
     shown |= {"type": TYPE_NAMES[kind.type], "company_id": exchange.company_id}
     for field in struct_fields(RECORD_BODIES[kind.type]):
@@ -142,7 +145,7 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
             default = field.default_factory()
         if field.name in shown:
             shown[field.name] = spelled_out(default)
-    return one(exchange, kind.root, shown)
+    return one(exchange, kind.root, {name: shown[name] for name in columns or shown})
 
 
 async def create(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -340,6 +343,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
             f"{kind.path}/new",
             build,
             f"Build {called(kind.type)} with the defaults",
+            parameters=SHOW_PARAMETERS,
             answer=record_answer(kind.type, kind.root, unborn=True),
         ),
         operation("create", ("POST",), kind.path, create, f"Create {called(kind.type)}", body=body, problems=changes),

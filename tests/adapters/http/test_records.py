@@ -71,6 +71,11 @@ async def test_every_type_can_be_built_with_its_defaults(company: Any) -> None:
         built = answer.json()[answer.json()["metadata"]["root"]]
         assert built["id"] is None
         assert built["company_id"] == company.id
+        wanted = {"columns": "version,type", "root": "false"}
+        chosen = await company.send("GET", f"/api/v1/{collection}/new", params=wanted)
+        assert list(chosen.json().items()) == [("version", None), ("type", built["type"])]
+        unknown = await company.send("GET", f"/api/v1/{collection}/new", params={"columns": "nothing"})
+        assert (unknown.status_code, list(unknown.json()["errors"])) == (422, ["columns"])
 
 
 async def test_a_record_that_was_read_can_be_sent_back(company: Any) -> None:
@@ -305,6 +310,26 @@ async def test_a_schedule_is_shown_with_what_it_does_when_the_person_answers_or_
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["on_reply"])
 
 
+async def test_what_is_given_by_us_is_set_by_no_sender(company: Any) -> None:
+    mine = {"lead_token": "lt_mine", "public_key": "pk_mine", "private_key_sha256": "0" * 64, "system": True}
+    mine |= {"secret_generation": 9, "paused_at": "2026-01-01T00:00:00Z", "version": 9, "company_id": 99, "id": 99}
+    for collection, (fields, _) in COLLECTIONS.items():
+        made = await company.record(collection, {**fields, **{name: mine[name] for name in ("id", "company_id", "version")}})
+        given = {name: value for name, value in mine.items() if name in made}
+        answer = await company.send("PUT", f"/api/v1/{collection}/{made['id']}", json=given)
+        assert answer.status_code == 200, answer.text
+        record = answer.json()[answer.json()["metadata"]["root"]]
+        assert {name: record[name] for name in given if name != "version"} == {
+            name: made[name] for name in given if name != "version"
+        }, collection
+
+
+async def test_an_instant_is_no_number_that_may_be_seconds_or_thousandths(company: Any) -> None:
+    for at in (1_999_999_999, 1_999_999_999_000):
+        answer = await company.send("POST", "/api/v1/keys", json={"name": "K", "expires_at": at})
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["expires_at"]), answer.text
+
+
 async def test_an_action_group_is_put_into_a_schedule_that_names_it(company: Any) -> None:
     steps = [{"id": "text", "kind": "sms", "template": "Hi"}, {"id": "rest", "kind": "wait", "duration": "1d"}]
     group = await company.record("action_groups", {"name": "Hello", "steps": steps})
@@ -314,7 +339,8 @@ async def test_an_action_group_is_put_into_a_schedule_that_names_it(company: Any
 
 async def test_the_company_of_a_key_is_shown_and_changed_and_no_other(company: Any) -> None:
     shown = (await company.send("GET", "/api/v1/company")).json()["company"]
-    assert (shown["id"], shown["type"], shown["routes_show_path"]) == (shown["company_id"], "Company", "/api/v1/company")
+    assert (shown["id"], shown["type"]) == (shown["company_id"], "Company")
+    assert shown["routes_show_path"] == shown["routes_edit_path"] == "/api/v1/company"
     paused = await company.send("PATCH", "/api/v1/company", json={"paused": True, "optout_scope": "offer"})
     assert paused.status_code == 200, paused.text
     assert (paused.json()["company"]["paused"], paused.json()["company"]["optout_scope"]) == (True, "offer")
