@@ -175,6 +175,8 @@ async def test_rows_of_reports_and_statistics_stand_in_the_order_asked_for(compa
         # Their own order: the largest group first where they are no spans of time.
         ({"order": "category", "order_dir": "asc"}, ["busy", "no-answer", "failed"]),
         ({"order_dir": "desc"}, ["failed", "no-answer", "busy"]),
+        # Nobody was connected: what is unknown of a row keeps it from its place, not from the list.
+        ({"order": "avg_talk_duration"}, ["busy", "no-answer", "failed"]),
         ({}, ["busy", "no-answer", "failed"]),
     ]:
         answer = await company.send("GET", "/api/v1/calls/reports", params={"category": "status", **span, **query})

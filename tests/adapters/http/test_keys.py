@@ -72,6 +72,41 @@ async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any)
             assert answer.status_code == 401, operation.name
 
 
+SCOPES: dict[str, str] = {
+    "lead:create": "submit_lead create_or_update_lead",
+    "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
+    " forecast_leads",
+    "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule",
+    "lead:delete": "delete_lead",
+    "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"
+    " stats_of_calls",
+    "call:update": "update_call update_calls_by_caller_id",
+    "call:delete": "delete_call",
+    "call:start": "start_call make_call",
+    "call:receive": "receive_call",
+    "call:key_press": "send_key_press",
+    "sms:receive": "receive_text",
+    "company:read": "show_company",
+    "company:update": "update_company",
+    "schedule:read": "preview_schedule list_schedule_versions",
+    "schedule:update": "publish_schedule",
+}
+"""Which keys may do what: whoever gave one out relies on it, so it is said here once more, word by word."""
+
+VERBS = {"list": "read", "show": "read", "build": "read", "create": "create", "update": "update", "delete": "delete"}
+
+
+async def test_an_operation_needs_the_scope_that_is_named_for_it_and_one_of_records_that_of_its_verb() -> None:
+    known = {name: scope for scope, names in SCOPES.items() for name in names.split()}
+    for operation in OPERATIONS:
+        if operation.name in known:
+            assert operation.scope == known.pop(operation.name), operation.name
+        elif operation.access == "key":
+            verb = operation.name.partition("_")[0]
+            assert operation.scope.partition(":")[2] == VERBS[verb], operation.name
+    assert known == {}
+
+
 async def test_a_key_that_was_sent_is_neither_logged_nor_handed_out_again(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     key = _in_one_word(company)

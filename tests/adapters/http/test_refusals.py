@@ -176,6 +176,13 @@ async def test_unknown_paths_and_methods_are_problems_too(town: Any) -> None:
     answer = await town.client.delete("/api/v1/leads")
     assert _is_problem(answer)["code"] == "method_not_allowed"
     assert {"GET", "POST"} <= set(re.split(r",\s*", answer.headers["allow"]))
+    for path, methods in [
+        ("/api/v1/calls/live_calls", {"GET", "HEAD", "OPTIONS"}),  # also reads as the id of a call
+        ("/api/v1/calls/7", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
+        ("/api/v1/leads/new", {"GET", "HEAD", "OPTIONS"}),
+    ]:
+        told = await town.client.options(path)
+        assert (told.status_code, set(re.split(r",\s*", told.headers["allow"]))) == (204, methods), path
 
 
 async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> None:

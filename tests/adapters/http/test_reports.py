@@ -455,6 +455,8 @@ async def test_a_report_is_a_file_too(world: World) -> None:
         "GET", "/api/v1/calls/reports", params={**world.span, "category": "created_at_hour"}, headers={"Accept": "text/csv"}
     )
     assert len(flat.text.splitlines()) == 1 + len(_all_buckets("created_at_hour", world.begin))
+    page = {**world.span, "category": "created_at_hour", "page": "2"}
+    assert len((await world.company.send("GET", "/api/v1/calls/reports.csv", params=page)).text.splitlines()) == 1 + 25
     stats = await world.company.send(
         "GET", "/api/v1/calls/stats.csv", params={**world.span, "group_by": "outcome", "stat": "count"}
     )
@@ -528,6 +530,17 @@ async def test_a_company_without_leads_gets_an_empty_report(town: Any) -> None:
         answer = await company.send("GET", "/api/v1/leads/reports", params={"category": category})
         assert (answer.status_code, len(answer.json()["reports"])) == (200, count), answer.text
         assert answer.json()["totals"]["leads_count"] == 0
+
+
+async def test_a_group_that_is_a_record_is_called_by_its_name(town: Any) -> None:
+    company = await town.company()
+    offer = await company.record("offers", {"name": "Solar"})
+    fields = {"lead_token": offer["lead_token"], "caller_id": "+13055550142"}
+    assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 201
+    (row,) = (await company.send("GET", "/api/v1/leads/reports", params={"category": "offer_id"})).json()["reports"]
+    assert (row["category"], row["category_label"], row["leads_count"]) == (offer["id"], "Solar", 1)
+    (row,) = (await company.send("GET", "/api/v1/leads/reports", params={"category": "buyer_id"})).json()["reports"]
+    assert (row["category"], row["category_label"]) == (None, "(none)")
 
 
 async def test_every_group_of_a_statistic_is_a_category() -> None:

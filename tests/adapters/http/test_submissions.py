@@ -111,6 +111,14 @@ async def test_an_idempotency_key_gives_the_first_answer_again_and_refuses_anoth
     assert (await company.send("GET", "/api/v1/leads")).json()["metadata"]["total_count"] == 1
 
 
+async def test_an_idempotency_key_has_at_most_255_printable_characters(company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+    for key, status in (("x" * 255, 201), ("x" * 256, 422), ("a\tb", 422)):
+        answer = await company.send("POST", "/api/v1/leads", json=fields, headers={"Idempotency-Key": key})
+        assert answer.status_code == status, answer.text
+
+
 async def test_the_first_answer_is_repeated_also_when_the_lead_has_changed_since(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from adapters.http import why as handlers
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NUMBER = "+12125550123"
@@ -174,3 +176,10 @@ async def test_a_bad_bound_of_a_forecast_is_named(company: Any, query: dict[str,
     answer = await company.send("GET", FORECAST, params=query)
 
     assert (answer.status_code, list(answer.json()["errors"])) == (422, list(query))
+
+
+async def test_one_forecast_is_made_at_a_time(company: Any) -> None:
+    async with handlers._FORECASTING:
+        busy = await company.send("GET", FORECAST)
+        assert (busy.status_code, busy.json()["code"], busy.json()["retryable"]) == (429, "rate_limited", True)
+    assert (await company.send("GET", FORECAST)).status_code == 200

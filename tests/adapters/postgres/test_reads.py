@@ -398,6 +398,36 @@ async def test_calls_and_contacts_are_shown(shown: Shown) -> None:
     assert await found.contact(2, "1|+13055550100") is None
 
 
+async def test_the_history_of_a_call_is_its_companys_own(shown: Shown) -> None:
+    await shown.decide(call(4), facts=(Fact(type="call.ringing", lead_id=5, call_id=4),))
+    found = PostgresReads(shown.pool)
+    assert [row["type"] for row in await found.call_history(1, 4)] == ["call.ringing"]
+    assert await found.call_history(2, 4) == []
+
+
+async def test_a_record_that_leaves_a_field_out_stands_where_its_default_does(shown: Shown) -> None:
+    gone = record(5, name="Gone")
+    gone.deleted_at = START + 9
+    await shown.decide(
+        record(1, name="a", tier=-1), record(2, name="b"), record(3, name="c", tier=0), record(4, name="d", tier=2), gone
+    )
+    found = PostgresReads(shown.pool)
+    page = await found.records(1, "buyer_group", RecordFilter(), Paging(order="tier", per_page=4))
+    assert (ids(page), page.total_count) == ([4, 2, 3, 1], 4)
+
+
+async def test_equal_rows_stand_by_creation_before_id(shown: Shown) -> None:
+    await shown.decide(
+        lead(1, buyer_id=7, created_at=START + 9), lead(2, buyer_id=7, created_at=START + 5), lead(3, created_at=START + 8),
+        lead(4, created_at=START + 7),
+    )  # fmt: skip
+    found = PostgresReads(shown.pool)
+    for order, expected in (("buyer_id", [1, 2, 3, 4]), ("revenue", [1, 3, 4, 2]), ("status", [1, 3, 4, 2])):
+        assert ids(await found.leads(1, LeadFilter(), Paging(order=order))) == expected, order
+        reverse = ids(await found.leads(1, LeadFilter(), Paging(order=order, descending=False)))
+        assert reverse == (expected[::-1] if order != "buyer_id" else [2, 1, 4, 3]), order
+
+
 async def test_records_are_found_and_listed_by_type(shown: Shown) -> None:
     gone = record(4, name="Gone")
     gone.deleted_at = START + 9

@@ -199,6 +199,8 @@ async def test_a_day_is_not_rolled_up_again_at_once(shown: Shown) -> None:
     assert await counts(shown) == {"scheduled": COUNT - 1, "expired": 1}
     now += 1
     assert await rollups.run() == 3
+    await shown.decide(lead(7, created_at=FIRST + 6 * 6 * HOUR, status="queue", version=3))
+    assert await rollups.run() == 0
 
 
 async def test_a_month_whose_day_was_rolled_up_again_is_answered_from_its_days_until_its_own_turn(shown: Shown) -> None:

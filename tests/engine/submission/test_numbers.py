@@ -58,7 +58,7 @@ def test_what_is_no_number_is_none(text: str) -> None:
     assert read_number(text, "US") is None
 
 
-@pytest.mark.parametrize("text", ["+18005551212", "+80012345678", "+15005550006"])
+@pytest.mark.parametrize("text", ["+18005551212", "+80012345678", "+15005550006", "+79161234567"])
 def test_a_number_without_a_place_says_nothing_about_zones(text: str) -> None:
     number = read_number(text, "US")
     assert number is not None
