@@ -77,8 +77,15 @@ def _said_once(parts: Iterable[Document]) -> list[Document]:
     """Return the alternatives of a type, without the text of a number: the prose says that numbers may be text."""
     listed = list(parts)
     is_number = any(part.get("type") in ("integer", "number", "boolean") for part in listed)
-    is_its_text = [part.get("type") == "string" and {"pattern", "enum"} & part.keys() for part in listed]
-    return [part for part, its_text in zip(listed, is_its_text, strict=True) if not (is_number and its_text)]
+    return [part for part in listed if not (is_number and _is_its_text(part))]
+
+
+def _is_its_text(part: Document) -> bool:
+    """Tell whether a type is the text of a number or boolean: of a few words, or of digits from its first character on."""
+    if part.get("type") != "string":
+        return False
+    pattern = part.get("pattern", "")
+    return "enum" in part or (pattern.startswith("^") and not any(character.isalpha() for character in pattern))
 
 
 def _bounds(schema: Document) -> Iterator[str]:

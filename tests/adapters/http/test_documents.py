@@ -12,6 +12,7 @@ from adapters.http.openapi import openapi, parameter_schema
 from adapters.http.operations import documented
 from adapters.http.refusals import problem_codes
 from adapters.http.shapes import LEAD_TYPES, view_name
+from adapters.http.type_words import Reader
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
@@ -75,6 +76,14 @@ async def test_every_field_is_told_in_a_sentence() -> None:
 def _fields_of(described: Any) -> str:
     content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     return str(content.get("schema", {}).get("$ref", "")).rpartition("/")[2]
+
+
+async def test_a_name_is_text_in_words_and_a_number_is_not_told_twice() -> None:
+    reader = Reader(openapi())
+    fields = reader.schemas["CreateBuyerFields"]["properties"]
+    assert reader.told(fields["name"]).startswith("text <")
+    assert reader.told(reader.schemas["PhoneInput"]).startswith("text <")
+    assert reader.told(fields["weight"]) == "whole number <span class='bound'>0 to 1,000</span>"
 
 
 async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_shows(town: Any, company: Any) -> None:
