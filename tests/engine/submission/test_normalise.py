@@ -242,10 +242,17 @@ def test_delete_wins_over_expire(submit: Submit) -> None:
     assert "delete_existing" in submit({"delete_existing": "1", "expire_existing": "1"}).warnings[0]
 
 
+def test_a_priority_is_a_decimal(submit: Submit) -> None:
+    assert submit({"lead_priority": "2.5"}).request.lead_priority == 2.5
+    assert submit({"lead_priority": -1}).request.lead_priority == -1.0
+
+
 def test_flags_are_taken(submit: Submit) -> None:
     flags = ["update_only", "update_all_matching_leads", "restart_schedule", "assign_svc_number", "assign_sms_number"]
     request, _ = submit(dict.fromkeys(flags, "on"), create_or_update=True, idempotency_key="k")
     assert all(getattr(request, flag) for flag in flags)
+    declined, _ = submit(dict.fromkeys(flags, "off"))
+    assert not any(getattr(declined, flag) for flag in flags)
     assert (request.create_or_update, request.idempotency_key) == (True, "k")
 
 
@@ -261,7 +268,7 @@ def test_nested_contact_fields_are_found_where_asked_for(submit: Submit) -> None
 def test_of_several_nested_fields_of_one_name_the_one_nearest_to_the_top_counts(submit: Submit) -> None:
     raw = {
         "caller_id": "", "auto_format_nested_fields": "true",
-        "lead": {"history": [{"phone": "+12125550199", "zip": "10001"}], "phone": "+13055550123"},
+        "lead": {"phone": "+13055550123", "history": [{"phone": "+12125550199", "zip": "10001"}]},
         "zip_code": "33101", "state": "FL", "more": {"state": "TX"},
     }  # fmt: skip
     request, _ = submit(raw)
