@@ -164,7 +164,7 @@ class Exchange:
         """
         token = _text(lead_token).strip()
         if not token:
-            sentence = "must be the lead token of an offer or a schedule"
+            sentence = f"must be the lead token of an offer{'' if field == 'offer_token' else ' or a schedule'}"
             raise ProblemError("validation_failed", f"Send the {field}.", {field: [sentence]})
         target = await self.services.gate.target(token)
         if target is None or (self.access is not None and self.access.company_id != target.company_id):

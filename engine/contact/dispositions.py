@@ -80,7 +80,7 @@ def check(lead: Lead | None, disposition: CallDisposition, callback_at: Instant 
     """Refuse a disposition that promises a call at no time. Raises `RefusedError`."""
     has_time = callback_at is not None or disposition.retry_delay_seconds is not None
     if disposition.requires_callback_time and not has_time and (lead is None or lead.callback_at is None):
-        problem = "needs a time to call back: set schedule_callback_at of the lead first"
+        problem = "needs a time to call back: send schedule_callback_at with it"
         raise RefusedError("validation_failed", f"call_disposition_id {problem}", {"call_disposition_id": [problem]})
 
 

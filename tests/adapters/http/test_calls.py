@@ -247,13 +247,41 @@ async def test_a_bad_update_by_number_is_refused(town: Any, company: Any, other:
     ]:
         answer = await company.send("POST", f"/api/v1/calls/update_by_caller_id/{number}", json={"add_revenue": 1, **fields})
         assert (answer.status_code, answer.json()["code"]) == (status, code), (number, fields, answer.text)
+    blank = await company.send("POST", "/api/v1/calls/update_by_caller_id/+13055550123", json={"offer_token": " "})
+    assert blank.json()["errors"] == {"offer_token": ["must be the lead token of an offer"]}
     theirs = await other.send("POST", "/api/v1/calls/update_by_caller_id/+13055550123", json={"offer_token": token})
     assert (theirs.status_code, theirs.json()["code"]) == (404, "unknown_lead_token")
     nobody = await town.client.post("/api/v1/calls/update_by_caller_id/+13055550123", json={"offer_token": token})
     assert nobody.status_code == 401
 
 
+async def test_a_lead_is_called_back_as_an_update_of_its_call_says(company: Company) -> None:
+    await _offer(company)
+    call = await received(company)
+    await _updated(company, call, schedule_callback_in_seconds=86_400)
+    answer = await company.send("GET", f"/api/v1/leads/{call['lead_id']}")
+    lead = answer.json()["lead"]
+    assert lead["scheduled_callback_id"] is not None
+    await company.send("PUT", f"/api/v1/leads/{lead['uuid']}", json={"schedule_stop": True})
+    again = {"revenue": 5, "schedule_callback_in_seconds": 86_400}
+    answer = await company.send("POST", f"/api/v1/calls/{call['id']}", json=again)
+    assert (answer.status_code, answer.json()["code"]) == (409, "lead_not_live")
+    answer = await company.send("GET", f"/api/v1/calls/{call['id']}")
+    assert answer.json()["call"]["revenue"] == 0.0
+
+
 # -- keys and deletion -------------------------------------------------------------------------------------------------
+
+
+async def test_what_a_gateway_still_tells_of_a_deleted_call_is_refused(company: Company) -> None:
+    await _offer(company)
+    call = await received(company)
+    assert (await company.send("DELETE", f"/api/v1/calls/{call['id']}")).status_code == 200
+    told = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ended"}
+    answer = await company.send("POST", "/api/v1/calls/received", json=told)
+    assert (answer.status_code, answer.json()["code"]) == (410, "deleted")
+    listed = await company.send("GET", "/api/v1/calls")
+    assert listed.json()["calls"] == []
 
 
 async def test_keys_that_cannot_be_pressed_are_refused(company: Any, other: Any) -> None:

@@ -266,7 +266,7 @@ def test_what_is_written_to_a_call_over_the_interface_moves_its_lead() -> None:
             requires_callback_time=True))):  # fmt: skip
         world.add("call_disposition", record_id, found)
     asked = {"company_id": 1, "contact_key": KEY, "call_id": call_id}
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError, match="send schedule_callback_at with it"):
         world.ask(CallUpdateRequested(**asked, call_disposition_id=9))  # type: ignore[arg-type]
     assert (world.lead().status_wait, world.call(call_id).call_disposition_id) == ("awaiting_disposition", None)
     world.ask(CallUpdateRequested(**asked, call_disposition_id=9, callback_at=world.now + HOUR))  # type: ignore[arg-type]
