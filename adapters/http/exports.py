@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from adapters.http.exchange import Exchange, Reply
 from adapters.http.ports import Page, Paging, Row
@@ -70,10 +71,7 @@ async def whole_list(read: Read, paging: Paging, columns: Sequence[str], view: V
 async def _batches(read: Read, paging: Paging, page: Page, columns: Sequence[str], view: View) -> AsyncIterator[bytes]:
     yield csv_text(columns, map(view, page.rows))
     while page.after is not None:
-        following = Paging(
-            per_page=paging.per_page, order=paging.order, descending=paging.descending, counted=False, after=page.after
-        )
-        page = await read(following)
+        page = await read(structs.replace(paging, after=page.after))
         yield csv_text(columns, map(view, page.rows), headed=False)
 
 

@@ -62,18 +62,13 @@ CALL_PIECES: dict[str, str] = {
     "fulltext": "EXISTS (SELECT 1 FROM {read}.call_words AS w"
     " WHERE w.company_id = calls.company_id AND w.id = calls.id AND w.words @@ ?::text::tsquery)",
 }
+_PLAIN_FLAGS = (
+    *("buyer_converted", "offer_converted", "buyer_conversion_duplicated_call", "offer_conversion_duplicated_call"),
+    *("buyer_repeat_caller", "offer_repeat_caller", "in_progress", "placed_on_hold", "has_recording", "no_buyer"),
+)
 CALL_FLAGS: dict[str, str] = {
-    "buyer_converted": "buyer_converted",
-    "offer_converted": "offer_converted",
+    **{name: name for name in _PLAIN_FLAGS},
     "either_converted": "(buyer_converted OR offer_converted)",
-    "buyer_conversion_duplicated_call": "buyer_conversion_duplicated_call",
-    "offer_conversion_duplicated_call": "offer_conversion_duplicated_call",
-    "buyer_repeat_caller": "buyer_repeat_caller",
-    "offer_repeat_caller": "offer_repeat_caller",
-    "in_progress": "in_progress",
-    "placed_on_hold": "placed_on_hold",
-    "has_recording": "has_recording",
-    "no_buyer": "no_buyer",
 }
 RECORD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",

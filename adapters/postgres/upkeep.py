@@ -21,6 +21,7 @@ PURGE_STATEMENTS_MAX = 200
 """Statements of one purge; what is left goes with the next one."""
 
 ASKED_MAX = 3
+"""Times that a key is claimed and then looked up: it may be purged between the two."""
 
 
 class PostgresClaims:
@@ -34,7 +35,7 @@ class PostgresClaims:
         """Return the claim that stands: the given one where the key was free, else the earlier one."""
         values = (company_id, key, digest, request_id, to_datetime(now), to_datetime(now - KEY_KEPT))
         async with reading():
-            for _ in range(ASKED_MAX):  # a key may be purged between both statements
+            for _ in range(ASKED_MAX):
                 row = await self._pool.fetchrow(self._sql["claim_key"], *values)
                 row = row or await self._pool.fetchrow(self._sql["find_key"], company_id, key)
                 if row is not None:

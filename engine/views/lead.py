@@ -133,7 +133,7 @@ def _cause(row: Row, law: RulePack | None) -> str:
 
 
 def _rule_deciding(row: Row) -> str | None:
-    rule: str | None = (row["rest"] or {}).get("rule_deciding")
+    rule: str | None = _rest(row).get("rule_deciding")
     return rule
 
 
@@ -181,7 +181,7 @@ def _of_rest(name: str) -> Callable[[Row, Instant], Any]:
 
 
 def _moment_of_rest(row: Row, name: str) -> str | None:
-    at = (row["rest"] or {}).get(name)
+    at = _rest(row).get(name)
     return None if at is None else to_rfc3339(at)
 
 
