@@ -146,7 +146,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "url": "where it is sent to",
         "method": "how it is sent",
         "headers": "headers to send beside ours",
-        "body_template": "text of the body, with {{tokens}} of the lead; null: everything as JSON",
+        "body_template": "text of the body, with {{tokens}} of the lead, escaped for JSON, a form or XML; null: all as JSON",
         "secret_generation": "1 with the first secret, one more with each new one",
         "secret": "signs what is sent; shown to keys with the scope outgoing_webhook:secret",
         "paused": "true: nothing is sent",
