@@ -291,6 +291,10 @@ def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
     return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
 
 
+def _tells_secret(operation: Operation, shown: Schema) -> bool:
+    return "secret" in shown.get("properties", {}) and not operation.name.startswith("build_")
+
+
 def _more_headers(operation: Operation) -> Mapping[str, Any]:
     if ".csv" in operation.suffixes:
         return PAGING_HEADERS
@@ -298,7 +302,7 @@ def _more_headers(operation: Operation) -> Mapping[str, Any]:
     is_kept = any(shown is _components()[name] for name in ("Lead", *map(view_name, RECORD_BODIES)))
     return {
         **(ETAG if is_kept and not operation.name.startswith("list_") else {}),
-        **(NO_STORE if operation.created and operation.body is not None else {}),
+        **(NO_STORE if (operation.created and operation.body is not None) or _tells_secret(operation, shown) else {}),
     }
 
 

@@ -232,7 +232,8 @@ def _revealed(exchange: Exchange, kind: Kind, reply: Reply, private_keys: Mappin
     shown = content.get(kind.root, content)
     found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, shown)
     content = {**content, kind.root: {**shown, **found}} if kind.root in content else {**content, **found}
-    return structs.replace(reply, content=content)
+    unkept = {"Cache-Control": "no-store"} if found else {}
+    return structs.replace(reply, content=content, headers={**reply.headers, **unkept})
 
 
 def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapters.http.openapi import openapi
 from adapters.up.noon import zone_at_daytime
 from engine.account.groups import METRICS, PERIODS
 from tests.adapters.http.conftest import STEPS, basic
@@ -159,7 +160,10 @@ async def test_a_webhook_secret_can_be_read_by_its_owner_and_renewed(town: Any, 
     made = await company.record("outgoing_webhooks", {"name": "CRM", "url": "https://example.com/hook"})
     assert made["secret"].startswith("whsec_")
     path = f"/api/v1/outgoing_webhooks/{made['id']}"
-    assert (await company.send("GET", path)).json()["outgoing_webhook"]["secret"] == made["secret"]
+    again = await company.send("GET", path)
+    assert (again.json()["outgoing_webhook"]["secret"], again.headers["cache-control"]) == (made["secret"], "no-store")
+    told = openapi()["paths"]["/api/v1/outgoing_webhooks/{id}"]["get"]["responses"]["200"]["headers"]
+    assert {"Cache-Control", "ETag"} <= told.keys()
     renewed = await company.send("PUT", path, json={"rotate_secret": "yes"})
     assert renewed.json()["outgoing_webhook"]["secret"] not in {made["secret"], ""}
     reader = await company.record("keys", {"name": "reader", "scopes": ["outgoing_webhook:read"]})
