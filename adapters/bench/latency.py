@@ -13,7 +13,7 @@ from adapters.bench.relay import Relay, relays
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import PARTITIONS, Stage, deployment, new_database
 from adapters.bench.submissions import TEXT_TOKEN, requests, submission
-from adapters.bench.wire import Connection, connect, post
+from adapters.bench.wire import Connection, post, still_open
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
@@ -101,8 +101,7 @@ class _Submitter:
     async def submit(self) -> float:
         """Return the seconds from the submission of one more lead to its command."""
         await _gap()
-        if self._connection is None or self._connection.is_closed:
-            self._connection = await connect("127.0.0.1", self._port)
+        self._connection = await still_open(self._connection, "127.0.0.1", self._port)
         request = post("/api/v1/leads", submission(next(self._numbers), TEXT_TOKEN), "Prefer: respond-async")
         return await _timed(self._connection.ask(request), self._reader)
 

@@ -21,8 +21,7 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
-from adapters.bench.wire import Connection as Client
-from adapters.bench.wire import connect, get
+from adapters.bench.wire import Connection, get, still_open
 from adapters.bench.writing import A_SECOND, Submitted, submissions_beside
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
@@ -63,6 +62,24 @@ CALL_PAGES: tuple[dict[str, str], ...] = (
     {"order": "talk_duration"}, {"order": "attempt_number", "order_dir": "asc"}, {"no_buyer": "true"}, OLD,
     {"buyer_repeat_caller": "true"}, {"ended_at_to": "2024-01-09 00:00:00 +0000", "page": "1"},
 )  # fmt: skip
+
+
+class Client:
+    """Asks the API over a kept connection, with the least work of its own; while a baseline is measured it may be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._connection: Connection | None = None
+
+    async def ask(self, request: bytes) -> None:
+        """Send a request and read its answer. Raises `BenchError` where that is no success."""
+        self._connection = await still_open(self._connection, "127.0.0.1", self._port)
+        await self._connection.ask(request)
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            await self._connection.close()
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
@@ -177,12 +194,11 @@ FROM read.calls WHERE company_id = $1 AND deleted_at IS NULL GROUP BY 1
 
 @asynccontextmanager
 async def _client(port: int) -> AsyncIterator[Client]:
-    """Yield what asks the API for a page over a kept connection, with the least work of its own."""
-    connection = await connect("127.0.0.1", port)
+    client = Client(port)
     try:
-        yield connection
+        yield client
     finally:
-        await connection.close()
+        await client.close()
 
 
 async def _get(client: Client, path: str, query: dict[str, str]) -> float:

@@ -54,6 +54,11 @@ async def connect(host: str, port: int) -> Connection:
     return Connection(*await asyncio.open_connection(host, port))
 
 
+async def still_open(connection: Connection | None, host: str, port: int) -> Connection:
+    """Return a connection that the server has not hung up: this one, else a new one."""
+    return await connect(host, port) if connection is None or connection.is_closed else connection
+
+
 def get(path: str, user: str, password: str) -> bytes:
     """Return the bytes of a GET with HTTP Basic."""
     basic = base64.b64encode(f"{user}:{password}".encode()).decode()
