@@ -264,7 +264,7 @@ def _has_order(type_: Any) -> bool:
 
 
 def _asked(exchange: Exchange, action: str, kind: Kind) -> bool:
-    if action not in ACTIONS.get(kind.type, ()) or action not in exchange.fields:
+    if action not in ACTIONS.get(kind.type, ()) or is_blank(exchange.fields.get(action)):
         return False
     try:
         return parse_boolean(exchange.fields[action])

@@ -199,9 +199,11 @@ def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], error
     for field, record_type in _LIST_REFERENCES.items():
         if field in given:
             missing = [record_id for record_id in values.get(field, ()) if not exists(record_type, record_id)]
-            errors_of = [f"{record_id} is no {record_type.replace('_', ' ')} of this company" for record_id in missing]
-            if errors_of:
-                errors.setdefault(field, []).extend(errors_of)
+            sentences = (f"{record_id} is no {record_type.replace('_', ' ')} of this company" for record_id in missing)
+            told = errors.get(f"add_{field}", ())  # they came in by that field, and are told there
+            unknown = [sentence for sentence in sentences if sentence not in told]
+            if unknown:
+                errors.setdefault(field, []).extend(unknown)
 
 
 def _refuse(errors: Errors) -> None:

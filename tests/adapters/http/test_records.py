@@ -174,6 +174,8 @@ async def test_a_webhook_secret_can_be_read_by_its_owner_and_renewed(town: Any, 
 async def test_a_lead_token_is_given_by_us_and_can_be_renewed(town: Any, company: Any) -> None:
     made = await company.schedule(lead_token="chosen-by-the-sender-000")
     assert made["lead_token"] != "chosen-by-the-sender-000"
+    left_out = await company.send("PUT", f"/api/v1/schedules/{made['id']}", data={"rotate_lead_token": ""})
+    assert left_out.json()["schedule"]["lead_token"] == made["lead_token"]
     renewed = await company.send("PUT", f"/api/v1/schedules/{made['id']}", json={"rotate_lead_token": True})
     token = renewed.json()["schedule"]["lead_token"]
     lead = {"caller_id": "+13055550142"}
@@ -298,6 +300,15 @@ async def test_a_record_is_called_by_its_right_article(company: Any) -> None:
     for collection, words in (("offers", "an offer"), ("keys", "an API key"), ("buyer_groups", "a buyer group")):
         refused = await company.send("POST", f"/api/v1/{collection}", json={"nmae": "Solar"})
         assert f"is no field of {words} " in refused.json()["errors"]["nmae"][0]
+
+
+async def test_a_buyer_that_is_not_there_is_told_under_the_field_that_named_it(company: Any) -> None:
+    fields = {"name": "Roofers", "buyer_ids": [999_999], "add_buyer_ids": [888_888]}
+    refused = await company.send("POST", "/api/v1/buyer_groups", json=fields)
+    assert refused.json()["errors"] == {
+        "buyer_ids": ["999999 is no buyer of this company"],
+        "add_buyer_ids": ["888888 is no buyer of this company"],
+    }
 
 
 async def test_a_schedule_is_shown_with_what_it_does_when_the_person_answers_or_calls(company: Any) -> None:
