@@ -1,5 +1,6 @@
 """Is a key only good where it was made for, in whatever way it is sent, and is it never kept or shown again?"""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -105,6 +106,20 @@ async def test_an_operation_needs_the_scope_that_is_named_for_it_and_one_of_reco
             verb = operation.name.partition("_")[0]
             assert operation.scope.partition(":")[2] == VERBS[verb], operation.name
     assert known == {}
+
+
+async def test_of_many_who_ask_for_one_key_at_once_one_is_told_a_private_half_and_it_is_the_right_one(
+    town: Any, company: Any
+) -> None:
+    headers = {"Prefer": "respond-async", "Idempotency-Key": "one key for many"}
+    answers = await asyncio.gather(
+        *(company.send("POST", "/api/v1/keys", json={"name": "CRM"}, headers=headers) for _ in range(5))
+    )
+    (made,) = [key for answer in answers if "private_key" in (key := answer.json().get("key", {}))]
+    await town.results.wait(next(answer.json()["request"]["id"] for answer in answers if answer.status_code == 202), 10)
+    await town.context.rules.refresh()
+    access = basic(made["public_key"], made["private_key"])
+    assert (await town.client.get("/api/v1/leads", headers=access)).status_code == 200
 
 
 async def test_a_key_that_was_sent_is_neither_logged_nor_handed_out_again(town: Any, company: Any) -> None:

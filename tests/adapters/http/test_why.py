@@ -1,5 +1,6 @@
 """Can a company ask why a lead is, was, or will not be contacted, for any instant, and about its own leads alone?"""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -179,7 +180,7 @@ async def test_a_bad_bound_of_a_forecast_is_named(company: Any, query: dict[str,
 
 
 async def test_one_forecast_is_made_at_a_time(company: Any) -> None:
-    async with handlers._FORECASTING:
+    async with handlers._FORECASTING, asyncio.timeout(20):
         busy = await company.send("GET", FORECAST)
         assert (busy.status_code, busy.json()["code"], busy.json()["retryable"]) == (429, "rate_limited", True)
     assert (await company.send("GET", FORECAST)).status_code == 200
