@@ -251,7 +251,7 @@ class Told(dict[Any, Mapping[str, float | None]]):
         super().__init__()
         self._sums = sums
         self._measure = measure
-        self._nothing = dict.fromkeys(measure.sums, 0.0)
+        self._nothing: Sums = dict.fromkeys(measure.sums, 0)  # whole, as counts are
 
     def __missing__(self, key: Any) -> Mapping[str, float | None]:
         found = self[key] = metrics(self._sums.get(key, self._nothing), self._measure)

@@ -35,6 +35,7 @@ def test_a_bucket_without_rows_is_told_with_nothing_in_it() -> None:
     made = report([group(2, 4)], LEADS, DAYS, ANY)
     assert made.categories == ("first", "second")
     assert [made.totals[key]["leads_count"] for key in made.categories] == [0, 4]
+    assert repr(made.totals["first"]["leads_count"]) == "0"  # of leads there is no half
 
 
 def test_what_was_created_since_the_edges_were_worked_out_is_in_no_bucket() -> None:
