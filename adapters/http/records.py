@@ -303,71 +303,62 @@ def _body_schema(kind: Kind) -> dict[str, Any]:
     }
 
 
+_VERBS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "list": (("GET",), ""),
+    "build": (("GET",), "/new"),
+    "create": (("POST",), ""),
+    "show": (("GET",), "/{id}"),
+    "update": (("PUT", "PATCH"), "/{id}"),
+    "delete": (("DELETE",), "/{id}"),
+}
+"""What can be done -> by which methods, and where below the path of the type."""
+
+
 def _operations(kind: Kind) -> tuple[Operation, ...]:
+    """Return the rows of the interface that every type has."""
+    row = partial(_operation, kind)
     body = _body_schema(kind)
     actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
-    one_path = f"{kind.path}/{{id}}"
-    answer = record_answer(kind.type, kind.root)
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
     changes = ("duplicate_value", *plans)
-
-    def operation(verb: str, methods: tuple[str, ...], path: str, handler: Any, summary: str, **more: Any) -> Operation:
-        scope = {"list": "read", "show": "read", "build": "read"}.get(verb, verb)
-        return Operation(
-            name=f"{verb}_{kind.root if verb != 'list' else kind.collection}",
-            methods=methods,
-            path=path,
-            summary=summary,
-            handler=partial(handler, kind=kind),
-            scope=f"{kind.type}:{scope}",
-            rate="read" if scope == "read" else "write",
-            safe=scope == "read",
-            **{"answer": answer, "created": verb == "create", **more},
-        )
-
-    listed = {**PAGING_PARAMETERS, **({"paused": "true: what is paused; false: the rest"} if _can_pause(kind) else {})}
+    defaults = {"summary": f"Build {called(kind.type)} with the defaults", "parameters": SHOW_PARAMETERS}
+    moved_on = ("version_conflict", *changes)
     return (
-        operation(
-            "list",
-            ("GET",),
-            kind.path,
-            index,
-            f"List {kind.words}s",
-            parameters=listed,
-            types={"order": choice(_sortable(kind))},
-            suffixes=("", ".csv", ".json"),
-            answer=many_of(kind.collection, view_name(kind.type)),
-        ),
-        operation(
-            "build",
-            ("GET",),
-            f"{kind.path}/new",
-            build,
-            f"Build {called(kind.type)} with the defaults",
-            parameters=SHOW_PARAMETERS,
-            answer=record_answer(kind.type, kind.root, unborn=True),
-        ),
-        operation("create", ("POST",), kind.path, create, f"Create {called(kind.type)}", body=body, problems=changes),
-        operation("show", ("GET",), one_path, show, f"Show {called(kind.type)}", parameters=SHOW_PARAMETERS),
-        operation(
-            "update",
-            ("PUT", "PATCH"),
-            one_path,
-            update,
-            f"Update {called(kind.type)}",
-            parameters=actions,
-            body={**body, "required": []},
-            problems=("version_conflict", *changes),
-        ),
-        operation(
-            "delete",
-            ("DELETE",),
-            one_path,
-            delete,
-            f"Delete {called(kind.type)}",
-            problems=("record_in_use", "version_conflict"),
-        ),
+        row("list", index, **_of_list(kind)),
+        row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),
+        row("create", create, body=body, problems=changes),
+        row("show", show, parameters=SHOW_PARAMETERS),
+        row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),
+        row("delete", delete, problems=("record_in_use", "version_conflict")),
     )
+
+
+def _of_list(kind: Kind) -> dict[str, Any]:
+    paused = {"paused": "true: what is paused; false: the rest"} if _can_pause(kind) else {}
+    return {
+        "name": f"list_{kind.collection}",
+        "summary": f"List {kind.words}s",
+        "parameters": {**PAGING_PARAMETERS, **paused},
+        "types": {"order": choice(_sortable(kind))},
+        "suffixes": ("", ".csv", ".json"),
+        "answer": many_of(kind.collection, view_name(kind.type)),
+    }
+
+
+def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
+    """Return a row of the interface as most are of a type; `more` is what is otherwise of it, or there besides."""
+    methods, below = _VERBS[verb]
+    reads = methods == ("GET",)
+    usual = {
+        "name": f"{verb}_{kind.root}",
+        "summary": f"{verb.capitalize()} {called(kind.type)}",
+        "scope": f"{kind.type}:{'read' if reads else verb}",
+        "rate": "read" if reads else "write",
+        "safe": reads,
+        "answer": record_answer(kind.type, kind.root),
+        "created": verb == "create",
+    }
+    return Operation(methods=methods, path=kind.path + below, handler=partial(handler, kind=kind), **{**usual, **more})
 
 
 OPERATIONS: tuple[Operation, ...] = tuple(operation for kind in KINDS for operation in _operations(kind))
