@@ -145,7 +145,7 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
             *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),
             *(_in_query(operation, found, example) for found in in_query),
             *(REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
-            *([IF_MATCH] if "version_conflict" in operation.problems else ()),
+            *([IF_MATCH] if not operation.safe and "version_conflict" in operation.problems else ()),
         ],
         "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
         "security": _security(operation),

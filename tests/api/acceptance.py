@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import jsonschema_rs
 import schemathesis
@@ -151,15 +152,23 @@ def _taken_for_a_reason(case: Any, response: Any) -> bool:
         return True  # nothing is read: whoever only looks changes nothing
     if response.status_code >= 400:
         return bool(response.json()["code"] == "deleted")
-    return _is_right_without_blanks(case)
+    return _is_right_without_blanks(case, _asked(response))
 
 
-def _is_right_without_blanks(case: Any) -> bool:
+def _asked(response: Any) -> dict[str, str]:
+    """Return the query as it went out, where of several values of a name the last one counts.
+
+    What schemathesis drew may look otherwise: half a surrogate pair does not go out at all.
+    """
+    return dict(parse_qsl(urlsplit(response.request.url).query, keep_blank_values=True))
+
+
+def _is_right_without_blanks(case: Any, asked: Mapping[str, str]) -> bool:
     """Tell whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
-    if case.method == "GET" and case.query and all(_is_blank(_counted(value)) for value in case.query.values()):
+    if case.method == "GET" and case.query and not any(value.strip() for value in asked.values()):
         return True
     wrong = _wrong(case)
-    return bool(wrong) and all(_is_no_fault(case, place, name) for place, name in wrong)
+    return bool(wrong) and all(_is_no_fault(case, asked, place, name) for place, name in wrong)
 
 
 def _wrong(case: Any) -> set[tuple[str, str]]:
@@ -170,29 +179,25 @@ def _wrong(case: Any) -> set[tuple[str, str]]:
     return {(told.parameter_location.name.lower(), told.parameter)} if told.parameter_location else set()
 
 
-def _is_no_fault(case: Any, place: str, name: str) -> bool:
+def _is_no_fault(case: Any, asked: Mapping[str, str], place: str, name: str) -> bool:
     if place == "header":
-        return name == "Authorization"
+        return name == "Authorization" or not (case.headers or {}).get(name, "").strip()
     if (place, name) in HARMLESS:
         return True
     if place == "query":
-        return _is_right_or_blank(case, name)
+        return _is_left_out_or_fits(case, name, asked.get(name, "").strip())
     return place == "body" and _fits(case)
 
 
-def _is_right_or_blank(case: Any, name: str) -> bool:
-    """Tell whether a parameter of the query is blank or fits, where of several values the last one counts."""
-    value = _counted((case.query or {}).get(name))
-    if _is_blank(value):
-        return True
+def _is_left_out_or_fits(case: Any, name: str, text: str) -> bool:
+    """Tell whether a parameter of the query may be this text; one that may be left out may be blank."""
     document = case.operation.schema.raw_schema
     told = document["paths"][case.operation.path][case.method.lower()]["parameters"]
-    schemas = [parameter["schema"] for parameter in told if parameter.get("name") == name]
-    return any(jsonschema_rs.is_valid({"components": document["components"], **schema}, value) for schema in schemas)
-
-
-def _counted(value: Any) -> Any:
-    return value[-1] if isinstance(value, list | tuple) and value else value
+    known = [parameter for parameter in told if parameter.get("name") == name and parameter["in"] == "query"]
+    if not text:
+        return not any(parameter["required"] for parameter in known)
+    schemas = ({"components": document["components"], **parameter["schema"]} for parameter in known)
+    return any(jsonschema_rs.is_valid(schema, text) for schema in schemas)
 
 
 def _is_blank(value: Any) -> bool:
