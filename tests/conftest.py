@@ -4,6 +4,8 @@ Nothing is started before a test asks for it; where a server cannot be had, the 
 """
 
 import fcntl
+import io
+import logging
 import os
 import shutil
 import signal
@@ -19,6 +21,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import msgspec
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from adapters.local.process import birth
@@ -85,6 +88,18 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def out() -> Iterator[io.StringIO]:
+    """Where a log may be written; afterwards logging is as it was before."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield io.StringIO()
+    root.handlers = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
 
 
 async def _administer(dsn: str, statement: str) -> None:

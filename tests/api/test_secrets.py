@@ -1,13 +1,10 @@
 """Does a secret stand anywhere but in the answer that gives it? Looked for in the log, on every topic, in every table."""
 
 import io
-import logging
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import structlog
 
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.http.examples import EXAMPLES, OFFER_TOKEN, SCHEDULE_TOKEN
@@ -19,16 +16,6 @@ from tests.adapters.log_contract import everything
 from tests.api.world import make_places, placed, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest.fixture
-def out() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    yield io.StringIO()
-    root.handlers = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
 
 
 async def _kept(town: Any) -> dict[str, str]:

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,6 @@ from hypothesis import strategies as st
 
 from adapters.observability import logs
 from adapters.observability.logs import SeldomRepeated, clean, configure_logs
-
-
-@pytest.fixture
-def out() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    yield io.StringIO()
-    root.handlers = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
 
 
 def lines(out: io.StringIO) -> list[dict[str, Any]]:
