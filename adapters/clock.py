@@ -46,10 +46,6 @@ class SystemClock:
         """Return the wall seconds until a domain instant."""
         return (instant - self.now()) / 1000 / self.origin.speed
 
-    def wall_seconds(self, domain_seconds: float) -> float:
-        """Return how long a span of domain time takes on the wall."""
-        return domain_seconds / self.origin.speed
-
     def agrees(self, appended_at: Instant | None) -> bool:
         """Tell whether wall time has kept step with monotonic time, and no broker has written in our future."""
         wall = wall_now()
