@@ -42,7 +42,6 @@ PLAIN = (str, int, float, bool, NoneType)
 
 SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
-
 ACCEPTED = 202
 
 NO_KEYS: Mapping[str, str] = {}
@@ -125,10 +124,7 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
-    counted = Counted()
-    await counted.add(exchange, kind.type, [row], columns)
-    shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    reply = tagged(one(exchange, kind.root, shown), row["version"])
+    reply = await _shown(exchange, kind, row, columns)
     return reply if columns else _revealed(exchange, kind, reply)
 
 
@@ -207,10 +203,15 @@ async def render(exchange: Exchange, result: Result) -> Reply:
     row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
     if row is None:
         raise not_found(kind.words)
+    return await _shown(exchange, kind, row, None, status=answer.status)
+
+
+async def _shown(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, ...] | None, *, status: int = 200) -> Reply:
+    """Answer with a row, cut to columns (None: all), without its secrets."""
     counted = Counted()
-    await counted.add(exchange, kind.type, [row], None)
-    shown = record_view(kind.type, row, kind.path, **counted.of(row))
-    return tagged(one(exchange, kind.root, shown, status=answer.status), row["version"])
+    await counted.add(exchange, kind.type, [row], columns)
+    shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
+    return tagged(one(exchange, kind.root, shown, status=status), row["version"])
 
 
 async def render_later(exchange: Exchange, result: Result) -> Reply:
