@@ -17,8 +17,7 @@ from adapters.http.examples import (
     Example,
 )
 from adapters.http.exchange import Operation
-from adapters.up.noon import zone_at_daytime
-from tests.adapters.http.conftest import STEPS, Company, Town
+from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
 
 Places = dict[str, str]
 
@@ -114,7 +113,7 @@ async def _started(town: Town, company: Company) -> str:
 
 async def _submitted(town: Town, company: Company, number: str) -> Places:
     token = (await company.schedule())["lead_token"]
-    fields = {"lead_token": token, "caller_id": number, "time_zone": zone_at_daytime(), "data": {"first_name": "Ada"}}
+    fields = {"lead_token": token, "caller_id": number, "time_zone": DAYTIME_ZONE, "data": {"first_name": "Ada"}}
     submitted = await town.client.post("/api/v1/leads", json=fields)
     assert submitted.status_code == 201, submitted.text
     lead_id, request_id = submitted.json()["lead"]["id"], submitted.headers["x-request-id"]

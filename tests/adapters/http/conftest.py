@@ -16,7 +16,7 @@ import httpx
 import pytest_asyncio
 from litestar import Litestar
 
-from adapters.clock import SystemClock
+from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import build_app
@@ -41,6 +41,12 @@ SECRET_KEY = "a secret of the deployment, long enough"
 PARTITIONS = 2
 UNLIMITED = Settings(secret_key=SECRET_KEY, wait_seconds=10.0, rates={})
 """Rates off, as a test of rates says otherwise; a slow machine must not turn a 201 into a 202."""
+
+BEGUN_AT = 1_781_715_600_000
+"""Wednesday, 17 June 2026, 17:00 UTC, as each deployment begins: no hours are closed from New York to Los Angeles,
+and no test knows on which day it runs."""
+DAYTIME_ZONE = "America/New_York"
+"""It is 13:00 there then."""
 
 START_SECONDS = 20.0
 WAIT_SECONDS = 10.0
@@ -137,9 +143,11 @@ def basic(public_key: str, private_key: str) -> dict[str, str]:
 async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
     """A deployment without any company over a fresh database."""
     await migrate(dsn)
-    settings = Deployment(postgres_dsn=dsn, secret_key=SECRET_KEY, partitions=PARTITIONS)
+    settings = Deployment(
+        postgres_dsn=dsn, secret_key=SECRET_KEY, partitions=PARTITIONS, clock_wall_at=wall_now(), clock_domain_at=BEGUN_AT
+    )
     outage = Outage()
-    log = EmbeddedLog(None, now=SystemClock().now, faults=outage)
+    log = EmbeddedLog(None, now=wall_now, faults=outage)
     async with AsyncExitStack() as stack:
         context = await stack.enter_async_context(open_context(settings, log))
         stack.push_async_callback(log.close)
@@ -217,4 +225,4 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
             await asyncio.sleep(0.02)
 
 
-__all__ = ["STEPS", "WEEK", "Company", "Town", "basic", "deployed"]
+__all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "basic", "deployed"]

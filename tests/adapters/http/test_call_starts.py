@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from adapters.up.noon import zone_at_daytime
 from schemas.requests import OutcomeRecorded
-from tests.adapters.http.conftest import WAIT_SECONDS, WEEK, Company, Town, basic
+from tests.adapters.http.conftest import DAYTIME_ZONE, WAIT_SECONDS, WEEK, Company, Town, basic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -20,7 +19,7 @@ STEPS = [{"id": "rest", "kind": "wait", "duration": "1d"}, {"id": "call", "kind"
 
 async def _lead(company: Company, number: str = NUMBER, **fields: Any) -> dict[str, Any]:
     schedule = await company.schedule(steps=STEPS, **fields)
-    given = {"lead_token": schedule["lead_token"], "caller_id": number, "time_zone": zone_at_daytime(), "data": {"a": 1}}
+    given = {"lead_token": schedule["lead_token"], "caller_id": number, "time_zone": DAYTIME_ZONE, "data": {"a": 1}}
     answer = await company.send("POST", "/api/v1/leads", json=given)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = {**answer.json()["lead"], "lead_token": schedule["lead_token"]}

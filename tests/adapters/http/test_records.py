@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from adapters.http.openapi import openapi
-from adapters.up.noon import zone_at_daytime
 from engine.account.groups import METRICS, PERIODS
-from tests.adapters.http.conftest import STEPS, basic
+from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, basic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -376,7 +375,7 @@ async def test_the_use_of_a_groups_caps_is_counted_ordered_and_in_the_way_of_its
         "schedules",
         {"name": "Solar", "steps": [{"id": "call-1", "kind": "call", "connect": {"buyer_group_id": busy["id"]}}]},
     )
-    fields = {"lead_token": schedule["lead_token"], "caller_id": "+12125550123", "time_zone": zone_at_daytime()}
+    fields = {"lead_token": schedule["lead_token"], "caller_id": "+12125550123", "time_zone": DAYTIME_ZONE}
     lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
     for _ in range(200):  # the slot is asked of the account, and granted
         calls = (await company.send("GET", "/api/v1/calls", params={"buyer_group_ids": busy["id"]})).json()["calls"]
