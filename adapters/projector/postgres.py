@@ -85,11 +85,6 @@ class PostgresStore:
             for row in rows
         ]
 
-    async def rewind(self, topic: str, partition: int, offset: int) -> None:
-        """Let a partition be read again from an earlier offset; its owner finds out with its next batch."""
-        async with self._connection() as connection:
-            await connection.execute(self._sql["rewind_position"], topic, partition, offset)
-
     async def close(self) -> None:
         """Stop announcing; the pool belongs to whoever opened it."""
         await self._announcer.close()

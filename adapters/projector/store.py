@@ -1,6 +1,6 @@
 """What does the projector need from a database? To own partitions, to write a batch with its position, to say it is there.
 
-One contract for both stores: tests/adapters/projector/test_stores.py.
+The contract, which the simulator's store in memory keeps as well: tests/adapters/projector/test_stores.py.
 """
 
 from typing import Protocol
@@ -20,7 +20,7 @@ class OwnershipLostError(Exception):
 
 
 class PositionMovedError(Exception):
-    """The position was moved under its owner (an operator's rewind): nothing was written; take the partition again."""
+    """The position was set back under its owner, by hand in the database: nothing was written; take the partition again."""
 
 
 class RowsRefusedError(Exception):

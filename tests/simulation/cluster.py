@@ -13,7 +13,6 @@ from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.worker import RunnerWorker
 from adapters.projector import projector as projecting
-from adapters.projector.memory import MemoryStore
 from adapters.projector.projector import Projector
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
@@ -21,6 +20,7 @@ from engine.partition.aggregate import Aggregate
 from engine.partition.ports import LogError, Snapshot, Snapshots
 from engine.partition.runner import Limits, Names, Report, Runner
 from schemas.instant import Instant
+from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.network import Line, LogLine, StoreLine, Weather
 from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
 

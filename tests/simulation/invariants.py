@@ -9,7 +9,6 @@ import msgspec
 from adapters.audit.verify import verify
 from adapters.partitions.feed import RulesTopic
 from adapters.projector.batch import Mark, batch_of
-from adapters.projector.memory import MemoryStore
 from adapters.projector.rows import SHAPES, TABLES
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
@@ -19,6 +18,7 @@ from schemas.decisions import Position
 from schemas.state import POSITION_KEY
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER
 from schemas.wire import digest, to_json, to_pack
+from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
 from tests.simulation.people import attempts_in, commands_in, hours_in, opt_outs_in, slots_in, timers_in

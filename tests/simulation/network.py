@@ -11,9 +11,9 @@ from random import Random
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.projector.batch import Batch
-from adapters.projector.memory import MemoryStore
 from adapters.projector.store import Owned, Standing, StoreError
 from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record
+from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
 
 

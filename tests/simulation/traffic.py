@@ -11,7 +11,6 @@ import msgspec
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
-from adapters.projector.memory import MemoryStore
 from adapters.projector.rows import CALLS, LEADS
 from engine.identity import contact_key
 from engine.partition.ports import Outgoing
@@ -37,6 +36,7 @@ from schemas.requests import (
 )
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import to_json
+from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.plans import group as action_group
 from tests.simulation.plans import plan, rule_pack
 from tests.simulation.virtual import Era

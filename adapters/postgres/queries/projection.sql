@@ -24,10 +24,6 @@ SELECT topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions 
 -- positions --
 SELECT topic, partition, topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions ORDER BY topic, partition
 
--- rewind_position --
--- Read again from an earlier offset: what is written already stays as it is.
-UPDATE {read}.positions SET next_offset = $3 WHERE topic = $1 AND partition = $2 AND next_offset > $3
-
 -- remove_leads --
 -- Kept, so that an answer can say that it was deleted; only as this partition knew it, so that a lead that moved on stays.
 UPDATE {read}.leads AS t

@@ -6,10 +6,10 @@ import msgspec
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
-from adapters.projector.memory import MemoryStore
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.rows import TABLES
 from schemas.instant import from_datetime
+from tests.adapters.projector.memory import MemoryStore
 
 JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer", "token_values", "rest"}
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
@@ -66,6 +66,15 @@ def _instant(value: Any) -> Any:
 
 async def tables_of(store: MemoryStore | PostgresStore) -> Tables:
     return of_memory(store) if isinstance(store, MemoryStore) else await of_postgres(store._pool)
+
+
+async def rewind(store: MemoryStore | PostgresStore, topic: str, partition: int, offset: int) -> None:
+    """Let a partition be read again from an earlier offset: in PostgreSQL an operator does it by hand."""
+    if isinstance(store, MemoryStore):
+        await store.rewind(topic, partition, offset)
+        return
+    moved = "UPDATE read.positions SET next_offset = $3 WHERE topic = $1 AND partition = $2 AND next_offset > $3"
+    await store._pool.execute(moved, topic, partition, offset)
 
 
 async def emptied(dsn: str) -> Any:

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from adapters.projector.batch import Mark, batch_of
-from adapters.projector.memory import MemoryStore
 from adapters.projector.postgres import PostgresStore
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
-from tests.adapters.projector.tables import emptied, of_memory, of_postgres
+from tests.adapters.projector.memory import MemoryStore
+from tests.adapters.projector.tables import emptied, of_memory, of_postgres, rewind
 
 STEPS = st.lists(
     st.tuples(
@@ -40,7 +40,7 @@ async def project(world: World, store: Store, cuts: Cuts) -> None:
     for partition, count, back in cuts:
         await _write(world, store, partition, count)
         if back is not None:
-            await store.rewind(TOPIC, partition, 3 * back)
+            await rewind(store, TOPIC, partition, 3 * back)
     for partition in range(PARTITIONS):
         await _write(world, store, partition, len(world.records[partition]))
 

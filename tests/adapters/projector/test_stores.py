@@ -6,7 +6,6 @@ import pytest
 
 from adapters.postgres.pool import open_pool
 from adapters.projector.batch import Batch, Mark, batch_of
-from adapters.projector.memory import MemoryStore
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.store import (
     OwnershipLostError,
@@ -18,7 +17,8 @@ from adapters.projector.store import (
 )
 from engine.partition.ports import Record
 from tests.adapters.projector.histories import COMPANY, TOPIC, World, world_of
-from tests.adapters.projector.tables import emptied, tables_of
+from tests.adapters.projector.memory import MemoryStore
+from tests.adapters.projector.tables import emptied, rewind, tables_of
 
 Store = MemoryStore | PostgresStore
 
@@ -79,7 +79,7 @@ async def test_a_position_that_was_moved_is_told_from_an_owner_that_was_replaced
     world = world_of([("put", 1), ("put", 1)])
     await store.take(TOPIC, "id", 1)
     await store.write(batch(world, 1, stop=1))
-    await store.rewind(TOPIC, 1, 0)
+    await rewind(store, TOPIC, 1, 0)
     with pytest.raises(PositionMovedError):
         await store.write(batch(world, 1, start=1, offset=4))
     owned = await store.take(TOPIC, "id", 1)

@@ -1,4 +1,4 @@
-"""What if there is no database? The same promises in dictionaries, for the simulator and the laws of projection."""
+"""What if there is no database? The promises of `ProjectionStore` in dictionaries, for the simulator and for laws."""
 
 from adapters.projector.batch import Batch, Mark
 from adapters.projector.rows import CALLS, LEADS, TABLES, Row, Table
