@@ -10,7 +10,6 @@ import pytest
 from adapters.embedded.log import EmbeddedOwnership
 from adapters.embedded.partition import Partition
 from adapters.partitions.outbox import OutboxSender
-from adapters.projector import memory
 from engine.account import slots as account_slots
 from engine.account.choice import Candidate, choose_buyer
 from engine.contact import hours, ledger, orders, person, reach, submission, walk
@@ -25,6 +24,7 @@ from engine.partition.state import State
 from engine.partition.timers import TimerQueue
 from schemas.contact import Lead
 from schemas.state import POSITION_KEY
+from tests.adapters.projector import memory
 from tests.simulation.run import try_out
 
 Patch = pytest.MonkeyPatch
