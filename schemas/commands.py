@@ -29,7 +29,10 @@ class Command(Message, frozen=True, kw_only=True, tag_field="type"):
 
 
 class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
-    """Call `to`; when answered, connect to the buyer (an E.164 number or sip: address) if there is one."""
+    """Call `to`; when answered, connect to the buyer (an E.164 number or sip: address) if there is one.
+
+    `to` rings for `ring_timeout_seconds` at most, the buyer for `buyer_timeout_seconds`.
+    """
 
     to: str
     from_number: str | None = None
@@ -37,6 +40,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     buyer_id: int | None = None
     buyer_group_id: int | None = None
     buyer_number: str | None = None
+    buyer_timeout_seconds: int | None = None
     ring_timeout_seconds: int = 30
     machine: str = "hangup"
 

@@ -39,7 +39,7 @@ def rule_records() -> list[Record]:
     texts = {**schedule, "name": "Texts", "lead_token": TEXT_TOKEN, "steps": text}
     digest = sha256(PRIVATE_KEY.encode()).hexdigest()
     bodies: list[tuple[str, dict[str, Any]]] = [
-        ("company", {"name": "Bench", "time_zone": "America/New_York"}),
+        ("company", {"name": "Bench"}),
         ("offer", {"name": "Solar", "lead_token": "bench-offer"}),
         ("number", {"number": "+12125550150", "offer_id": 1}),
         ("schedule", calls),

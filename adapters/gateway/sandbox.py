@@ -7,7 +7,7 @@ alike. Any ending that is not in a table is the good one.
 import asyncio
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.gateway.ports import CallBack, NotPlacedError, Progress, Report, Result
 from adapters.gateway.waits import pass_seconds
@@ -54,6 +54,9 @@ RINGS_OUT = float("inf")
 """It rings for as long as the order lets it."""
 
 NOT_TAKEN = "11"
+
+BUYER_IS_AWAY = "02"
+"""Ending of a buyer's number: nobody answers until the buyer's own timeout; any other buyer answers at once."""
 
 CALLS: dict[str, CallScript] = {
     "00": ANSWERED,
@@ -132,7 +135,7 @@ class SandboxVoice:
         _refuse_if_not_taken(order.to)
         self._keys[order.command_id], self._ended[order.command_id] = "", asyncio.Event()
         try:
-            return await self._play(order, report, CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED))
+            return await self._play(order, report, _script(order))
         finally:
             del self._keys[order.command_id], self._ended[order.command_id]
 
@@ -226,6 +229,18 @@ class SandboxSms:
         await pass_seconds(self._clock, script.after)
         reference = _reference(order.command_id)
         return Result(outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply)
+
+
+def _script(order: PlaceCall) -> CallScript:
+    """Return what happens on a call; whoever answered waits on hold while the telephone of an absent buyer rings."""
+    script = CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED)
+    rings_for = order.buyer_timeout_seconds
+    if not script.connects or rings_for is None or not (order.buyer_number or "").endswith(BUYER_IS_AWAY):
+        return script
+    return structs.replace(
+        script, outcome="abandoned_by_us", connects=False, holds_for=rings_for, talks_for=0, ended_by="us",
+        detail="answered, and the buyer did not answer",
+    )  # fmt: skip
 
 
 def _cost(script: CallScript) -> float:

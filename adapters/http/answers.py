@@ -32,7 +32,7 @@ PAGING_PARAMETERS: Mapping[str, str] = {
     "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
     "created_at_to": "created before",
     "fulltext": "text to search for",
-    "time_zone": "zone of dates without an offset, UTC where left out",
+    "time_zone": "zone of dates without an offset, and of days; that of the company where left out",
 }
 
 

@@ -146,7 +146,7 @@ def read_call_paging(parameters: Parameters) -> Paging:
 
 def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
     """Read which calls are wanted; faults are kept in the parameters."""
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     one, ids = parameters.id("id"), parameters.ids("ids")
     token_key, token_value = _token(parameters)

@@ -22,6 +22,7 @@ from adapters.http.rates import Limiter
 from adapters.http.settings import Settings
 from adapters.observability.metrics import Metrics
 from schemas.instant import Instant
+from schemas.records import Company
 
 HttpRequest = Request[Any, Any, Any]
 
@@ -122,6 +123,12 @@ class Exchange:
     def company_id(self) -> int:
         """The company of the key."""
         return self.key.company_id
+
+    @property
+    def time_zone(self) -> str:
+        """The zone of dates that name none, in a request that names none: the company's own."""
+        company = self.services.source.rules.body(Company, "company", self.company_id)
+        return Company.time_zone if company is None else company.time_zone
 
     @property
     def address(self) -> str:

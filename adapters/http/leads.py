@@ -145,7 +145,7 @@ async def index(exchange: Exchange) -> Reply:
 
 def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     """Read which leads are wanted; faults are kept in the parameters."""
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     moment = partial(parameters.instant, zone_name=zone_name)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     status = _status(parameters, exchange.now)

@@ -39,8 +39,9 @@ stand in the query; the body wins. In a form, an object is `data[first_name]=Ada
 `ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is given several times the last one counts. A
 field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused.
 
-Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Booleans
-are 1, true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
+Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
+lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
+true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
 
 Answers stand in an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
 record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:

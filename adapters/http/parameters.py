@@ -121,9 +121,9 @@ class Parameters:
         """Return a moment; without an offset it is one of the zone."""
         return self.read(name, lambda value: parse_local_moment(value, zone_name), code="bad_date")
 
-    def zone(self, name: str) -> str:
-        """Return the IANA name of a time zone; UTC where none is given."""
-        return self.read(name, parse_zone) or "UTC"
+    def zone(self, name: str, usual: str) -> str:
+        """Return the IANA name of a time zone; the usual one where none is given."""
+        return self.read(name, parse_zone) or usual
 
     def choice(self, name: str, options: Collection[str]) -> str | None:
         """Return one of a few words."""

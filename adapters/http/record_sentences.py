@@ -57,7 +57,7 @@ _CAPS: Mapping[str, str] = {
 
 _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     "company": {
-        "time_zone": "the company's own zone; kept and shown",
+        "time_zone": "zone of dates without an offset and of days, weeks and months, where a request names no time_zone",
         "country": "where national numbers are read as being of, unless an offer says another",
         "paused": "true: nothing is done for any lead; they wait as company_paused",
         "optout_confirmation": "the one text that answers an opt-out by text; null: none",
@@ -106,7 +106,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     "buyer": {
         "number": "telephone number or sip: address that is called",
         "user_buyer_id": "its id in a system of yours, of no other buyer",
-        "timeout_seconds": "how long its telephone may ring; kept and shown, the sandbox does not heed it",
+        "timeout_seconds": "how long its telephone rings before the call is given up",
         "time_zone": "zone of its business_hours",
         "paused": "true: it gets no calls",
     },
@@ -116,7 +116,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "remove_buyer_ids": "buyers to take out",
         "add_user_buyer_ids": "buyers to add, by user_buyer_id",
         "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
-        "dial_buyers_type": "sequentially: one buyer at a time; simultaneously is kept, and called one at a time so far",
+        "dial_buyers_type": "sequentially: one buyer at a time; simultaneously is not there yet",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: its buyers get no calls through it",
         "paused_at": "when it was paused last",
@@ -133,7 +133,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "first_name": "of whom to speak to",
         "last_name": "of whom to speak to",
         "company_name": "of the firm behind it",
-        "paused": "kept and shown; its leads are taken all the same",
+        "paused": "true: submissions that name it are refused; the leads that it has sent go on",
     },
     "number": {
         "number": "telephone number of the company's own",

@@ -89,7 +89,7 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     known = record_columns(kind.type)
     paging = read_paging(parameters, _sortable(kind))
     columns = read_columns(parameters, known)
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     wanted = RecordFilter(
         ids=parameters.ids("ids"),
         created_from=parameters.instant("created_at_from", zone_name),
@@ -321,7 +321,8 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     body = _body_schema(kind)
     actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
-    changes = ("duplicate_value", *plans)
+    groups = ("not_supported",) if kind.type == GROUP else ()
+    changes = ("duplicate_value", *plans, *groups)
     defaults = {"summary": f"Build {called(kind.type)} with the defaults", "parameters": SHOW_PARAMETERS}
     moved_on = ("version_conflict", *changes)
     return (

@@ -50,7 +50,7 @@ TOKENS = "token_values_map"
 async def of_leads(exchange: Exchange) -> Reply:
     """Answer with what leads come to, by category and pivot."""
     parameters = Parameters(exchange.query)
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     wanted = LeadFilter(created_from=created_from, created_to=created_to, fulltext=parameters.text("fulltext"))
     category = parameters.choice("category", LEAD_CATEGORIES)
@@ -61,7 +61,7 @@ async def of_leads(exchange: Exchange) -> Reply:
 async def of_calls(exchange: Exchange) -> Reply:
     """Answer with what calls come to, by category."""
     parameters = Parameters(exchange.query)
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     wanted = read_call_filter(exchange, parameters)
     category = parameters.choice("category", CALL_CATEGORIES)
     parameters.require("category", sentence=f"must be one of {', '.join(CALL_CATEGORIES)}")
@@ -71,7 +71,7 @@ async def of_calls(exchange: Exchange) -> Reply:
 async def stats_of_calls(exchange: Exchange) -> Reply:
     """Answer with one figure for each value of an attribute of calls."""
     parameters = Parameters(exchange.query)
-    zone_name = parameters.zone("time_zone")
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
     wanted = read_call_filter(exchange, parameters)
     name = parameters.choice("group_by", CALL_GROUPS)
     stat = parameters.choice("stat", tuple(STATS))

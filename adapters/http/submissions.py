@@ -54,7 +54,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "full_name": "name of the person",
     "name": "name of the lead",
     "sub_id": "the traffic source's own mark",
-    "traffic_source_id": "the traffic source that sent the lead, by internal id",
+    "traffic_source_id": "the traffic source that sent the lead, by internal id; not a paused one",
     "external_record_id": "id of the lead in the sender's system; finds the lead to update, also alone",
     "remote_ip": "address the person came from",
     "data": "object of tokens; any other field is a token as well",

@@ -31,7 +31,7 @@ async def why(exchange: Exchange) -> Reply:
     if row is None:
         raise not_found("lead")
     parameters = Parameters(exchange.query)
-    at = parameters.instant("at", parameters.zone("time_zone"))
+    at = parameters.instant("at", parameters.zone("time_zone", exchange.time_zone))
     fault = None if at is None else out_of_range(at, now)
     if fault is not None:
         parameters.refuse("at", fault)
@@ -209,7 +209,7 @@ OPERATIONS: tuple[Operation, ...] = (
         rate="report",
         parameters={
             "at": "the instant that is asked about, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out",
-            "time_zone": "zone of an at without an offset, UTC where left out",
+            "time_zone": "zone of an at without an offset; that of the company where left out",
             "root": PAGING_PARAMETERS["root"],
         },
         answer=one_of("why", _ANSWER),

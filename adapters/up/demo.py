@@ -103,7 +103,7 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
 async def make_demo(asker: RecordAsker, keys: Keys) -> None:
     """Make what is missing of the demo company. Raises `NotMadeError`, `LogError`."""
     make = asker.make
-    await make("company", "name", {"name": "Demo Solar", "time_zone": "America/New_York", "country": "US"})
+    await make("company", "name", {"name": "Demo Solar", "country": "US"})
     offer_id = await make("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
     for number in NUMBERS:
         await make("number", "number", {"number": number, "offer_id": offer_id})

@@ -17,7 +17,7 @@ from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.meant import meant
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
-from engine.account.values import PARSERS, number_or_sip
+from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import Instant
@@ -26,6 +26,9 @@ from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer."""
+
+_NOT_YET: Errors = {"dial_buyers_type": [NOT_TOGETHER]}
+"""What is wrong with nothing but a choice that cannot work yet."""
 
 _PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
 
@@ -67,7 +70,8 @@ def read_body(
 
     `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
     gives the id of a buyer by `user_buyer_id`, `group_of` an action group. Raises `RefusedError` (`validation_failed`, or
-    `invalid_schedule` where only steps and windows are at fault) with every bad field.
+    `invalid_schedule` where only steps and windows are at fault, `not_supported` where only a choice that cannot work
+    yet) with every bad field.
     """
     errors: Errors = {}
     kind = RECORD_BODIES[record_type]
@@ -210,6 +214,8 @@ def _refuse(errors: Errors) -> None:
     if not errors:
         return
     shown = dict(list(errors.items())[:FIELDS_SHOWN_MAX])
+    if errors == _NOT_YET:
+        raise RefusedError("not_supported", "Buyers are called one at a time so far; nothing was changed.", errors)
     planned = all(name.partition("[")[0].partition(".")[0] in _PLAN_FIELDS for name in errors)
     code = "invalid_schedule" if planned else "validation_failed"
     first = ", ".join(list(shown)[:5])

@@ -38,6 +38,8 @@ DESCRIPTION_LENGTH_MAX = 2_000
 REFERENCES_MAX = 500
 """Records that one record may name in a list: a group of more buyers is several groups."""
 
+NOT_TOGETHER = "cannot be simultaneously yet; send sequentially, or leave it out"
+
 HEADERS_MAX = 20
 HEADER_LENGTH_MAX = 1_024
 URL_LENGTH_MAX = 2_048
@@ -112,6 +114,13 @@ def choice(*known: str) -> Parser:
         raise FieldError(f"must be one of {', '.join(known)}")
 
     return read
+
+
+def one_at_a_time(value: Any) -> str:
+    """Return how the buyers of a group are called. All at once is a word of the interface, and not there yet."""
+    if value == "sequentially":
+        return str(value)
+    raise FieldError(NOT_TOGETHER if value == "simultaneously" else "must be sequentially")
 
 
 def disposition_code(value: Any) -> str:
@@ -380,7 +389,7 @@ PARSERS: dict[str, Parser] = {
     "weight": partial(parse_integer, least=0, most=WEIGHT_MAX),
     "concurrency_cap_limit": optional(partial(parse_integer, least=0, most=CONCURRENCY_MAX)),
     "business_hours": business_hours,
-    "dial_buyers_type": choice("sequentially", "simultaneously"),
+    "dial_buyers_type": one_at_a_time,
     "url": url,
     "method": choice("POST", "PUT"),
     "headers": headers,

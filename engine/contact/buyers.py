@@ -33,14 +33,14 @@ def connection(person: Person, lead: Lead, connect: Connect, grant: SlotAnswered
     turn = [found for found in buyers for _ in range(max(1, found[1].weight)) if found[1].tier == first_tier]
     buyer_id, buyer = turn[(sum(divmod(lead.id, PARTITIONS_MAX)) + lead.attempts) % len(turn)]
     slot_id = grant.request_id if grant is not None else None
-    return Connection(buyer_id, connect.buyer_group_id, buyer.number, slot_id)
+    return Connection(buyer_id, connect.buyer_group_id, buyer.number, buyer.timeout_seconds, slot_id)
 
 
 def _granted(person: Person, grant: SlotAnswered) -> Connection | None:
     buyer = person.rules.body(Buyer, "buyer", grant.buyer_id)
     if buyer is None:
         return None
-    return Connection(grant.buyer_id, grant.buyer_group_id, buyer.number, grant.request_id)
+    return Connection(grant.buyer_id, grant.buyer_group_id, buyer.number, buyer.timeout_seconds, grant.request_id)
 
 
 def _available(person: Person, connect: Connect) -> Buyers:

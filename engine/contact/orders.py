@@ -43,7 +43,9 @@ WEBHOOK_EVENT = "lead.schedule_step"
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """Whom an answered call is connected to, and the slot that this takes; `callback` for a call that was promised.
+    """Whom an answered call is connected to, how long they are rung, and the slot that this takes.
+
+    `callback`: the call was promised.
 
     `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers; `overrides_law`,
     outside all hours, for a reason that was written down.
@@ -52,6 +54,7 @@ class Connection(msgspec.Struct, frozen=True):
     buyer_id: int | None = None
     buyer_group_id: int | None = None
     number: str | None = None
+    timeout_seconds: int | None = None
     slot_id: str | None = None
     callback: bool = False
     manual: bool = False
@@ -92,6 +95,7 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
         buyer_id=connection.buyer_id,
         buyer_group_id=connection.buyer_group_id,
         buyer_number=connection.number,
+        buyer_timeout_seconds=connection.timeout_seconds,
         ring_timeout_seconds=step.ring_timeout_seconds,
         machine=step.machine,
     )

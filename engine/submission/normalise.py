@@ -169,7 +169,7 @@ def _request(
     reading.take_data()
     reading.take_columns()
     reading.take_tokens(_NAMED)
-    reading.check_traffic_source(rules, target.company_id)
+    reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
     number = reading.number(country)
     email = reading.optional("email", parse_email)

@@ -12,6 +12,7 @@ from engine.submission.fields import FieldError, check_token, is_blank, parse_mo
 from engine.submission.numbers import Number, read_number
 from engine.submission.place import Place, locate
 from schemas.instant import DAY, SECOND, Instant
+from schemas.records import TrafficSource
 
 T = TypeVar("T")
 
@@ -160,11 +161,15 @@ class Reading:
             self.fault("schedule_callback_in_seconds", "must be left out where schedule_callback_at is given")
         return moment if delay is None else self.received_at + delay * SECOND
 
-    def check_traffic_source(self, rules: Rules, company_id: int) -> None:
-        """Check that the traffic source is one of the company's own."""
+    def check_traffic_source(self, rules: Rules, company_id: int, *, is_sender: bool = False) -> None:
+        """Check that the traffic source is one of the company's own; of a paused one no submission is taken."""
         source_id = self.columns.get("traffic_source_id")
         if source_id is not None and not rules.owns(company_id, "traffic_source", source_id):
             self.fault("traffic_source_id", f"names no traffic source: {source_id}")
+            return
+        source = rules.body(TrafficSource, "traffic_source", source_id)
+        if is_sender and source is not None and source.paused:
+            self.fault("traffic_source_id", f"names a paused traffic source: {source_id}")
 
     def close(self) -> None:
         """Raise `RefusedError` with every fault, if there is one."""

@@ -157,6 +157,20 @@ async def test_an_answered_call_is_put_through_where_there_is_a_buyer() -> None:
     assert result.outcome == "connected_buyer"
 
 
+@pytest.mark.parametrize("timeout_seconds", [12, 120])
+async def test_the_telephone_of_an_absent_buyer_rings_as_long_as_the_order_says(timeout_seconds: int) -> None:
+    exchange = Calls()
+
+    result, reported = await place(
+        exchange, Calls.answers, buyer_number="+12125550102", buyer_id=4, buyer_timeout_seconds=timeout_seconds
+    )
+
+    assert result is not None
+    assert (result.outcome, result.talk_seconds, result.hung_up_by) == ("abandoned_by_us", 0, "us")
+    assert [progress.state for progress in reported][-3:] == ["established", "on-hold", "resumed"]
+    assert exchange.clock.now() - NOON == (4 + timeout_seconds) * 1000
+
+
 async def test_a_call_that_was_on_hold_says_so_and_who_hung_up_and_what_it_cost() -> None:
     result, reported = await place(Calls(), "+13055550112")
 

@@ -144,6 +144,18 @@ def test_all_bad_fields_are_told_at_once(account: Account, record_type: str, fie
     assert all(sentences and all(sentences) for sentences in answer.errors.values())
 
 
+def test_buyers_cannot_be_called_all_at_once_yet(account: Account) -> None:
+    together: dict[str, Any] = {"dial_buyers_type": "simultaneously"}
+    refused = account.change("create", "buyer_group", name="Closers", **together)
+    assert (refused.code, refused.status, set(refused.errors)) == ("not_supported", 422, {"dial_buyers_type"})
+    group_id = account.create("buyer_group", name="Closers", dial_buyers_type="sequentially")
+    before = account.record("buyer_group", group_id)
+    assert account.update("buyer_group", group_id, weight=7, **together).code == "not_supported"
+    assert account.record("buyer_group", group_id) == before
+    both = account.update("buyer_group", group_id, weight=-7, **together)
+    assert (both.code, set(both.errors)) == ("validation_failed", {"dial_buyers_type", "weight"})
+
+
 def test_an_unknown_type_is_answered_with_those_that_are_known(account: Account) -> None:
     answer = account.change("create", "team", name="x")
     assert answer.code == "validation_failed"

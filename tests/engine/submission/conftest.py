@@ -12,7 +12,7 @@ from schemas.schedule import SmsStep
 
 RECEIVED_AT = 1_773_000_000_000
 
-OFFER_ID, SCHEDULE_ID, EMPTY_ID, GUARDED_ID, SOURCE_ID, STRANGER_ID = 11, 12, 13, 14, 15, 21
+OFFER_ID, SCHEDULE_ID, EMPTY_ID, GUARDED_ID, SOURCE_ID, PAUSED_SOURCE_ID, STRANGER_ID = 11, 12, 13, 14, 15, 16, 21
 
 
 def record(kind: str, record_id: int, body: Body, company_id: int = 1) -> Record:
@@ -42,6 +42,7 @@ def folded() -> Rules:
         record("schedule", EMPTY_ID, Schedule(name="Empty", lead_token="empty-token")),
         record("offer", GUARDED_ID, Offer(name="Guarded", lead_token="guarded-token", require_auth=True, country="GB")),
         record("traffic_source", SOURCE_ID, TrafficSource(name="Ads")),
+        record("traffic_source", PAUSED_SOURCE_ID, TrafficSource(name="Switched off", paused=True)),
         record("traffic_source", STRANGER_ID, TrafficSource(name="Not ours"), company_id=2),
     ):
         found.apply(0, entry)

@@ -12,7 +12,16 @@ from engine.submission.normalise import normalise
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
 from schemas.wire import from_json, to_json
-from tests.engine.submission.conftest import OFFER_ID, RECEIVED_AT, SCHEDULE_ID, SOURCE_ID, STRANGER_ID, Submit, folded
+from tests.engine.submission.conftest import (
+    OFFER_ID,
+    PAUSED_SOURCE_ID,
+    RECEIVED_AT,
+    SCHEDULE_ID,
+    SOURCE_ID,
+    STRANGER_ID,
+    Submit,
+    folded,
+)
 
 
 def refusal(submit: Submit, raw: dict[str, Any], **options: Any) -> RefusedError:
@@ -227,7 +236,15 @@ def test_the_next_action_is_at_most_366_days_ahead(submit: Submit) -> None:
 
 def test_a_traffic_source_is_ones_own(submit: Submit) -> None:
     assert submit({"traffic_source_id": str(SOURCE_ID)}).request.columns == {"traffic_source_id": SOURCE_ID}
-    assert list(refusal(submit, {"traffic_source_id": STRANGER_ID}).errors) == ["traffic_source_id"]
+    unknown = refusal(submit, {"traffic_source_id": STRANGER_ID}).errors
+    assert unknown == {"traffic_source_id": [f"names no traffic source: {STRANGER_ID}"]}
+
+
+def test_nothing_is_taken_from_a_paused_traffic_source(submit: Submit) -> None:
+    paused = refusal(submit, {"traffic_source_id": PAUSED_SOURCE_ID}).errors
+    assert paused == {"traffic_source_id": [f"names a paused traffic source: {PAUSED_SOURCE_ID}"]}
+    in_data = refusal(submit, {"data": {"traffic_source_id": PAUSED_SOURCE_ID}}).errors
+    assert in_data == paused
 
 
 def test_a_number_that_says_no_zone_is_warned_of(submit: Submit) -> None:
