@@ -1,6 +1,6 @@
 """What does one good request of each operation look like? Shown in the documentation, and run by a test as it stands here.
 
-The ids and tokens are those of nobody; the test puts real ones in their place (`PLACES`) and changes nothing else.
+The ids and tokens are those of nobody; the test puts real ones in their place and changes nothing else.
 """
 
 from collections.abc import Mapping
@@ -61,9 +61,6 @@ RECORDS: Mapping[str, str] = {
     "action_group": "70014",
 }
 CALL = "70010"
-
-PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
-"""What stands for something real: a test replaces each, wherever it occurs, by the real one's."""
 
 STEPS: list[dict[str, Any]] = [
     {

@@ -117,16 +117,6 @@ class RoleProcess:
                 raise DeploymentError(f"{self.name} is not ready: {words}\n{self.tail()}")
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def until_not_ready(self, *, seconds: float = READY_SECONDS) -> str:
-        """Wait until the role says that it is not ready, and return its words."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            is_ready, words = await self.ready()
-            if not is_ready:
-                return words
-            await asyncio.sleep(LOOK_SECONDS)
-        raise DeploymentError(f"{self.name} still says that it is ready\n{self.tail()}")
-
     def tail(self) -> str:
         """Return the end of the log."""
         return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""

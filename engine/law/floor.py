@@ -8,9 +8,6 @@ from schemas.schedule import Day, Window
 
 _EVERY_DAY: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
-TELEPHONE_FLOOR_CODE = "quiet_hours_federal"
-"""The `status_wait` of a lead that waits for it."""
-
 TELEPHONE_FLOOR = window_set((Window(days=_EVERY_DAY, open="08:00", close="21:00"),))
 """Local time at the called party's location. Source: 47 CFR 64.1200(c)(1)."""
 

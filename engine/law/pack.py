@@ -165,13 +165,6 @@ class RulePack:
                 yield LegalHours(HOLIDAY, None, frozenset[date]().union(*days), (row.id,), (row.source_url,))
 
 
-def load_pack(data: bytes) -> RulePack:
-    """Read a pack of rules (TOML, UTF-8). Raises `RulePackError` that names every wrong row and the cure."""
-    rows = _read(data)
-    refuse(pack_faults(rows))
-    return RulePack(rows)
-
-
 @cache
 def default_pack() -> RulePack:
     """Return the pack that is shipped."""
@@ -181,18 +174,19 @@ def default_pack() -> RulePack:
 @cache
 def shipped_rows() -> PackRows:
     """Return the rows that are shipped, found to be right."""
-    rows = _read(files(engine.law).joinpath(_SHIPPED).read_bytes())
-    refuse(pack_faults(rows))
-    return rows
+    return read_rows(files(engine.law).joinpath(_SHIPPED).read_bytes())
 
 
-def _read(data: bytes) -> PackRows:
+def read_rows(data: bytes) -> PackRows:
+    """Read the rows of a pack (TOML, UTF-8). Raises `RulePackError` that names every wrong row and the cure."""
     try:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RulePackError({"pack": [f"is no TOML in UTF-8 ({error}); correct it there"]}) from error
     refuse(shape_faults(document))
-    return msgspec.convert(document, PackRows)
+    rows = msgspec.convert(document, PackRows)
+    refuse(pack_faults(rows))
+    return rows
 
 
 def _compiled(row: RuleRow) -> _Rule:

@@ -1,7 +1,7 @@
 """Which telephone number was meant, and what does it say about where the person is?
 
-Validity, zones and formats are libphonenumber's (`METADATA_VERSION` goes into what is recorded). North American numbers
-that were read before in the same exchange skip it: everything that is asked here hangs on their first six digits.
+Validity, zones and formats are libphonenumber's. North American numbers that were read before in the same exchange skip
+it: everything that is asked here hangs on their first six digits.
 """
 
 import re
@@ -13,9 +13,6 @@ from phonenumbers import NumberParseException, PhoneNumberType, timezone
 
 from engine.calendar.zones import is_zone
 from engine.submission.area_codes import AREA_CODE_STATES
-
-METADATA_VERSION: str = phonenumbers.__version__
-"""The release of the number plan that every answer here rests on."""
 
 NUMBER_LENGTH_MAX = 64
 """E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""

@@ -10,7 +10,6 @@ from adapters.http.examples import (
     LEAD,
     NUMBER,
     OFFER_TOKEN,
-    PLACES,
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
@@ -18,6 +17,9 @@ from adapters.http.examples import (
 )
 from adapters.http.exchange import Operation
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
+
+PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
+"""What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
 
 Places = dict[str, str]
 

@@ -1,6 +1,7 @@
 """What happens when the broker or the database goes away? Roles stay up, say so, and go on when it is back."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka
 from adapters.local.postgres import ManagedPostgres
 from adapters.roles.context import open_context
-from deploy.proof.processes import Deployment, RoleProcess
+from deploy.proof.processes import LOOK_SECONDS, Deployment, RoleProcess
 from tests.system.conftest import deployed
 from tests.system.town import Town, settled
 
@@ -67,7 +68,7 @@ async def test_roles_outlive_the_broker_and_the_database_say_so_and_lose_nothing
 async def database_away(town: Town, servers: Servers) -> None:
     await servers.postgres.stop()
     roles = [town.deployment[name] for name in ON_DATABASE]
-    for words in await asyncio.gather(*(role.until_not_ready(seconds=NOTICE_SECONDS) for role in roles)):
+    for words in await asyncio.gather(*(until_not_ready(role) for role in roles)):
         assert "database" in words.lower() or "projection" in words.lower() or "connect" in words.lower(), words
     await assert_alive(town)
     for name in ("scheduler-1", "accounts", "intake"):
@@ -79,7 +80,7 @@ async def database_away(town: Town, servers: Servers) -> None:
 async def broker_away(town: Town, servers: Servers) -> None:
     await servers.kafka.stop()
     roles = list(town.deployment.roles.values())
-    for words in await asyncio.gather(*(role.until_not_ready(seconds=NOTICE_SECONDS) for role in roles)):
+    for words in await asyncio.gather(*(until_not_ready(role) for role in roles)):
         assert "problems" in words or "log" in words, words
     async with httpx.AsyncClient(timeout=20.0) as client:
         answer = await client.post(f"{town.deployment['api'].url}/api/v1/leads", json=town.submission())
@@ -87,6 +88,17 @@ async def broker_away(town: Town, servers: Servers) -> None:
     await assert_alive(town)
     await servers.kafka.start()
     await asyncio.gather(*(role.until_ready(seconds=BACK_SECONDS) for role in roles))
+
+
+async def until_not_ready(role: RoleProcess) -> str:
+    """Wait until the role says that it is not ready, and return its words."""
+    deadline = time.monotonic() + NOTICE_SECONDS
+    while time.monotonic() < deadline:
+        is_ready, words = await role.ready()
+        if not is_ready:
+            return words
+        await asyncio.sleep(LOOK_SECONDS)
+    raise AssertionError(f"{role.name} still says that it is ready\n{role.tail()}")
 
 
 async def assert_alive(town: Town) -> None:

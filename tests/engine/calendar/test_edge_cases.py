@@ -19,7 +19,8 @@ from engine.calendar import (
 )
 from engine.calendar.waits import Mode
 from engine.calendar.zones import close_edge, open_edge
-from engine.law.floor import TELEPHONE_FLOOR, TELEPHONE_FLOOR_CODE, UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
+from engine.law.floor import TELEPHONE_FLOOR, UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
+from engine.law.pack import QUIET_HOURS_FEDERAL
 from schemas.instant import HOUR, Instant, from_datetime, to_rfc3339
 from schemas.schedule import Day, Window
 
@@ -42,7 +43,7 @@ def hours(code: str, days: tuple[Day, ...], opens: str, closes: str, *zones: str
 
 
 def floor(*zones: str) -> Constraint:
-    return constraint(TELEPHONE_FLOOR_CODE, TELEPHONE_FLOOR, zones)
+    return constraint(QUIET_HOURS_FEDERAL, TELEPHONE_FLOOR, zones)
 
 
 FIRST_OPEN = {
