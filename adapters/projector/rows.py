@@ -12,7 +12,16 @@ import msgspec
 from msgspec import Struct
 
 from engine.identity import contact_id
-from engine.views.call import call_country, caller_number, has_no_buyer, profit, ring_seconds, talk_seconds, total_seconds
+from engine.views.call import (
+    call_country,
+    caller_number,
+    has_no_buyer,
+    hold_seconds,
+    profit,
+    ring_seconds,
+    talk_seconds,
+    total_seconds,
+)
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.records import Record
 from schemas.wire import to_json
@@ -206,7 +215,7 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
         *(_raw(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
         *(call.buyer_converted, call.offer_converted, call.buyer_conversion_duplicated_call),
         *(call.offer_conversion_duplicated_call, call.buyer_repeat_caller, call.offer_repeat_caller, has_no_buyer(call)),
-        *(call.placed_on_hold, call.ended_at is None, call.hold_seconds, ring_seconds(call), talk_seconds(call)),
+        *(call.placed_on_hold, call.ended_at is None, hold_seconds(call), ring_seconds(call), talk_seconds(call)),
         *(total_seconds(call), call.initiated_at, call.ringing_at, call.answered_at, call.buyer_answered_at),
         *(call.ended_at, call.hangup_cause, call.hung_up_by, call.detail, call.recording_url is not None),
         *(call.recording_url, call.call_disposition_id, call.agent_call_disposition_notes, call.attempt_number),

@@ -125,6 +125,8 @@ def tier_of(person: Person, buyer_group_id: int | None, buyer_id: int | None) ->
 
 def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
     """Keep who and what handled the call, as far as this report of its gateway says."""
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
     call.agent_id = request.agent_id or call.agent_id
     call.provider_configuration_id = request.provider_configuration_id or call.provider_configuration_id
     call.transcription_status = request.transcription_status or call.transcription_status

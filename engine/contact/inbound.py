@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+import msgspec
+
 from engine.contact import reactions
 from engine.contact.call_record import (
     calls_of,
@@ -24,7 +26,7 @@ from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
-from schemas.instant import SECOND
+from schemas.instant import SECOND, Instant
 from schemas.outcomes import CALL_OUTCOMES
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
@@ -53,6 +55,8 @@ def receive(person: Person, request: CallReceived) -> None:
         person.keep_call(call)
     elif request.state == "ended":
         _complete(person, call, request)
+    elif call.outcome is not None and call.status != BLOCKED_STATUS and request.occurred_at <= call.ended_at:
+        _fill_in(person, call, request)
 
 
 def _known(person: Person, gateway_ref: str) -> Call | None:
@@ -134,13 +138,15 @@ def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
 
 def _move_on(person: Person, call: Call, request: CallReceived) -> None:
     at = min(request.occurred_at, person.now)
+    if request.state != "ended":
+        _began_by(call, at)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
         call.buyer_id = request.buyer_id
         call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
         compare(person, call)
     note_handling(call, request)
     call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
-    call.buyer_answered_at = request.buyer_answered_at or call.buyer_answered_at
+    call.buyer_answered_at = _past(person, request.buyer_answered_at) or call.buyer_answered_at
     match request.state:
         case "ringing":
             pass
@@ -157,6 +163,44 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             _end(person, call, request, at)
         case _:
             assert_never(request.state)
+
+
+def _past(person: Person, at: Instant | None) -> Instant | None:
+    return None if at is None else min(at, person.now)
+
+
+def _began_by(call: Call, at: Instant) -> None:
+    """The call was there at this instant: it came in no later, whichever report of it came first."""
+    call.initiated_at = min(call.initiated_at or at, at)
+    call.ringing_at = min(call.ringing_at or at, at)
+
+
+def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in what was before the end and is told after it: when it rang and was answered, and by whom; the end stays."""
+    before = msgspec.structs.replace(call)
+    _began_by(call, request.occurred_at)
+    call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
+    if call.buyer_id is None and request.buyer_id is not None:
+        call.buyer_id = request.buyer_id
+        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
+        compare(person, call)
+    call.buyer_answered_at = call.buyer_answered_at or _past(person, request.buyer_answered_at)
+    if request.state == "connected" and call.answered_at is not None:
+        call.answered_at = min(call.answered_at, request.occurred_at)
+    was_missed = call.answered_at is None
+    if request.state == "connected" and was_missed:
+        _connect(person, call, request.occurred_at)
+    for name in ("provider", "provider_ref", "agent_id", "ring_pool_id", "provider_configuration_id"):
+        setattr(call, name, getattr(call, name) or getattr(request, name))
+    _name_outcome(call)
+    call.hangup_cause = call.outcome if call.hangup_cause == before.outcome else call.hangup_cause
+    changed = [name for name in call.__struct_fields__ if getattr(call, name) != getattr(before, name)]
+    if not changed:
+        return
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    if was_missed and call.answered_at is not None:
+        _over(person, call)
 
 
 def _complete(person: Person, call: Call, request: CallReceived) -> None:
@@ -177,7 +221,8 @@ def _complete(person: Person, call: Call, request: CallReceived) -> None:
 
 
 def _connect(person: Person, call: Call, at: int) -> None:
-    call.status, call.answered_at, call.answered_by = "established", at, "human"
+    call.status = "established" if call.held_at is None else call.status
+    call.answered_at, call.answered_by = at, "human"
     person.draft.fact("call.answered", lead_id=call.lead_id, call_id=call.id)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is not None:
@@ -188,24 +233,34 @@ def _connect(person: Person, call: Call, at: int) -> None:
 
 
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
-    """Say what came of the call; a lead that only waited for it has had it."""
+    """Say what came of the call."""
     take_off_hold(call, at)
     if call.answered_at is None and request.talk_seconds:
         # Who talked was answered, although the report of that was lost.
         _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
-    is_connected = call.answered_at is not None
-    if is_connected:
-        call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
-    else:
-        call.outcome = "caller_hung_up" if request.hung_up_by == "caller" else "no_answer"
-    call.status = CALL_OUTCOMES[call.outcome].call_status or call.status
-    call.ended_at, call.talk_seconds = at, request.talk_seconds
-    call.hung_up_by, call.hangup_cause = request.hung_up_by, request.hangup_cause or call.outcome
+    call.ended_at, call.talk_seconds, call.hung_up_by = at, request.talk_seconds, request.hung_up_by
+    _name_outcome(call)
+    call.hangup_cause = request.hangup_cause or call.outcome
     call.cost = call.cost if request.cost is None else request.cost
     call.recording_url = request.recording_url or call.recording_url
     call.detail = request.detail
     person.keep_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+    _over(person, call)
+
+
+def _name_outcome(call: Call) -> None:
+    """Say what came of a call that is over, by whether somebody answered it."""
+    if call.answered_at is not None:
+        call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
+    else:
+        call.outcome = "caller_hung_up" if call.hung_up_by == "caller" else "no_answer"
+    call.status = CALL_OUTCOMES[call.outcome].call_status or call.status
+
+
+def _over(person: Person, call: Call) -> None:
+    """Let the person's leads react to the call; one that only waited for it has had it."""
+    is_connected = call.answered_at is not None
     reactions.inbound_ended(person, call, connected=is_connected)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if is_connected and lead is not None and lead.status == "captured" and lead.callback_at is None:

@@ -78,11 +78,22 @@ def progress(person: Person, request: CallProgressed) -> None:
     if call is None and lead is None:
         forward(person, request, request.lead_id)
         return
-    if call is None or CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
+    if call is None:
         return
     at = min(request.occurred_at, person.now)
+    if CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
+        _rang_before(person, call, request.state, at)
+        return
     call.initiated_at = call.initiated_at or at
-    match request.state:
+    _enter_state(call, request.state, at)
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
+    person.keep_call(call)
+    person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
+
+
+def _enter_state(call: Call, state: str, at: Instant) -> None:
+    match state:
         case "on-hold":
             put_on_hold(call, at)
         case "resumed":
@@ -90,15 +101,18 @@ def progress(person: Person, request: CallProgressed) -> None:
         case "established" if call.held_at is not None:
             pass
         case _:
-            call.status = request.state
-    if request.state == "ringing":
+            call.status = state
+    if state == "ringing":
         call.ringing_at = call.ringing_at or at
-    if request.state == "established":
+    if state == "established":
         call.answered_at = call.answered_at or at
-    call.provider = request.provider or call.provider
-    call.provider_ref = request.provider_ref or call.provider_ref
-    person.keep_call(call)
-    person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
+
+
+def _rang_before(person: Person, call: Call, state: str, at: Instant) -> None:
+    """Keep when a call rang of which more was told already, where that was not said."""
+    if state == "ringing" and call.ringing_at is None and at <= (call.answered_at or call.ended_at or at):
+        call.ringing_at = at
+        person.keep_call(call)
 
 
 def take_refusal(person: Person, request: ReachAnswered) -> None:
@@ -296,8 +310,6 @@ def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row:
     call.answered_at = request.answered_at or call.answered_at
     call.ringing_at = request.ringing_at or call.ringing_at
     call.talk_seconds = request.talk_seconds
-    call.provider = request.provider or call.provider
-    call.provider_ref = request.provider_ref or call.provider_ref
     call.hung_up_by = request.hung_up_by or call.hung_up_by
     call.hangup_cause = request.hangup_cause or request.outcome
     call.cost = call.cost if request.cost is None else request.cost

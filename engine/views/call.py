@@ -11,7 +11,7 @@ from engine.submission.numbers import country_of_number
 from engine.views.cells import cell
 from engine.views.column import Column
 from schemas.contact import Call
-from schemas.instant import SECOND, Instant
+from schemas.instant import DAY, SECOND, Instant
 from schemas.outcomes import TIMED_OUT
 
 Row = Mapping[str, Any]
@@ -75,7 +75,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("hold_duration", "integer", "seconds on hold, as the gateway says"),
     Column("ring_duration", "integer", "seconds from ringing to the answer, or to the end"),
     Column("talk_duration", "integer", "seconds of talk as the gateway says, else from the answer to a known end"),
-    Column("total_duration", "integer", "seconds from the order to the end; 0 until then"),
+    Column("total_duration", "integer", "seconds from the order, or from when it came in, to the end; 0 until then"),
     Column("initiated_at", "date-time", "when the provider took it"),
     Column("ringing_at", "date-time", "when it rang first"),
     Column("answered_at", "date-time", "when the person (outbound) or we (inbound) answered"),
@@ -104,6 +104,9 @@ SORTABLE_COLUMNS = frozenset(
     {"created_at", "ended_at", "total_duration", "talk_duration", "revenue", "payout", "status", "attempt_number", "id"}
 )
 """What a list of calls can be ordered by (research/domain.md 2.11)."""
+
+DURATION_MAX = DAY // SECOND
+"""Of a call, in seconds: none lasts longer than a day, whatever the clock of its gateway says, and sums stay sums."""
 
 _DERIVED: dict[str, Callable[[Row], Any]] = {
     "legacy_id": lambda _: None,
@@ -155,13 +158,20 @@ def talk_seconds(call: Call) -> int:
     """
     if call.sub_status == TIMED_OUT:
         return 0
-    return call.talk_seconds or max(0, _between(call.answered_at, call.ended_at) - call.hold_seconds)
+    talked = call.talk_seconds or _between(call.answered_at, call.ended_at) - call.hold_seconds
+    return min(max(0, talked), DURATION_MAX)
 
 
 def total_seconds(call: Call) -> int:
-    """Return for how long the call took from its order to its end."""
-    return _between(call.created_at, call.ended_at)
+    """Return for how long the call took: from its order to its end, where the person called us from when it came in."""
+    began_at = call.initiated_at if call.direction == "inbound" else None
+    return _between(began_at or call.created_at, call.ended_at)
+
+
+def hold_seconds(call: Call) -> int:
+    """Return for how long it was on hold."""
+    return min(call.hold_seconds, DURATION_MAX)
 
 
 def _between(start: Instant | None, end: Instant | None) -> int:
-    return 0 if start is None or end is None else max(0, (end - start) // SECOND)
+    return 0 if start is None or end is None else min(max(0, (end - start) // SECOND), DURATION_MAX)

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from adapters.cli.call_in import play
-from engine.views.call import CALL_COLUMNS
+from engine.views.call import CALL_COLUMNS, DURATION_MAX
 from schemas.instant import HOUR, to_rfc3339
 from tests.adapters.http.conftest import Company
 
@@ -364,6 +364,20 @@ async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> Non
         assert (answer.status_code, list(answer.json()["errors"])) == (status, named), answer.text
     nearly = await company.send("POST", "/api/v1/calls/received", json={**good, "occurred_at": to_rfc3339(now + HOUR // 2)})
     assert nearly.status_code == 200, nearly.text
+
+
+async def test_a_gateway_whose_clock_stands_still_spoils_no_report(company: Any) -> None:
+    for ref, began_at in (("pbx-1", "0001-01-02T00:00:00Z"), ("pbx-2", "1900-01-01 00:00:00 +0000")):
+        await received(company, call_ref=ref, state="connected", occurred_at=began_at)
+        await received(company, call_ref=ref, state="on-hold", occurred_at=began_at)
+        call = await received(company, call_ref=ref, state="ended")
+        assert max(call["talk_duration"], call["hold_duration"], call["total_duration"]) == DURATION_MAX
+    day = DURATION_MAX
+    for path in ("/api/v1/calls/reports?category=status", "/api/v1/calls/reports?category=status&no_buyer=true"):
+        answer = await company.send("GET", path)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["totals"]["total_duration"] == 2 * day
+    assert (await company.send("GET", "/api/v1/buyer_groups")).status_code == 200
 
 
 async def test_a_demonstration_lets_a_person_call(town: Any, company: Any) -> None:

@@ -121,6 +121,19 @@ def test_durations_follow_from_what_was_told(world: World) -> None:
     ]
 
 
+def test_that_it_rang_may_be_told_after_its_answer_and_takes_nothing_back(world: World) -> None:
+    call = _called(world)
+    rang_at = world.now
+    _progress(world, "established", 4000)
+    answered_at, world.now = world.now, rang_at
+    _progress(world, "ringing")
+    told = world.call(call.id)
+    assert (told.status, told.ringing_at, told.answered_at) == ("established", rang_at, answered_at)
+    world.now = answered_at
+    _progress(world, "ringing", 1000)
+    assert world.call(call.id).ringing_at == rang_at
+
+
 def test_a_call_that_ends_on_hold_was_on_hold_until_then(world: World) -> None:
     call = _called(world)
     _progress(world, "established")

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError, RepeatedError
+from engine.views.call import DURATION_MAX, hold_seconds, ring_seconds, talk_seconds, total_seconds
 from schemas.contact import Call
-from schemas.instant import SECOND
+from schemas.instant import DAY, SECOND
 from schemas.records import Buyer, Number, Offer
 from schemas.requests import CallDeleteRequested, CallReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
@@ -194,3 +195,56 @@ def test_an_inbound_call_holds_what_goes_out_until_it_is_over(world: World) -> N
     _rings(world, "ended", number_called=OTHERS)
     world.wait(120)
     assert world.steps() == ["call"]
+
+
+def test_what_was_before_the_end_is_taken_in_when_it_is_told_after_it(world: World) -> None:
+    waiting = world.submit(offer_id=1)
+    began_at = world.now
+    ended = _rings(world, "ended", after=30, hung_up_by="caller")
+    assert (ended.outcome, world.lead(waiting.id).status) == ("caller_hung_up", "captured")
+    _rings(world, occurred_at=began_at, provider="carrier", provider_ref="CA1")
+    call = _rings(
+        world, "connected", occurred_at=began_at + 10 * SECOND, buyer_id=6, buyer_answered_at=began_at + 12 * SECOND
+    )
+    assert (call.initiated_at, call.ringing_at, call.answered_at) == (began_at, began_at, began_at + 10 * SECOND)
+    assert (call.ended_at, call.outcome, call.hangup_cause) == (ended.ended_at, "connected_buyer", "connected_buyer")
+    assert (call.status, call.buyer_id, call.provider_ref) == ("forwarded", 6, "CA1")
+    assert (ring_seconds(call), talk_seconds(call), total_seconds(call)) == (10, 20, 30)
+    lead = world.lead(waiting.id)
+    assert (lead.status, lead.connected_call_id, lead.inbound_calls_count) == ("completed_connected", call.id, 1)
+    facts = len(world.facts)
+    again = _rings(world, "connected", occurred_at=began_at + 10 * SECOND)
+    assert (again.version, len(world.facts)) == (call.version, facts)
+
+
+def test_reports_that_overtake_each_other_agree_on_when_the_call_came_in(world: World) -> None:
+    began_at = world.now
+    _rings(world, "connected", after=10)
+    assert _rings(world, occurred_at=began_at).initiated_at == began_at
+    held = _rings(world, "on-hold", ref="pbx-2", after=5)
+    late = _rings(world, "connected", ref="pbx-2", occurred_at=held.created_at - SECOND)
+    assert (late.status, late.answered_at, late.held_at) == ("on-hold", held.created_at - SECOND, held.held_at)
+
+
+def test_a_gateway_names_its_provider_in_any_report(world: World) -> None:
+    _rings(world)
+    _rings(world, "connected", provider="carrier")
+    call = _rings(world, "ended", provider_ref="CA1")
+    assert (call.provider, call.provider_ref) == ("carrier", "CA1")
+
+
+def test_a_late_report_of_a_blocked_call_connects_nobody(world: World) -> None:
+    world.submit(blocked=True)
+    began_at = world.now
+    _rings(world, after=5)
+    late = _rings(world, "connected", occurred_at=began_at)
+    assert (late.status, late.outcome, late.answered_at) == ("blocked", "declined", None)
+
+
+def test_no_clock_of_a_gateway_makes_a_call_last_for_years(world: World) -> None:
+    _rings(world, "connected", occurred_at=-60_000 * DAY)
+    _rings(world, "on-hold", occurred_at=-60_000 * DAY)
+    call = _rings(world, "ended", buyer_answered_at=world.now + DAY)
+    durations = ring_seconds(call), hold_seconds(call), talk_seconds(call), total_seconds(call)
+    assert all(0 <= seconds <= DURATION_MAX for seconds in durations)
+    assert call.buyer_answered_at == world.now
