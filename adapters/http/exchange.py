@@ -111,6 +111,7 @@ class Exchange:
         self.access: Access | None = None
         self.headers: dict[str, str] = {}
         self.now = services.now()
+        self.waits_since = services.monotonic()
 
     @property
     def key(self) -> Access:
@@ -163,6 +164,7 @@ class Exchange:
             await self._authenticate(auth_token)
         screen(self.fields)
         screen(self.path)
+        self.waits_since = self.services.monotonic()  # a body that came slowly costs nobody the answer
 
     async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
         """Return what a lead token, sent as `field`, points at; this sender may use it. Raises `ProblemError`.

@@ -5,7 +5,6 @@ An Idempotency-Key names the request: sent again with the same body it is the sa
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -56,12 +55,12 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
     if result is None:
         # Also for a key that was used before and has no answer yet: the first try may not have reached the log.
         await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
-    preferences = _preferences(exchange)
-    if result is None and "respond-async" not in preferences:
-        result = await services.requests.wait(request_id, _wait_seconds(preferences, services.settings.wait_seconds))
+    is_async = "respond-async" in _preferences(exchange)
+    if result is None and not is_async:
+        result = await services.requests.wait(request_id, patience_seconds(exchange))
     if result is None:
         reply = accepted(request_id)
-        if "respond-async" in preferences:
+        if is_async:
             return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
         return reply
     check(result)
@@ -167,10 +166,8 @@ def _preferences(exchange: Exchange) -> dict[str, str]:
 
 
 def patience_seconds(exchange: Exchange) -> float:
-    """Return how long whoever asks would wait for a step of the answer."""
-    return _wait_seconds(_preferences(exchange), exchange.services.settings.wait_seconds)
-
-
-def _wait_seconds(preferences: dict[str, Any], most: float) -> float:
-    wait = preferences.get("wait", "")
-    return min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most
+    """Return how much longer whoever asks would wait; negative where the answer is overdue."""
+    services, wait = exchange.services, _preferences(exchange).get("wait", "")
+    most = services.settings.wait_seconds
+    wanted = min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most
+    return wanted - (services.monotonic() - exchange.waits_since)
