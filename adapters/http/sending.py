@@ -1,4 +1,7 @@
-"""How does an answer go out? Written out by ourselves where it is whole, by the framework where it is a stream or a HEAD."""
+"""How does an answer go out? Written out by ourselves where it is whole, by the framework where it is a stream.
+
+HEAD is told the headers of GET, its Content-Length included, and nothing else (RFC 9110, 9.3.2); of a stream none is known.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -27,13 +30,15 @@ class Streamed(Stream):
 class Written:
     """An answer that is written out already: what the framework's own does with one costs more than most of our handlers."""
 
-    def __init__(self, reply: Reply, headers: Mapping[str, str]) -> None:
+    def __init__(self, reply: Reply, headers: Mapping[str, str], *, is_head: bool) -> None:
         self._status = reply.status
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-        self._body = _body(reply)
+        body = _body(reply)
         if reply.status != NO_CONTENT:
             self._headers.append((b"content-type", reply.media_type.encode()))
-            self._headers.append((b"content-length", b"%d" % len(self._body)))
+            if reply.stream is None:
+                self._headers.append((b"content-length", b"%d" % len(body)))
+        self._body = b"" if is_head else body
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it."""
@@ -52,19 +57,18 @@ def response(reply: Reply, request: HttpRequest, headers: Mapping[str, str] = NO
     media_type = reply.media_type.removesuffix(UTF_8)  # of text the framework says so itself
     if reply.stream is not None and request.method != "HEAD":
         return Streamed(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
-    return Response(
-        b"" if request.method == "HEAD" else _body(reply),
-        status_code=reply.status,
-        media_type=media_type,
-        headers=said,
-    )
+    body = _body(reply)
+    if request.method == "HEAD":
+        body, said["Content-Length"] = b"", str(len(body))
+    return Response(body, status_code=reply.status, media_type=media_type, headers=said)
 
 
 def outgoing(reply: Reply, request: HttpRequest, headers: Mapping[str, str]) -> ASGIApp:
     """Return what sends an answer."""
-    if reply.stream is not None or request.method == "HEAD":
+    is_head = request.method == "HEAD"
+    if reply.stream is not None and not is_head:
         return cast("ASGIApp", response(reply, request, headers))
-    return Written(reply, {**headers, **reply.headers, "X-Request-Id": request_id_of(request)})
+    return Written(reply, {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}, is_head=is_head)
 
 
 def request_id_of(request: HttpRequest) -> str:

@@ -28,8 +28,6 @@ async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any
         assert {answer.status_code for answer in answers} == {201}, answers[0].text
         listed = await client.get("/api/v1/leads", params={"per_page": "5"})
         assert listed.json()["metadata"]["total_count"] == 20
-        head = await client.head("/api/v1/leads")
-        assert (head.status_code, head.content) == (200, b"")
         large = await client.post("/api/v1/leads", content=b"x" * 300_000)
         assert (large.status_code, large.json()["code"]) == (413, "too_large")
         plus = await client.get(f"/api/v1/leads/{schedule['lead_token']}/+13055550100/by_caller_number")
@@ -37,6 +35,18 @@ async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any
         assert plus.json()["lead"]["id"] == escaped.json()["lead"]["id"]
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
+    async with (
+        serving(town.app, host="127.0.0.1", port=0) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client,
+    ):
+        for path in ("/api/v1/leads", "/api/v1/leads.csv", "/api/v1/leads/1", "/nowhere", "/livez"):
+            whole, head = await client.get(path), await client.head(path)
+            assert (head.status_code, head.content) == (whole.status_code, b""), path
+            told = ("content-type", "content-length", "x-total-count")
+            assert [head.headers.get(name) for name in told] == [whole.headers.get(name) for name in told], path
 
 
 async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company: Any) -> None:
