@@ -27,7 +27,7 @@ from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.record_sentences import sentence_of
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.writes import change, if_versions
-from engine.submission.fields import FieldError, is_blank, parse_boolean
+from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
@@ -170,9 +170,10 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     fields = read_record_fields(exchange, kind.type)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
-    if _asked(exchange, "rotate_lead_token", kind):
+    actions = _actions(exchange, kind)
+    if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
-    if _asked(exchange, "rotate_secret", kind):
+    if "rotate_secret" in actions:
         fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
     message = RecordChangeRequested(
         company_id=exchange.company_id,
@@ -264,13 +265,12 @@ def _has_order(type_: Any) -> bool:
     return get_origin(type_) is Literal or type_ in PLAIN
 
 
-def _asked(exchange: Exchange, action: str, kind: Kind) -> bool:
-    if action not in ACTIONS.get(kind.type, ()) or is_blank(exchange.fields.get(action)):
-        return False
-    try:
-        return parse_boolean(exchange.fields[action])
-    except FieldError as error:
-        raise ProblemError("validation_failed", "Mend the fields named in errors.", {action: [str(error)]}) from None
+def _actions(exchange: Exchange, kind: Kind) -> list[str]:
+    """Return what is asked for beside a change of fields. Raises `ProblemError` where that is no boolean."""
+    parameters = Parameters(exchange.fields)
+    asked = [action for action in ACTIONS.get(kind.type, ()) if parameters.flag(action)]
+    parameters.finish()
+    return asked
 
 
 def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:

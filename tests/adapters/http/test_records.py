@@ -175,6 +175,8 @@ async def test_a_lead_token_is_given_by_us_and_can_be_renewed(town: Any, company
     assert made["lead_token"] != "chosen-by-the-sender-000"
     left_out = await company.send("PUT", f"/api/v1/schedules/{made['id']}", data={"rotate_lead_token": ""})
     assert left_out.json()["schedule"]["lead_token"] == made["lead_token"]
+    unsure = await company.send("PUT", f"/api/v1/schedules/{made['id']}", json={"rotate_lead_token": "perhaps"})
+    assert (unsure.status_code, list(unsure.json()["errors"])) == (422, ["rotate_lead_token"])
     renewed = await company.send("PUT", f"/api/v1/schedules/{made['id']}", json={"rotate_lead_token": True})
     token = renewed.json()["schedule"]["lead_token"]
     lead = {"caller_id": "+13055550142"}
