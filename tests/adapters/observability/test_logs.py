@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -96,10 +95,10 @@ def test_a_text_that_is_passed_over_has_nothing_to_take_out(text: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["a", "@", "a@", "a@b.", "://a@", "+1", "sk_", "305 555 ", "whsec_", "("])
+@pytest.mark.timeout(60)
 def test_a_text_of_a_hostile_sender_takes_no_longer_than_any_other(part: str) -> None:
-    began = time.process_time()
-    clean("@" + part * (100_000 // len(part)))
-    assert time.process_time() - began < 1
+    """Milliseconds; hours where each place is tried against all that follow."""
+    assert clean("@" + part * (1_000_000 // len(part))) is not None
 
 
 def test_redaction_looks_into_lists_dictionaries_and_objects(out: io.StringIO) -> None:
