@@ -60,7 +60,7 @@ def press_keys(person: Person, request: CallKeysRequested) -> None:
     if call.command_id is None:
         raise RefusedError("not_supported", "Keys can be pressed on calls that were placed from here, not on inbound ones.")
     if request.data:
-        merge_tokens(call, request.data)
+        merge_tokens(call, request.data, field="post_call_tokens")
     call.user_updated_at = person.now
     person.keep_call(call)
     person.draft.fact("call.keys_pressed", lead_id=call.lead_id, call_id=call.id, digits=request.digits)

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any
 
 from engine.contact.person import Person, at_once
+from engine.contact.tokens import CALL_BYTES_MAX, check_tokens
 from engine.identity import uuid_of
-from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.contact import Call, Lead
 from schemas.instant import SECOND, Instant
@@ -22,12 +22,6 @@ CALLS_COMPARED_MAX = 50
 
 DELETED_REFS_MAX = 20
 """Deleted calls of a person whose names are remembered, the newest: a gateway tells of a call once more within minutes."""
-
-TOKENS_MAX = 1_000
-"""Of a call: those of its lead, and as many again for every party that says something of it afterwards."""
-
-TOKENS_BYTES_MAX = 384 * 1024
-"""As JSON: those of its lead, and half as much again. A decision holds the call beside the lead, and is one record."""
 
 MONEY_DIGITS = 4
 """Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
@@ -132,12 +126,10 @@ def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
     call.transcription_status = request.transcription_status or call.transcription_status
 
 
-def merge_tokens(call: Call, data: dict[str, Any]) -> None:
-    """Merge tokens into those of a call, shallowly; None deletes. Raises `RefusedError` where they become too many."""
+def merge_tokens(call: Call, data: dict[str, Any], *, field: str = "data") -> None:
+    """Merge tokens, sent as `field`, into those of a call; None deletes. Raises `RefusedError` where they are too many."""
     call.token_values = {name: value for name, value in {**call.token_values, **data}.items() if value is not None}
-    if len(call.token_values) > TOKENS_MAX or len(to_json(call.token_values)) > TOKENS_BYTES_MAX:
-        problem = f"at most {TOKENS_MAX} tokens and {TOKENS_BYTES_MAX} bytes of them"
-        raise RefusedError("too_large", f"A call has {problem}; take some away with null.")
+    check_tokens(call.token_values, "call", CALL_BYTES_MAX, field=field)
 
 
 def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person, at_once
 from engine.contact.removal import delete
 from engine.contact.stop import block, mark, stop_reason, unblock
+from engine.contact.tokens import LEAD_BYTES_MAX, check_tokens
 from engine.contact.walk import basis, go_on, plan_again
 from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
@@ -25,11 +26,6 @@ from schemas.wire import to_json
 
 AHEAD_MAX = 366 * DAY
 """Nothing is asked for later than this (research/domain.md 2.17)."""
-
-TOKENS_MAX = 1_000
-DATA_BYTES_MAX = 256 * 1024
-"""Of all that submissions and changes have told of one lead, as JSON: as much as one body may hold. Whatever is decided of
-the lead later, an opt-out above all, has room beside it in one record."""
 
 WEAK_SOURCES = frozenset({"number", "default"})
 """Zones that were found by these give way to whatever is found later."""
@@ -306,9 +302,8 @@ def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> N
         values.update(given)
         for name in [name for name, value in given.items() if value is None]:
             del values[name]
-    if data and (len(lead.data) > TOKENS_MAX or len(to_json(lead.data)) > DATA_BYTES_MAX):
-        problem = f"of one lead have at most {TOKENS_MAX} names and {DATA_BYTES_MAX} bytes; take some away with null"
-        raise RefusedError("too_large", f"The tokens {problem}.", {"data": [problem]})
+    if data:
+        check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
 
 
 def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:

@@ -18,6 +18,7 @@ from schemas.requests import (
     CallProgressed,
     CallStartRequested,
     CallUpdateRequested,
+    LeadDeleteRequested,
     OutcomeRecorded,
 )
 from schemas.wire import to_json
@@ -480,8 +481,19 @@ def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> N
     assert (world.head().call_ids, len(world.head().ledger), world.lead().attempts) == ((), 1, 1)
     with pytest.raises(RefusedError, match="no such call"):
         world.ask(request)
-    world.outcome("connected_human")
+    world.outcome("connected_human", cost=0.02)
     assert world.lead().status == "scheduled"
+    (told,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
+    assert (told.call_id, told.data["cost"]) == (call.id, 0.02)
+
+
+def test_what_a_call_cost_is_told_also_where_it_and_its_lead_were_deleted_meanwhile(world: World) -> None:
+    call = _called(world)
+    world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))
+    world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=call.lead_id or 0))
+    world.outcome("connected_human", cost=0.02, call_id=call.id)
+    (told,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
+    assert (told.lead_id, told.call_id, told.data["cost"]) == (None, call.id, 0.02)
 
 
 def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -509,7 +521,10 @@ def test_the_tokens_of_a_call_stay_bounded(world: World) -> None:
     call = _called(world)
     for step in range(5):
         _change(world, call, data={f"token-{step}-{place}": 1 for place in range(200)})
-    with pytest.raises(RefusedError) as refused:
-        _change(world, call, data={"one more": 1})
-    assert refused.value.code == "too_large"
+    more = {"one more": 1}
+    pressed = CallKeysRequested(company_id=1, contact_key=KEY, call_id=call.id, digits="1", data=more)
+    for ask, field in ((lambda: _change(world, call, data=more), "data"), (lambda: world.ask(pressed), "post_call_tokens")):
+        with pytest.raises(RefusedError) as refused:
+            ask()
+        assert (refused.value.code, list(refused.value.errors)) == ("too_large", [field])
     assert len(_change(world, call, data={"token-0-0": None, "one more": 1}).token_values) == 1000
