@@ -13,16 +13,13 @@ from adapters.http.references import is_known
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import parse_decimal, parse_moment, parse_text
-from schemas.instant import HOUR, Instant
+from schemas.instant import Instant
 from schemas.requests import CallReceived, TranscriptionStatus
 
 REFERENCE_LENGTH_MAX = 200
 DETAIL_LENGTH_MAX = 500
 TALK_SECONDS_MAX = 24 * 3_600
 """No call lasts a day."""
-
-AHEAD_MAX = HOUR
-"""How far a gateway's clock may be ahead of ours before its report is taken for a mistake."""
 
 TRANSCRIPTION_STATUSES: tuple[str, ...] = get_args(TranscriptionStatus)
 
@@ -77,10 +74,11 @@ async def receive(exchange: Exchange) -> Reply:
 
 
 def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Instant:
-    """Read when something happened at a gateway, now where it does not say; faults are kept in the parameters."""
+    """Read when something happened at a gateway, now where it does not say; faults are kept in the parameters.
+
+    Of a gateway whose clock is ahead of ours the engine takes it as now: what it tells of is true all the same.
+    """
     moment = parameters.read(field, parse_moment, code="bad_date")
-    if moment is not None and moment > exchange.now + AHEAD_MAX:
-        parameters.refuse(field, "must not be ahead of us", code="bad_date")
     return exchange.now if moment is None else moment
 
 

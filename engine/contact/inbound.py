@@ -20,6 +20,7 @@ from engine.contact.enrolment import expiry
 from engine.contact.person import Person
 from engine.contact.references import check_references
 from engine.contact.result import COMPLETED
+from engine.contact.skew import marked
 from engine.contact.stop import stop_reason
 from engine.contact.walk import go_on
 from engine.identity import uuid_of
@@ -50,6 +51,8 @@ def receive(person: Person, request: CallReceived) -> None:
         raise RefusedError("deleted", "This call was deleted.")
     call = _known(person, request.gateway_ref) or _begin(person, request)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+    if skew := marked(person.now, request.occurred_at):
+        person.draft.fact("call.reported", lead_id=call.lead_id, call_id=call.id, state=request.state, **skew)
     if call.ended_at is None:
         _move_on(person, call, request)
         person.keep_call(call)
@@ -73,7 +76,8 @@ def _begin(person: Person, request: CallReceived) -> Call:
     call = of_caller(person, lead, from_number=request.from_number, number_called=request.number_called)
     at = min(request.occurred_at, person.now)
     call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
-    call.initiated_at = call.ringing_at = at
+    # Of a call that is told of at its end alone, the talk was before that.
+    call.initiated_at = call.ringing_at = at - (request.talk_seconds * SECOND if request.state == "ended" else 0)
     if is_blocked:
         call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
         call.hung_up_by, call.hangup_cause, call.ended_at = "us", "contact_blocked", at

@@ -13,18 +13,16 @@ from engine.contact.moving import forward
 from engine.contact.person import Person, at_once
 from engine.contact.reach import TEMPORARY, pass_on
 from engine.contact.retrying import close_channel, retry_or_leave
+from engine.contact.skew import marked
 from engine.contact.stop import opt_out
 from engine.contact.walk import go_on
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
-from schemas.instant import HOUR, MINUTE, SECOND, Instant
+from schemas.instant import HOUR, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
-
-SKEW_MAX = 5 * MINUTE
-"""An outcome of a later time than this is marked: a gateway's clock is wrong (research/domain.md E28)."""
 
 GATE_BACKOFF = 30 * SECOND
 GATE_BACKOFF_MAX = HOUR
@@ -58,8 +56,10 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     replaced = _tell_call(person, lead, request, row)
     if lead is None:
         sent_on = msgspec.structs.replace(request, reached=request.reached or person.key)
-        if not forward(person, sent_on, request.lead_id) and person.call(request.call_id) is not None:
+        is_elsewhere, cost = forward(person, sent_on, request.lead_id), _cost_of_deleted(person, request, request.call_id)
+        if cost or (not is_elsewhere and person.call(request.call_id) is not None):
             about: dict[str, Any] = {"command_id": request.command_id, "kind": request.kind, "outcome": request.outcome}
+            about |= cost
             person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
         return
     _tell_lead(person, lead, request, row)
@@ -269,15 +269,17 @@ def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
 def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
     flight = lead.flight
     is_awaited = flight is not None and flight.command_id == request.command_id
+    call_id = request.call_id or (flight.call_id if flight is not None and is_awaited else None)
     person.draft.fact(
         "outcome.recorded",
         lead_id=lead.id,
-        call_id=request.call_id or (flight.call_id if flight is not None and is_awaited else None),
+        call_id=call_id,
         command_id=request.command_id,
         kind=request.kind,
         outcome=request.outcome,
         **({} if is_awaited else {"late": True}),
-        **({"clock_skew": True} if request.occurred_at > person.now + SKEW_MAX else {}),
+        **marked(person.now, request.occurred_at),
+        **_cost_of_deleted(person, request, call_id),
     )
     if row.disables_channel and request.reached is not None:
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
@@ -290,6 +292,13 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
     if flight is not None and is_awaited and request.final:
         # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
         settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
+
+
+def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:
+    """Return what a call cost that was deleted while it went on: no call's record can say so any more."""
+    is_here = request.kind == "call" and request.reached is None
+    is_gone = is_here and call_id is not None and person.call(call_id) is None
+    return {"cost": request.cost} if is_gone and request.cost else {}
 
 
 def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:

@@ -12,6 +12,7 @@ from engine.contact.person import Person, at_once
 from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
+from engine.contact.skew import marked
 from engine.contact.stop import is_opted_out_of, opt_out, stop_reason
 from engine.contact.walk import go_on
 from engine.identity import command_id, contact_id
@@ -54,6 +55,7 @@ def receive(person: Person, request: SmsReceived) -> None:
         meaning=meaning,
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
+        **marked(person.now, request.received_at),
     )
     person.draft.answer = _understood(request, lead, meaning)
     match meaning:

@@ -16,7 +16,7 @@ TYPES: dict[str, str] = {
         ),
         "Leg",
     ),
-    "outcome.recorded": "ProviderLog",
+    **dict.fromkeys(("outcome.recorded", "call.reported"), "ProviderLog"),
     **dict.fromkeys(
         (
             *("call.updated", "call.dispositioned", "call.keys_pressed", "call.deleted", "lead.picked_up"),

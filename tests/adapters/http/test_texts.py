@@ -66,11 +66,19 @@ async def test_a_report_of_a_text_that_cannot_be_is_refused(company: Any) -> Non
         ({"body": "x" * 10_001}, 422, ["body"]),
         ({"body": "a\x00"}, 422, ["body"]),
         ({"text_ref": "x" * 201}, 422, ["text_ref"]),
-        ({"received_at": "2999-01-01T00:00:00Z"}, 400, ["received_at"]),
         ({"received_at": "noon"}, 400, ["received_at"]),
     ]:
         answer = await company.send("POST", "/api/v1/texts/received", json={**GOOD, **fields})
         assert (answer.status_code, list(answer.json()["errors"])) == (status, named), answer.text
+
+
+async def test_an_opt_out_counts_whatever_the_clock_of_its_gateway_says(company: Any) -> None:
+    lead = await _lead(company)
+    said = {**GOOD, "body": "STOP", "received_at": "2999-01-01T00:00:00Z"}
+    answer = await company.send("POST", "/api/v1/texts/received", json=said)
+    assert (answer.status_code, answer.json()["text"]["meaning"]) == (200, "opt_out"), answer.text
+    shown = (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]
+    assert (shown["status"], shown["opt_out"]) == ("opt_out", True)
 
 
 async def test_a_demonstration_lets_a_person_text(town: Any, company: Any) -> None:

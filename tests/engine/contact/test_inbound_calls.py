@@ -68,6 +68,7 @@ def test_who_talked_was_answered_although_nobody_said_so(world: World) -> None:
     assert (world.lead().connected, world.lead().connected_call_id) == (True, call.id)
     alone = _rings(world, "ended", ref="pbx-2", talk_seconds=20)
     assert (alone.outcome, alone.answered_at) == ("connected_human", alone.ringing_at)
+    assert (talk_seconds(alone), total_seconds(alone)) == (20, 20)
 
 
 @pytest.mark.parametrize("state", ["ringing", "connected", "ended"])
@@ -176,6 +177,9 @@ def test_what_is_known_only_after_the_end_is_taken_in_then(world: World) -> None
 
 def test_a_report_from_the_future_is_of_now(world: World) -> None:
     assert _rings(world, occurred_at=world.now + 3600 * SECOND).ringing_at == world.now
+    _rings(world, "connected", occurred_at=world.now + 300 * SECOND)
+    (marked,) = [fact for fact in world.facts if fact.data.get("clock_skew")]
+    assert (marked.type, marked.data["state"]) == ("call.reported", "ringing")
 
 
 @pytest.mark.parametrize(
