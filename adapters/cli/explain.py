@@ -167,4 +167,5 @@ def _show(found: Mapping[str, Any]) -> None:
     proof = found.get("proof")
     if proof is not None:
         click.echo(f"  proved from {proof['decisions']} decisions, the hash chain unbroken")
-        click.echo(msgspec.json.format(msgspec.json.encode(found["record"]), indent=2))
+        if found["record"] is not None:  # before the lead was there nothing was decided of it
+            click.echo(msgspec.json.format(msgspec.json.encode(found["record"]), indent=2))

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from adapters.cli.explain import explain, explained
+from adapters.cli.explain import _show, explain, explained
 from adapters.embedded.door import opened_door
 from adapters.embedded.remote import DOOR
 from adapters.postgres.reads import PostgresReads
@@ -101,6 +101,23 @@ async def test_the_log_gives_the_same_answer_and_proves_it(company: Any, told: A
         "contact_24h": 0,
         "contact_7d": 0,
     }
+
+
+async def test_the_proof_of_a_lead_that_was_not_there_yet_shows_no_record(
+    company: Any,  # noqa: F811
+    told: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lead = await submitted(company)
+    before = from_datetime(datetime.fromisoformat(lead["created_at"]) - timedelta(hours=1))
+
+    found = await told(lead["uuid"], at=before, from_log=True)
+    capsys.readouterr()  # what was logged meanwhile
+    _show(found)
+
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("The lead was not there yet")
+    assert shown[-1].endswith("the hash chain unbroken")
 
 
 async def test_a_forged_decision_is_found_out(town: Any, company: Any, told: Any) -> None:  # noqa: F811
