@@ -98,21 +98,22 @@ async def live(exchange: Exchange) -> Reply:
     """Answer with the calls that go on."""
     parameters = Parameters(exchange.query)
     columns = read_shown(parameters, SERIALIZERS)
+    paging = _read_newest(parameters, LIVE_MAX)
     parameters.finish()
-    return await _calls(exchange, parameters, CallFilter(in_progress=True), Paging(per_page=LIVE_MAX), columns)
+    return await _calls(exchange, parameters, CallFilter(in_progress=True), paging, columns)
 
 
 async def of_caller(exchange: Exchange) -> Reply:
     """Answer with the newest calls of a person, whoever rang."""
     parameters = Parameters(exchange.query)
     columns = read_shown(parameters, SERIALIZERS)
-    per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX) or PER_PAGE_DEFAULT
+    paging = _read_newest(parameters, PER_PAGE_DEFAULT)
     number = read_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
     if number is None:
         parameters.refuse("caller_number", "must be a telephone number such as +13055550123")
     parameters.finish()
     wanted = CallFilter(caller_number=None if number is None else number.e164)
-    return await _calls(exchange, parameters, wanted, Paging(per_page=per_page), columns)
+    return await _calls(exchange, parameters, wanted, paging, columns)
 
 
 async def _calls(
@@ -127,6 +128,14 @@ async def _calls(
         read=partial(exchange.services.reads.calls, exchange.company_id, wanted),
         view=lambda row: call_view(row, columns),
     )
+
+
+def _read_newest(parameters: Parameters, per_page: int) -> Paging:
+    """Read which calls of a list that has no other order than newest first: a page, or by cursor where one is given."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    page = parameters.whole("page", least=1, most=INTEGER_MAX)
+    per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX) or per_page
+    return Paging(page=1 if page is None or cursor is not None else page, per_page=per_page, cursor=cursor)
 
 
 def read_call_paging(parameters: Parameters) -> Paging:
@@ -188,7 +197,7 @@ LIST_TYPES: Mapping[str, Mapping[str, Any]] = {
     "status": choice(STATUSES),
     "per_page": whole(1, CURSOR_PER_PAGE_MAX),
 }
-_SHOWN = {"serializer": SERIALIZER, "columns": PAGING_PARAMETERS["columns"], "root": PAGING_PARAMETERS["root"]}
+_SHOWN = {"serializer": SERIALIZER, **{name: PAGING_PARAMETERS[name] for name in ("columns", "root", "page", "cursor")}}
 _SUFFIXES = ("", ".csv", ".json")
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -218,8 +227,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="List the calls that go on",
         handler=live,
         scope="call:read",
-        parameters=_SHOWN,
-        types={"serializer": LIST_TYPES["serializer"]},
+        parameters={**_SHOWN, "per_page": f"rows: {LIVE_MAX}, and no more"},
+        types={name: LIST_TYPES[name] for name in ("serializer", "per_page")},
         answer=ANSWER,
         suffixes=_SUFFIXES,
     ),

@@ -131,6 +131,29 @@ async def test_live_calls_and_the_calls_of_a_person(company: Any, shown: Shown) 
     assert (refused.status_code, set(refused.json()["errors"])) == (422, {"caller_number"})
 
 
+@pytest.mark.parametrize("path", ["/api/v1/calls/live_calls", "/api/v1/calls/+13055550123/by_caller_number"])
+async def test_live_calls_and_the_calls_of_a_person_are_told_whole_by_page_and_by_cursor(
+    company: Any, shown: Shown, path: str
+) -> None:
+    going_on: dict[str, Any] = {"direction": "inbound", "from_number": "+13055550123", "ended_at": None}
+    ids = await _calls(company, shown, 5, **going_on, status="established")
+    pages = [await _list(company, path, page=page, per_page=2) for page in (1, 2, 3, 4)]
+    assert [[found["id"] for found in page["calls"]] for page in pages] == [ids[:2], ids[2:4], ids[4:], []]
+    assert {page["metadata"]["total_pages"] for page in pages} == {3}
+    bare = await company.send("GET", path, params={"per_page": 2, "root": "false"})
+    following = await company.send("GET", bare.links["next"]["url"])
+    assert [found["id"] for found in following.json()] == ids[2:4]
+    told, cursor = [], -1
+    while cursor:
+        page = await _list(company, path, cursor=cursor, per_page=2)
+        told += [found["id"] for found in page["calls"]]
+        cursor = page["metadata"]["next_cursor"]
+    assert told == ids
+    for name, value, status in (("cursor", "-2", 400), ("page", "0", 422), ("per_page", "1001", 422)):
+        refused = await company.send("GET", path, params={name: value})
+        assert (refused.status_code, list(refused.json()["errors"])) == (status, [name])
+
+
 async def test_calls_are_shown_in_the_form_asked_for_and_as_a_file(company: Any, shown: Shown) -> None:
     ids = await _calls(company, shown, 3, token_values={"note": "=1+1"})
     assert tuple((await _list(company))["calls"][0]) == CALL_COLUMNS
