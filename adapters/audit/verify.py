@@ -133,7 +133,9 @@ class Replay:
             return Mismatch(
                 "the hash chain is broken: the decision before this one was changed", recorded.prev, position.chain
             )
-        decided = await self._decide_again(recorded, requests)
+        cause = recorded.cause
+        request = await requests.at(cause.offset or 0) if cause.kind == "request" else None
+        decided = self._decide_again(cause, request, recorded.decided_at)
         if decided == value:
             self.state.commit()
             return None
@@ -141,16 +143,14 @@ class Replay:
         self._decider.position = position  # what was verified ends before this decision
         return decided if isinstance(decided, Mismatch) else _first_difference(value, decided)
 
-    async def _decide_again(self, recorded: _Recorded, requests: "_Inputs") -> bytes | Mismatch:
-        cause, now = recorded.cause, recorded.decided_at
-        if cause.kind == "adoption":
-            return self._decider.adoption(self._adopted(cause.rules), cause.versions, now).value
+    def _decide_again(self, cause: Cause, request: Record | None, now: Instant) -> bytes | Mismatch:
+        if request is not None:
+            return self._decider.request(request, now, behind=cause.behind).value
         if cause.kind == "tick":
             return self._decider.tick(cause.key or "", cause.due_at or 0, now, behind=cause.behind).value
-        request = await requests.at(cause.offset or 0)
-        if request is None:
-            return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
-        return self._decider.request(request, now, behind=cause.behind).value
+        if cause.kind == "adoption":
+            return self._decider.adoption(self._adopted(cause.rules), cause.versions, now).value
+        return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
 
     def _adopted(self, positions: dict[str, int]) -> list[tuple[int, RuleRecord]]:
         taken: list[tuple[int, RuleRecord]] = []

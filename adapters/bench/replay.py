@@ -1,26 +1,41 @@
-"""How fast is everything decided again for an audit? Against deciding it in memory, decoding and encoding included.
+"""How fast is everything decided again for an audit? Against deciding the same in memory, decoding and encoding included.
 
 The audit also reads the log, compares every byte and follows the hash chain.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
 
 from adapters.audit.verify import verify
 from adapters.bench.decisions import read_all, running, until_decided
 from adapters.bench.row import BenchError, Row, Runs, row
 from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, timed
 from adapters.bench.submissions import requests
+from adapters.roles.context import Context
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
+from engine.partition.ports import Record
 from engine.partition.state import State
 from engine.rules import Rules
-from schemas.decisions import Position
-from schemas.topics import CONTACTS_REQUESTS
+from schemas import records
+from schemas.decisions import Cause, Decision, Position
+from schemas.instant import Instant
+from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
+from schemas.wire import from_json
 
 SUBMISSIONS = 40_000
 """About a quarter of them are of the partition that is verified."""
 
 RUNS = 3
+
+
+class Turn(Struct, frozen=True):
+    """An input as it was decided: the instant is its cycle's, not that of its arrival. Without a record, an adoption."""
+
+    cause: Cause
+    now: Instant
+    record: Record | None = None
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
@@ -31,7 +46,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
         await append_all(context, CONTACTS_REQUESTS.name, {0: submitted})
         async with running(context, [0]) as runners:
             await until_decided(runners[0], len(submitted))
-        inputs = await read_all(context.log, context.names.of(CONTACTS_REQUESTS.name), 0)
+        turns = await _turns(context)
         for number in range(RUNS):
             say(f"replay: run {number + 1} of {RUNS}")
             with timed() as watch:
@@ -39,12 +54,31 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
             if found.difference is not None:
                 raise BenchError(f"what was decided cannot be decided again: {found.difference}")
             runs.ours.append(len(submitted) / watch.seconds)
-            rules = Rules()
-            for partition, record in context.rules.entries:
-                rules.apply(partition, record)
-            decider = Decider(ContactAggregate(), 0, State(), rules, Position())
             with timed() as watch:
-                for one in inputs:
-                    decider.request(one, one.appended_at)
+                chain = decided_in_memory(turns, context.rules.entries)
+            if chain != found.chain:
+                raise BenchError("the baseline decides something else than what was verified")
             runs.baseline.append(len(submitted) / watch.seconds)
     return [row("replay", runs, goal=">= 0.7", unit="decisions/s")]
+
+
+def decided_in_memory(turns: Sequence[Turn], rules: Sequence[tuple[int, records.Record]]) -> str:
+    """Decide every input again at its instant, with nothing around it; return the digest of the last decision."""
+    decider = Decider(ContactAggregate(), 0, State(), Rules(), Position())
+    for turn in turns:
+        if turn.record is None:
+            decider.adoption(rules, turn.cause.versions, turn.now)
+        else:
+            decider.request(turn.record, turn.now, behind=turn.cause.behind)
+    return decider.position.chain
+
+
+async def _turns(context: Context) -> list[Turn]:
+    inputs = await read_all(context.log, context.names.of(CONTACTS_REQUESTS.name), 0)
+    by_offset = {record.offset: record for record in inputs}
+    recorded = await read_all(context.log, context.names.of(CONTACTS_DECISIONS.name), 0)
+    decisions = [from_json(record.value or b"", Decision) for record in recorded]
+    return [
+        Turn(one.cause, one.decided_at, None if one.cause.offset is None else by_offset[one.cause.offset])
+        for one in decisions
+    ]

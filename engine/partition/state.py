@@ -45,7 +45,10 @@ class State:
     def commit(self) -> None:
         """The transaction is durable: what was decided is now what is known."""
         for key, packed in self._pending.items():
-            self.restore(key, packed)
+            if packed is None:
+                self._committed.pop(key, None)
+            else:
+                self._committed[key] = packed  # `set` has noted its number
         self._pending.clear()
 
     def rollback(self) -> None:
