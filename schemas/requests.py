@@ -324,10 +324,15 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
-    """A lead arrives from the contact that it was keyed by before its number changed; `lead` is its whole value."""
+    """A lead arrives from the contact that it was keyed by before its number changed; `lead` is its whole value.
+
+    With `opt_out` or `blocked`, who changed the number said in the same breath that the person is not to be contacted.
+    """
 
     lead: msgspec.Raw
     from_contact_key: str
+    opt_out: bool = False
+    blocked: bool = False
 
 
 class AccountRequest(Message, frozen=True, kw_only=True):

@@ -171,6 +171,8 @@ def _nested(pairs: Iterable[tuple[str, str]]) -> Fields:
 def _place(fields: Fields, name: str, value: str) -> None:
     """Put a value where its name says: `a`, `a[b]`, `a[]`, `a[b][]`. A name that contradicts an earlier one replaces it."""
     head, *inner = name.replace("]", "").split("[") if name.endswith("]") and "[" in name else [name]
+    if head in LISTS and len(inner) == 1 and inner[0].isdigit():  # `ids[0]=1&ids[1]=2`, as PHP writes a list
+        inner = [""]
     if len(inner) >= DEPTH_MAX:
         raise _too_deep()
     place: Any = fields

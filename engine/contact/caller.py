@@ -6,7 +6,7 @@ from engine.contact.ending import begin_end
 from engine.contact.person import Person, at_once
 from engine.contact.removal import remove
 from engine.contact.result import COMPLETED
-from engine.contact.stop import opt_out, stop
+from engine.contact.stop import mark, opt_out, stop
 from engine.contact.submission import matches
 from engine.contact.walk import go_on
 from engine.partition.draft import RefusedError
@@ -48,6 +48,7 @@ def _opt_out(person: Person, leads: list[Lead]) -> None:
     for lead in leads:
         if lead.status != "opt_out":
             stop(person, lead, "opt_out")
+        mark(person, lead, "opt_out")  # also where an earlier one was lifted
 
 
 def _move_to_end(person: Person, leads: list[Lead], *, keeps_callback: bool) -> None:

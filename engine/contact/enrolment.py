@@ -30,12 +30,14 @@ def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Ins
 def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
     """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
 
-    A live lead keeps its expiry unless hours are given. A command on its way is waited for; it moves the old run only.
+    A live lead keeps its expiry unless hours are given, or nothing had been said of it before its first schedule. A command
+    on its way is waited for; it moves the old run only.
     """
     slots.withdraw(person, lead)
     was_live = lead.status in LIVE_STATUSES
+    has_no_expiry = lead.schedule_id is None and lead.expires_at is None
     lead.schedule_id, lead.schedule_version = record.id, record.version
-    if hours is not None or not was_live:
+    if hours is not None or not was_live or has_no_expiry:
         lead.expires_at = expiry(person, lead, person.now, hours)
     lead.enrolment += 1
     lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")

@@ -4,7 +4,7 @@ import msgspec
 
 from engine.contact import slots
 from engine.contact.person import Person
-from engine.contact.stop import fence, recall
+from engine.contact.stop import block, fence, opt_out, recall
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.requests import ContactRequest, LeadMoved
 from schemas.topics import CONTACTS_REQUESTS
@@ -14,8 +14,11 @@ STUBS_MAX = 1_000
 """Leads whose way a contact remembers; nobody asks an old number for the thousandth lead that left it."""
 
 
-def send_away(person: Person, lead: Lead, contact_key: str) -> None:
-    """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted."""
+def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
+    """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted.
+
+    With `opt_out` or `blocked` the new contact is stopped as well.
+    """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id)
@@ -35,6 +38,8 @@ def send_away(person: Person, lead: Lead, contact_key: str) -> None:
         contact_key=contact_key,
         lead=msgspec.Raw(to_json(lead)),
         from_contact_key=person.key,
+        opt_out=opt_out,
+        blocked=blocked,
     )
     person.draft.send(CONTACTS_REQUESTS.name, contact_key, message)
     person.draft.fact("lead.sent_away", lead_id=lead.id)
@@ -48,6 +53,10 @@ def take_in(person: Person, request: LeadMoved) -> Lead:
         lead.status, lead.status_wait = "queue", None
     person.add(lead)
     person.draft.fact("lead.taken_in", lead_id=lead.id)
+    if request.blocked:
+        block(person, "lead_update")
+    if request.opt_out:
+        opt_out(person, "lead_update", offer_id=lead.offer_id)
     return lead
 
 

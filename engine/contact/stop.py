@@ -182,17 +182,18 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     was_live = lead.status in LIVE_STATUSES
     if was_live:
         lead.stopped_before = AT_ITS_END if lead.ending else lead.step
-    mark(lead, reason)
+    mark(person, lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)
     if was_live:
         tell_webhooks(person, lead)
 
 
-def mark(lead: Lead, reason: LeadStatus) -> None:
-    """Let the lead read what holds for its contact."""
+def mark(person: Person, lead: Lead, reason: LeadStatus) -> None:
+    """Let the lead read what holds for its contact: who opted out may be blocked as well."""
     lead.opt_out = lead.opt_out or reason == "opt_out"
-    lead.blocked = lead.blocked or reason == "blocked"
+    lead.blocked = lead.blocked or reason == "blocked" or person.head.blocked_at is not None
+    person.keep(lead)
 
 
 def sweep(person: Person) -> None:

@@ -47,8 +47,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     target = _target(person, request)
     if request.unblock_contact:
         unblock(person)
-    matching = list(_matching(person, request)) if person.head.lead_ids else []
-    live = [lead for lead in matching if lead.status in LIVE_STATUSES] if matching else matching
+    matching, live = _there(person, request, target) if person.head.lead_ids else ([], [])
     if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
     if request.blocked:
@@ -117,6 +116,35 @@ def _target(person: Person, request: LeadSubmitted) -> Target:
     return None, None
 
 
+def _there(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
+    """Return all leads that are there already, newest first, and of them the live ones.
+
+    `create_or_update` means one live lead for an offer: where the schedule has none, the one on another of its schedules.
+    """
+    matching = list(_matching(person, request))
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    if not live and request.create_or_update and not request.delete_existing and not request.expire_existing:
+        elsewhere = _live_on_the_offer(person, target)
+        return elsewhere or matching, elsewhere
+    return matching, live
+
+
+def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
+    """Return the live leads of the schedule's offer, newest first, those that only wait for a call last."""
+    _, schedule = target
+    if schedule is None or schedule.offer_id is None:
+        return []
+    found = [
+        lead for lead in person.leads() if matches(person, lead, schedule.offer_id, None) and _is_on_its_way(person, lead)
+    ]
+    return sorted(found, key=lambda lead: lead.schedule_id is None)
+
+
+def _is_on_its_way(person: Person, lead: Lead) -> bool:
+    """Tell whether a lead is live, and its schedule still there: without it the lead ends as soon as it is looked at."""
+    return lead.status in LIVE_STATUSES and (lead.schedule_id is None or schedule_of(person, lead.schedule_id) is not None)
+
+
 def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
     """Delete or expire what matches; deleting wins where both are asked for (research/domain.md 2.17)."""
     if request.delete_existing:
@@ -138,7 +166,7 @@ def _run_again(person: Person, request: LeadSubmitted, target: Target, leads: li
         return None
     record, _ = target
     schedule_id = _chosen(request, leads).schedule_id
-    if record is None and schedule_id is not None:
+    if schedule_id is not None and (record is None or record.id != schedule_id):
         found = schedule_of(person, schedule_id)
         return None if found is None else found[0]
     return record
@@ -158,6 +186,8 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
             _create(person, request, target, "created")
         case "restart" if record is not None:
             _restart(person, request, record, _chosen(request, leads.live))
+        case _ if record is not None and _chosen(request, leads.live).schedule_id is None:
+            _restart(person, request, record, _chosen(request, leads.live), action="updated")
         case _:
             chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
             updated = list(at_once(chosen, growth=_growth(request)))
@@ -195,7 +225,7 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
         _assign_numbers(person, request, lead)
     reason = stop_reason(person.head, lead.offer_id)
     if reason is not None:
-        mark(lead, reason)
+        mark(person, lead, reason)
         end(person, lead, reason)
     else:
         go_on(person, lead)
@@ -251,12 +281,12 @@ def _received_at(person: Person, request: LeadSubmitted) -> Instant:
     return min(request.received_at, person.now) if request.received_at > 0 else person.now
 
 
-def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead) -> None:
-    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="restarted")
+def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead, *, action: str = "restarted") -> None:
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     begin(person, lead, record, hours=request.hours_to_expire)
     _merge(person, request, lead)
     go_on(person, lead)
-    _answer(person, [lead], 200, "restarted")
+    _answer(person, [lead], 200, action)
 
 
 def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:

@@ -45,7 +45,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
         begin(person, lead, target)
     _change_plan(person, lead, request)
     if contact_key != person.key:
-        send_away(person, lead, contact_key)
+        send_away(person, lead, contact_key, opt_out=request.opt_out is True, blocked=request.blocked is True)
     elif request.resume_on_unblock and _may_resume(person, lead):
         resume(person, lead)
         go_on(person, lead)
@@ -232,11 +232,12 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
             hang_up_all(person)
         if lead.status not in {"blocked", "opt_out"}:
             stop(person, lead, "blocked")
-        mark(lead, "blocked")  # also where it had ended as opted out
+        mark(person, lead, "blocked")  # also where it had ended as opted out
     if request.opt_out is True:
         opt_out(person, "lead_update", offer_id=lead.offer_id)
         if lead.status != "opt_out":
             stop(person, lead, "opt_out")
+        mark(person, lead, "opt_out")  # also where an earlier one was lifted
     if request.schedule_stop:
         remove(person, lead, "schedule_stop")
 

@@ -237,6 +237,19 @@ async def test_the_schedule_begins_again(company: Any, path: str) -> None:
     assert last["lead"]["is_live"] is True
 
 
+async def test_create_or_update_updates_the_live_lead_of_the_offer_whichever_schedule_it_is_on(company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar"})
+    first, second = [await company.schedule(offer_id=offer["id"], steps=STEPS) for _ in range(2)]
+    path, number = "/api/v1/leads/create_or_update", _number()
+    waiting = (await _post(company, path, {"lead_token": offer["lead_token"], "caller_id": number}))["lead"]
+    begun = (await _post(company, path, {"lead_token": first["lead_token"], "caller_id": number}, 200))["lead"]
+    assert (begun["id"], begun["schedule_id"], begun["is_live"]) == (waiting["id"], first["id"], True)
+    for token in (second["lead_token"], offer["lead_token"]):
+        again = await _post(company, path, {"lead_token": token, "caller_id": number, "color": "red"}, 200)
+        assert (again["dedupe_action"], again["lead"]["id"], again["schedule_id"]) == ("updated", waiting["id"], first["id"])
+    assert [lead["data"] for lead in await _leads(company, number=number)] == [{"color": "red"}]
+
+
 @BOTH
 async def test_nested_fields_are_found(company: Any, path: str) -> None:
     schedule = await company.schedule()

@@ -62,6 +62,8 @@ def test_any_names_nest_or_are_refused(pairs: list[tuple[str, str]]) -> None:
         (b"ids[]=1&ids[]=2", {"ids": ["1", "2"]}),
         (b"ids=1&ids=2&ids=3", {"ids": ["1", "2", "3"]}),
         (b"ids[]=1&ids=2", {"ids": ["1", "2"]}),
+        (b"ids[0]=1&ids[1]=2", {"ids": ["1", "2"]}),
+        (b"data[0]=1", {"data": {"0": "1"}}),
         (b"ids=1,2", {"ids": "1,2"}),
         (b"a[b][]=1&a[b][]=2", {"a": {"b": ["1", "2"]}}),
         (b"a=1&a[b]=2", {"a": {"b": "2"}}),

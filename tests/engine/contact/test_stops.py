@@ -41,6 +41,24 @@ def opt_out_by_outcome(world: World) -> None:
     world.outcome("opted_out")
 
 
+@pytest.mark.parametrize("opt_out", [opt_out_by_caller, opt_out_by_update])
+def test_a_lead_that_ended_by_an_opt_out_reads_the_next_one_as_well(world: World, opt_out: Any) -> None:
+    world.submit()
+    opt_out(world)
+    lifted = world.update(opt_out=False)
+    assert (lifted.status, lifted.opt_out) == ("opt_out", False)
+    opt_out(world)
+    assert (world.lead().opt_out, world.head().opted_out_at) == (True, world.now)
+
+
+def test_a_new_lead_of_somebody_who_opted_out_and_is_blocked_reads_both(world: World) -> None:
+    world.update(world.submit(), opt_out=True, blocked=True)
+    lead = world.submit()
+    assert (lead.status, lead.opt_out, lead.blocked) == ("opt_out", True, True)
+    assert world.update(lead, opt_out=False).blocked
+    assert not world.update(lead, blocked=False).blocked
+
+
 @pytest.mark.parametrize("opt_out", [opt_out_by_caller, opt_out_by_update, opt_out_by_outcome])
 def test_an_opt_out_ends_every_lead_of_the_person_and_fences_what_was_ordered(world: World, opt_out: Any) -> None:
     world.submit()

@@ -1,12 +1,14 @@
 """What does a submission do where the person is new, known, ended, opted out or blocked?"""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from engine.partition.draft import RefusedError, RepeatedError
+from schemas.commands import PlaceCall, SendSms
 from schemas.instant import DAY, HOUR
-from schemas.records import Number, Offer
+from schemas.records import Number, Offer, Schedule
 from schemas.requests import LeadSubmitted
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World
 
@@ -118,6 +120,52 @@ def test_who_creates_or_updates_makes_a_new_lead_where_none_is_live_even_if_it_i
     assert (answer_of(world), second.id != first.id, second.enrolment) == ((201, "created"), True, 1)
     third = world.submit(create_or_update=True, restart_schedule=True)
     assert (answer_of(world), third.id, third.enrolment) == ((200, "restarted"), second.id, 2)
+
+
+def test_who_creates_or_updates_finds_the_live_lead_on_another_schedule_of_the_offer(world: World) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    first = world.submit()
+    waiting = world.submit(offer_id=1, data={"a": 1}, create_or_update=True)
+    again = world.submit(schedule_id=2, data={"b": 2}, create_or_update=True)
+    assert (answer_of(world), waiting.id, again.id, again.data) == ((200, "updated"), first.id, first.id, {"a": 1, "b": 2})
+    assert (again.schedule_id, again.next_action_at) == (1, first.next_action_at)
+    restarted = world.submit(schedule_id=2, create_or_update=True, restart_schedule=True)
+    assert (answer_of(world), restarted.schedule_id, restarted.enrolment) == ((200, "restarted"), 1, 2)
+    assert world.submit(schedule_id=2).id != first.id  # who only submits starts the schedule of the token
+    assert world.submit(schedule_id=2, create_or_update=True).schedule_id == 2  # its own comes first
+
+
+def test_who_creates_or_updates_starts_a_lead_that_waited_for_a_call_on_the_schedule_of_the_token(world: World) -> None:
+    waiting = world.submit(offer_id=1, data={"a": 1})
+    lead = world.submit(data={"b": 2}, create_or_update=True)
+    assert (answer_of(world), lead.id, lead.data) == ((200, "updated"), waiting.id, {"a": 1, "b": 2})
+    assert (lead.schedule_id, lead.status, lead.next_action_at) == (1, "scheduled", NOON + HOUR)
+
+
+@pytest.mark.parametrize("fields", [{"expire_existing": True}, {"delete_existing": True}])
+def test_who_creates_or_updates_clears_what_is_of_the_token_alone(world: World, fields: dict[str, Any]) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    first = world.submit()
+    lead = world.submit(schedule_id=2, create_or_update=True, **fields)
+    assert (answer_of(world), lead.schedule_id, world.lead(first.id).status) == ((201, "created"), 2, "scheduled")
+
+
+def test_who_creates_or_updates_passes_over_a_lead_whose_schedule_is_gone(world: World) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    first = world.submit()
+    body = world.rules.body(Schedule, "schedule", 1)
+    assert body is not None
+    world.add("schedule", 1, body, version=2, deleted=True)
+    assert world.submit(schedule_id=2, create_or_update=True).id != first.id
+
+
+def test_a_lead_that_waited_for_a_call_expires_by_the_schedule_that_it_is_put_on() -> None:
+    world = World()
+    world.schedule(REST, CALL, hours_to_expire=5)
+    assert world.submit(offer_id=1).expires_at is None
+    assert world.update(schedule_start=True).expires_at == NOON + 5 * HOUR
+    own = world.submit(offer_id=1, update_all_matching_leads=False, expire_existing=True, hours_to_expire=9)
+    assert world.update(own, schedule_start=True).expires_at == NOON + 9 * HOUR
 
 
 @pytest.mark.parametrize("offer_id", [1, 2])
@@ -331,6 +379,41 @@ def test_numbers_are_given_in_turn_the_offers_own_first() -> None:
     ]
     assert sorted({lead.svc_number or "" for lead in given}) == ["+12125550102", "+12125550103"]
     assert {lead.sms_number for lead in given} == {"+12125550102"}
+
+
+@pytest.mark.parametrize("steps", [(CALL,), (REST, CALL)])
+def test_each_number_gets_its_share_of_the_leads_whether_or_not_calls_take_ids_between_them(steps: tuple[Any, ...]) -> None:
+    world = World()
+    world.schedule(*steps)
+    for record_id in range(1, 5):
+        world.add("number", record_id, Number(number=f"+1212555010{record_id}"))
+    given = Counter(
+        world.submit(contact_key=f"1|+1305555{n:04}", caller_id=f"+1305555{n:04}", assign_svc_number=True).svc_number
+        for n in range(40)
+    )
+    assert sorted(given.values()) == pytest.approx([10, 10, 10, 10], abs=2)
+
+
+@pytest.mark.parametrize(
+    "change", [{"fields": {"paused": True}}, {"fields": {"voice": False, "sms": False}}, {"deleted": True}]
+)
+def test_a_number_that_is_out_of_use_calls_and_texts_nobody_any_more(change: dict[str, Any]) -> None:
+    world = World()
+    world.schedule(REST, CALL, {"id": "text", "kind": "sms", "template": "Call {{svc_number}}"})
+    for record_id in (1, 2):
+        world.add("number", record_id, Number(number=f"+1212555010{record_id}"))
+    lead = world.submit(assign_svc_number=True, assign_sms_number=True)
+    kept, other = sorted(("+12125550101", "+12125550102"), key=lambda number: number != lead.svc_number)
+    body = Number(number=kept, **change.get("fields", {}))
+    world.add("number", int(kept[-1]), body, version=2, deleted=change.get("deleted", False))
+
+    world.wait(3600)
+    world.outcome("no_answer")
+    call, text = world.commands
+    assert isinstance(call, PlaceCall)
+    assert isinstance(text, SendSms)
+    assert (call.from_number, text.from_number, text.body) == (other, other, f"Call {other}")
+    assert (world.lead().svc_number, world.lead().sms_number) == (other, other)
 
 
 def test_a_lead_without_a_number_is_kept_under_its_address() -> None:

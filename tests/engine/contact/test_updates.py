@@ -201,6 +201,17 @@ def test_a_lead_that_moves_to_somebody_who_opted_out_is_not_contacted(world: Wor
     assert world.lead(lead.id).status == "opt_out"
 
 
+@pytest.mark.parametrize(("stop", "field"), [("opt_out", "opted_out_at"), ("blocked", "blocked_at")])
+def test_a_stop_told_together_with_a_new_number_holds_for_both_numbers(world: World, stop: str, field: str) -> None:
+    there = world.submit(contact_key=f"1|{OTHER}", caller_id=OTHER)
+    lead = world.submit()
+    world.update(lead, caller_id=OTHER, **{stop: True})
+    assert (world.lead(lead.id).status, getattr(world.lead(lead.id), stop)) == (stop, True)
+    assert (getattr(world.head(), field), getattr(world.head(f"1|{OTHER}"), field)) == (world.now, world.now)
+    assert world.lead(there.id).status == stop
+    assert world.submit(contact_key=f"1|{OTHER}", caller_id=OTHER).status == stop
+
+
 def test_a_lead_can_move_there_and_back(world: World) -> None:
     lead = world.submit()
     world.update(lead, caller_id=OTHER)
