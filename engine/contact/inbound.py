@@ -74,7 +74,7 @@ def _begin(person: Person, request: CallReceived) -> Call:
     is_blocked = person.head.blocked_at is not None
     lead = None if is_blocked else _lead(person, request)
     call = of_caller(person, lead, from_number=request.from_number, number_called=request.number_called)
-    at = min(request.occurred_at, person.now)
+    at = _past(person, request.occurred_at)
     call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
     # Of a call that is told of at its end alone, the talk was before that.
     call.initiated_at = call.ringing_at = at - (request.talk_seconds * SECOND if request.state == "ended" else 0)
@@ -141,7 +141,7 @@ def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
 
 
 def _move_on(person: Person, call: Call, request: CallReceived) -> None:
-    at = min(request.occurred_at, person.now)
+    at = _past(person, request.occurred_at)
     if request.state != "ended":
         _began_by(call, at)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
@@ -150,7 +150,8 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
         compare(person, call)
     note_handling(call, request)
     call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
-    call.buyer_answered_at = _past(person, request.buyer_answered_at) or call.buyer_answered_at
+    if request.buyer_answered_at is not None:
+        call.buyer_answered_at = _past(person, request.buyer_answered_at)
     match request.state:
         case "ringing":
             pass
@@ -169,31 +170,33 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             assert_never(request.state)
 
 
-def _past(person: Person, at: Instant | None) -> Instant | None:
-    return None if at is None else min(at, person.now)
+def _past(person: Person, told: Instant) -> Instant:
+    """Return a moment that a gateway told, if it can be one: neither before 1970 nor still to come."""
+    return min(max(told, 0), person.now)
 
 
 def _began_by(call: Call, at: Instant) -> None:
     """The call was there at this instant: it came in no later, whichever report of it came first."""
-    call.initiated_at = min(call.initiated_at or at, at)
-    call.ringing_at = min(call.ringing_at or at, at)
+    call.initiated_at = at if call.initiated_at is None else min(call.initiated_at, at)
+    call.ringing_at = at if call.ringing_at is None else min(call.ringing_at, at)
 
 
 def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
     """Take in what was before the end and is told after it: when it rang and was answered, and by whom; the end stays."""
-    before = msgspec.structs.replace(call)
-    _began_by(call, request.occurred_at)
+    before, at = msgspec.structs.replace(call), _past(person, request.occurred_at)
+    _began_by(call, at)
     call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
     if call.buyer_id is None and request.buyer_id is not None:
         call.buyer_id = request.buyer_id
         call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
         compare(person, call)
-    call.buyer_answered_at = call.buyer_answered_at or _past(person, request.buyer_answered_at)
-    if request.state == "connected" and call.answered_at is not None:
-        call.answered_at = min(call.answered_at, request.occurred_at)
+    if call.buyer_answered_at is None and request.buyer_answered_at is not None:
+        call.buyer_answered_at = _past(person, request.buyer_answered_at)
     was_missed = call.answered_at is None
-    if request.state == "connected" and was_missed:
-        _connect(person, call, request.occurred_at)
+    if request.state == "connected" and call.answered_at is not None:
+        call.answered_at = min(call.answered_at, at)
+    elif request.state == "connected":
+        _connect(person, call, at)
     for name in ("provider", "provider_ref", "agent_id", "ring_pool_id", "provider_configuration_id"):
         setattr(call, name, getattr(call, name) or getattr(request, name))
     _name_outcome(call)

@@ -164,8 +164,8 @@ def talk_seconds(call: Call) -> int:
 
 def total_seconds(call: Call) -> int:
     """Return for how long the call took: from its order to its end, where the person called us from when it came in."""
-    began_at = call.initiated_at if call.direction == "inbound" else None
-    return _between(began_at or call.created_at, call.ended_at)
+    is_told = call.direction == "inbound" and call.initiated_at is not None
+    return _between(call.initiated_at if is_told else call.created_at, call.ended_at)
 
 
 def hold_seconds(call: Call) -> int:

@@ -374,11 +374,14 @@ async def test_a_gateway_whose_clock_stands_still_spoils_no_report(company: Any)
         await received(company, call_ref=ref, state="on-hold", occurred_at=began_at)
         call = await received(company, call_ref=ref, state="ended")
         assert max(call["talk_duration"], call["hold_duration"], call["total_duration"]) == DURATION_MAX
+    await received(company, call_ref="pbx-3", state="ended", occurred_at="0001-01-01T00:00:00Z", talk_seconds=0)
+    await received(company, call_ref="pbx-4", state="ended", occurred_at="0001-01-01T00:00:00Z", talk_seconds=DURATION_MAX)
+    assert (await company.send("GET", "/api/v1/calls")).status_code == 200
     day = DURATION_MAX
     for path in ("/api/v1/calls/reports?category=status", "/api/v1/calls/reports?category=status&no_buyer=true"):
         answer = await company.send("GET", path)
         assert answer.status_code == 200, answer.text
-        assert answer.json()["totals"]["total_duration"] == 2 * day
+        assert answer.json()["totals"]["total_duration"] == 3 * day
     assert (await company.send("GET", "/api/v1/buyer_groups")).status_code == 200
 
 

@@ -252,3 +252,5 @@ def test_no_clock_of_a_gateway_makes_a_call_last_for_years(world: World) -> None
     durations = ring_seconds(call), hold_seconds(call), talk_seconds(call), total_seconds(call)
     assert all(0 <= seconds <= DURATION_MAX for seconds in durations)
     assert call.buyer_answered_at == world.now
+    alone = _rings(world, "ended", ref="pbx-2", occurred_at=-719_162 * DAY, talk_seconds=86_400)  # the first of January of 1
+    assert (alone.ended_at, alone.initiated_at) == (0, -DAY)
