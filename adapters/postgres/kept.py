@@ -4,7 +4,7 @@ There are sums of every category alone, and of pairs of categories of which one 
 category, its pivot and its filters have between them; a unit of time needs none, its buckets are put together of spans.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ from adapters.postgres.reports import (
     token,
     tokens_joined,
 )
-from adapters.postgres.spans import TIERS, Cover, joined
+from adapters.postgres.spans import HOURS, TIERS, Cover, Span, stretches
 from engine.views.report import TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
@@ -35,12 +35,12 @@ ALL = "all"
 WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TOKENS), "calls": ()}
 """What has nearly as many values in a day as there are rows: it has sums of months and years only, and no pairs."""
 
-PAIRED: Mapping[str, tuple[str, ...]] = {
+HOURLY: Mapping[str, tuple[str, ...]] = {
     "leads": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id"),
     "calls": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "buyer_converted"),
 }
-"""What reports are cut by once more: leads by a pivot, calls by a filter. Pairs have sums of months and years, as a day has
-hardly fewer of them than rows."""
+"""What reports by day and week are cut by once more: leads by a pivot, calls by a filter. They have sums of hours, as days
+begin at another hour in every zone."""
 
 QUARTER = 15 * MINUTE
 """Of an hour: the clocks of all zones are apart by whole ones."""
@@ -49,6 +49,10 @@ _GROUPINGS: Mapping[str, Mapping[str, str]] = {
     table: {name: value for name, value in groupings.items() if value != NOT_KEPT}
     for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
 }
+PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}
+"""Of each pair that has sums one is among these: a pivot of leads is by anything, a filter of calls by little. Pairs have
+sums of months and years, as a day has hardly fewer of them than rows."""
+
 _FILTERED = {"buyer_group_ids": "buyer_group_id"}
 """Filters that are called otherwise than the category whose values they ask for."""
 
@@ -56,10 +60,22 @@ _FILTERED = {"buyer_group_ids": "buyer_group_id"}
 # -- which are made ----------------------------------------------------------------------------------------------------
 
 
-def rolled_categories(table: str) -> str:
-    """Return the categories that have sums of days, each with its value as text, as the rows of VALUES."""
-    categories = [f"('{ALL}', NULL::text)", *(f"('{name}', ({told})::text)" for name, told in _narrow(table).items())]
-    return ", ".join(categories)
+def daily_categories(table: str) -> str:
+    """Return the categories that have sums of days but not of hours, each with its value as text, as the rows of VALUES.
+
+    That of all rows is among them: its hours are put together of quarters.
+    """
+    names = [name for name in _narrow(table) if name not in HOURLY[table]]
+    return ", ".join([f"('{ALL}', NULL::text)", *_valued(table, names)])
+
+
+def hourly_categories(table: str) -> str:
+    """Return the categories that have sums of hours and days, each with its value as text, as the rows of VALUES."""
+    return ", ".join(_valued(table, HOURLY[table]))
+
+
+def _valued(table: str, names: Sequence[str]) -> list[str]:
+    return [f"('{name}', ({_GROUPINGS[table][name]})::text)" for name in names]
 
 
 def wide_pieces(table: str) -> list[dict[str, str]]:
@@ -123,7 +139,9 @@ class Asked(Struct, frozen=True):
         """The tiers that have these sums, widest first; none where rows must be added up."""
         if self.unit is not None and not self.names:
             return ("day",) if all(edge % QUARTER == 0 for edge in self.unit.edges) else ()
-        return TIERS[:-1] if len(self.names) > 1 or {*self.names} & {*WIDE[self.table]} else TIERS
+        if len(self.names) > 1 or {*self.names} & {*WIDE[self.table]}:
+            return TIERS[:-1]
+        return (*TIERS, HOURS) if {*self.names} & {*HOURLY[self.table]} else TIERS
 
     @property
     def cuts(self) -> Sequence[Instant]:
@@ -176,7 +194,7 @@ def rolled_pieces(report: Asked, statement: Statement, found: Cover, zones: Sequ
         **_by(report, statement, "pivot", report.pivot, zones),
         "source": report.table,
         "kept": f"'{' '.join(report.names) or ALL}'",
-        "summed": _summed(report, statement, found),
+        **_summed(report, statement, found),
         "filtered": "".join(
             f" AND r.{report.column(name)} = ANY ({statement.bind(values)}::text[])"
             for name, values in report.filters.items()
@@ -204,27 +222,16 @@ def _by(report: Asked, statement: Statement, place: str, wanted: Grouping | None
     return {f"rolled_{place}": rolled, f"raw_{place}": raw}
 
 
-def _summed(report: Asked, statement: Statement, found: Cover) -> str:
-    """Return the sums of the spans; of buckets of all rows those of the hours in them."""
+def _summed(report: Asked, statement: Statement, found: Cover) -> dict[str, str]:
+    """Return the tiers and the stretches of time whose sums are added up; of buckets of all rows the hours in them."""
+    spans = found.spans
     if report.unit is not None and not report.names:
-        tier = "hour" if all(edge % HOUR == 0 for edge in report.unit.edges) else "quarter"
-        hours = _HOURS.replace("{source}", report.table).replace("{tier}", tier)
-        since, until = _moments(statement, joined([(span.start, span.until) for span in found.spans]))
-        return f"unnest({since}, {until}) AS s (since, until) CROSS JOIN LATERAL ({hours}) AS r"
-    tiers = statement.bind([span.tier for span in found.spans])
-    starts = f"{statement.bind([to_datetime(span.start) for span in found.spans])}::timestamptz[]"
-    return (
-        f"unnest({tiers}::text[], {starts}) AS s (tier, start)"
-        f" JOIN {{read}}.{report.table}_rollup AS r ON r.tier = s.tier AND r.at = s.start"
-    )
-
-
-_HOURS = """
-SELECT * FROM {read}.{source}_rollup AS q
-WHERE q.company_id = $1 AND q.category = 'all' AND q.tier = '{tier}' AND q.at >= s.since AND q.at < s.until
-OFFSET 0
-"""
-"""Stretch by stretch from the index, of which there are few; the planner would go through all of them for each."""
+        tier = HOURS if all(edge % HOUR == 0 for edge in report.unit.edges) else "quarter"
+        spans = [Span(tier, span.start, span.until) for span in spans]
+    told = stretches(spans)
+    tiers = statement.bind([one.tier for one in told])
+    since, until = _moments(statement, [(one.start, one.until) for one in told])
+    return {"spans": f"unnest({tiers}::text[], {since}, {until}) AS s (tier, since, until)"}
 
 
 def _moments(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:

@@ -7,14 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from schemas.instant import DAY, Instant, from_datetime, to_datetime
+from schemas.instant import DAY, HOUR, Instant, from_datetime, to_datetime
 
 TIERS = ("year", "month", "day")
 """Widest first; their spans begin at midnight UTC."""
 
+HOURS = "hour"
+"""The tier below them: its sums are made together with their day's, and hold where that day's do."""
+
 
 class Span(Struct, frozen=True):
-    """A year, month or day that is added up from its sums."""
+    """A year, a month, a day, or some hours of a day, to be added up from the sums of that tier."""
 
     tier: str
     start: Instant
@@ -35,9 +38,12 @@ class Rolled(Struct, frozen=True):
     marked: Collection[Instant]
 
     def fresh(self, tiers: Sequence[str]) -> dict[str, set[Instant]]:
-        """Return the beginnings of the spans whose sums hold."""
-        stale = {tier: {_start(tier, day) for day in self.marked} for tier in tiers}
-        return {tier: {start for start in self.starts.get(tier, ()) if start not in stale[tier]} for tier in tiers}
+        """Return the beginnings of the spans whose sums hold; of hours, those of the days that they lie in."""
+        return {tier: self._fresh("day" if tier == HOURS else tier) for tier in tiers}
+
+    def _fresh(self, tier: str) -> set[Instant]:
+        stale = {_start(tier, day) for day in self.marked}
+        return {start for start in self.starts.get(tier, ()) if start not in stale}
 
 
 def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant, Instant]) -> tuple[Instant, Instant]:
@@ -60,23 +66,41 @@ def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str], 
 
 def joined(spans: Sequence[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
     """Return spans in order, those that touch as one."""
-    found: list[tuple[Instant, Instant]] = []
-    for since, until in spans:
-        if found and found[-1][1] == since:
-            found[-1] = (found[-1][0], until)
+    return [(one.start, one.until) for one in stretches([Span("", *span) for span in spans])]
+
+
+def stretches(spans: Sequence[Span]) -> list[Span]:
+    """Return spans in order, those of one tier that touch as one."""
+    found: list[Span] = []
+    for span in spans:
+        if found and (found[-1].tier, found[-1].until) == (span.tier, span.start):
+            found[-1] = Span(span.tier, found[-1].start, span.until)
         else:
-            found.append((since, until))
+            found.append(span)
     return found
 
 
 def _steps(since: Instant, until: Instant, fresh: Mapping[str, Collection[Instant]]) -> Iterator[Span]:
     """Go through a span of time: by the widest sums there are, else to the next midnight (a step without a tier)."""
+    hours = fresh.get(HOURS, ())
+    wide = {tier: starts for tier, starts in fresh.items() if tier != HOURS}
     at = since
     while at < until:
-        found = next((tier for tier, starts in fresh.items() if at in starts and _end(tier, at) <= until), "")
+        found = next((tier for tier, starts in wide.items() if at in starts and _end(tier, at) <= until), "")
         end = _end(found, at) if found else min(until, at - at % DAY + DAY)
-        yield Span(found, at, end)
+        if not found and at - at % DAY in hours:
+            yield from _hours(at, end)
+        else:
+            yield Span(found, at, end)
         at = end
+
+
+def _hours(since: Instant, until: Instant) -> Iterator[Span]:
+    """Go through a part of a day: by its whole hours, and what is left before and after them."""
+    first = min(until, since + -since % HOUR)
+    last = max(first, until - until % HOUR)
+    parts = (Span("", since, first), Span(HOURS, first, last), Span("", last, until))
+    yield from (part for part in parts if part.start < part.until)
 
 
 def _start(tier: str, at: Instant) -> Instant:

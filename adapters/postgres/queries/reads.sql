@@ -84,8 +84,12 @@ SELECT DISTINCT day FROM {read}.stale_days WHERE company_id = $1 AND source = $2
 SELECT category, pivot, {sums_again}
 FROM (
     SELECT {rolled_category} AS category, {rolled_pivot} AS pivot, {names}
-    FROM {summed}
-    WHERE r.company_id = $1 AND r.category = {kept}{filtered}
+    FROM {spans}
+    CROSS JOIN LATERAL (
+        SELECT * FROM {read}.{source}_rollup AS r
+        WHERE r.company_id = $1 AND r.category = {kept} AND r.tier = s.tier AND r.at >= s.since AND r.at < s.until{filtered}
+        OFFSET 0  -- stretch by stretch from the index, of which there are few: the planner would read all of them for each
+    ) AS r
     UNION ALL
     SELECT {raw_category} AS category, {raw_pivot} AS pivot, {sums}
     FROM {gaps}

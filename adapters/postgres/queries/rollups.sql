@@ -27,8 +27,42 @@ DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamp
 WHERE r.company_id = u.company_id AND r.tier = 'day' AND r.at = u.day
 
 -- forget_hours --
-DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-WHERE r.company_id = u.company_id AND r.tier IN ('quarter', 'hour') AND r.at >= u.day AND r.at < u.day + interval '24 hours'
+-- By the places of their rows, found day by day: joined, the planner would go through the hours of all days.
+DELETE FROM {read}.{source}_rollup WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+    CROSS JOIN LATERAL (
+        SELECT q.ctid FROM {read}.{source}_rollup AS q
+        WHERE q.company_id = u.company_id AND q.tier IN ('quarter', 'hour')
+            AND q.at >= u.day AND q.at < u.day + interval '24 hours'
+        OFFSET 0
+    ) AS r
+))
+
+-- roll_up_values_by_hour --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT {source}.company_id, 'hour', by_category.category, date_bin('1 hour', {source}.created_at, 'epoch'), by_category.value,
+    {sums}
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.{source} AS r
+    WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
+        AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
+    OFFSET 0
+) AS {source}
+CROSS JOIN LATERAL (VALUES {hourly}) AS by_category (category, value)
+GROUP BY 1, 2, 3, 4, 5
+ORDER BY 3, 5, 4  -- a report reads the hours of one value: they lie together
+
+-- roll_up_days_of_hours --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT r.company_id, 'day', r.category, u.day, r.value, {sums_again}
+FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.{source}_rollup AS q
+    WHERE q.company_id = u.company_id AND q.tier = 'hour' AND q.at >= u.day AND q.at < u.day + interval '24 hours'
+    OFFSET 0
+) AS r
+GROUP BY 1, 2, 3, 4, 5
 
 -- roll_up_days --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
@@ -40,7 +74,7 @@ CROSS JOIN LATERAL (
         AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
     OFFSET 0  -- day by day from the index: the planner thinks that each day holds a large part of the table
 ) AS {source}
-CROSS JOIN LATERAL (VALUES {categories}) AS by_category (category, value)
+CROSS JOIN LATERAL (VALUES {daily}) AS by_category (category, value)
 GROUP BY 1, 2, 3, 4, 5
 
 -- roll_up_quarters --
@@ -57,10 +91,13 @@ GROUP BY 1, 2, 3, 4, 5
 
 -- roll_up_hours --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
-SELECT r.company_id, 'hour', 'all', date_bin('1 hour', r.at, 'epoch'), NULL, {sums_again}
+SELECT r.company_id, 'hour', r.category, date_bin('1 hour', r.at, 'epoch'), NULL, {sums_again}
 FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-JOIN {read}.{source}_rollup AS r
-    ON r.company_id = u.company_id AND r.tier = 'quarter' AND r.at >= u.day AND r.at < u.day + interval '24 hours'
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.{source}_rollup AS q
+    WHERE q.company_id = u.company_id AND q.tier = 'quarter' AND q.at >= u.day AND q.at < u.day + interval '24 hours'
+    OFFSET 0
+) AS r
 GROUP BY 1, 2, 3, 4, 5
 
 -- remember_days --

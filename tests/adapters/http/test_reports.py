@@ -336,6 +336,28 @@ async def test_a_clock_that_is_half_an_hour_or_a_quarter_apart_has_its_own_days(
     assert sum(row["revenue"] for row in rows) == pytest.approx(sum(one.revenue for one in world.calls), abs=1e-4)
 
 
+@pytest.mark.parametrize("unit", ["created_at_day", "created_at_hour", "created_at_week", "created_at_month"])
+@pytest.mark.parametrize("zone_name", ["UTC", "Asia/Kathmandu", "Australia/Lord_Howe", "America/Los_Angeles"])
+async def test_one_value_is_counted_by_the_days_of_any_clock(world: World, zone_name: str, unit: str) -> None:
+    zone = ZoneInfo(zone_name)
+    dates = {name: (world.begin + timedelta(days=days)).isoformat() for name, days in (("from", -2), ("to", DAYS + 2))}
+    query = {"created_at_from": dates["from"], "created_at_to": dates["to"], "time_zone": zone_name}
+    for filters, matches in (CALL_FILTERS["offer"], CALL_FILTERS["not-converted"]):
+        groups = _grouped(lambda one: [_time(unit, one.created_at, zone)], [one for one in world.calls if matches(one)])
+        rows = await _everything(world, "/api/v1/calls/reports", category=unit, **query, **filters)
+        assert {row["category"] for row in rows if row["calls_count"]} == set(groups)
+        for row in rows:
+            told = {name: value for name, value in row.items() if not name.startswith("category")}
+            assert told == pytest.approx(_call_figures(groups.get(row["category"], [])), abs=1e-4), row["category"]
+    by_status = _grouped(lambda one: [(_time(unit, one.created_at, zone), one.status)], world.leads)
+    rows = await _everything(world, "/api/v1/leads/reports", category=unit, pivot="status", **query)
+    for row in rows:
+        for status, figures in row["pivots"].items():
+            told = _lead_figures(by_status.get((row["category"], status), []))
+            assert figures == pytest.approx(told, abs=1e-4), (row["category"], status)
+    assert sum(row["total"]["leads_count"] for row in rows) == COUNT
+
+
 @pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
 @pytest.mark.parametrize(
     ("category", "pivot"),
@@ -347,6 +369,9 @@ async def test_a_clock_that_is_half_an_hour_or_a_quarter_apart_has_its_own_days(
         ("zip_postal_code", "offer_id"), ("call_center_id", "status"), ("schedule_id", "lead_import_id"),
         ("outbound_calls_count", "created_at_month"), ("created_at_month", "offer_id"), ("created_at_week", "status"),
         ("created_at_month", "created_at_week"), ("zip_postal_code", "created_at_month"),
+        ("recent_call_disposition_id", "schedule_action_id"), ("outbound_calls_count", "state"),
+        ("country", "state_province"), ("buyer_converted_schedule_action_id", "buyer_converted_days"),
+        ("inbound_calls_count", "schedule_trigger_type"),
     ],
 )  # fmt: skip
 async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivot: str, dates: str) -> None:

@@ -1,5 +1,6 @@
 """Are sums used where they hold, and never where a row has changed since?"""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -30,7 +31,7 @@ async def shown(database: str) -> AsyncIterator[Shown]:
     """Leads and calls of five days, one each six hours, and nothing rolled up."""
     shown = await Shown.on(database)
     moments = [FIRST + place * 6 * HOUR for place in range(COUNT)]
-    told: dict[str, Any] = {"columns": {"zip_postal_code": "90001"}, "data": {"roof": "flat"}, "offer_id": 3}
+    told: dict[str, Any] = {"columns": {"zip_postal_code": "90001"}, "data": {"roof": "flat"}, "offer_id": 3, "revenue": 1.5}
     await shown.decide(*(lead(number, created_at=at, **told) for number, at in enumerate(moments, 1)))
     await shown.decide(*(call(number, created_at=at, lead_id=number, offer_id=3) for number, at in enumerate(moments, 1)))
     yield shown
@@ -278,3 +279,53 @@ async def test_days_of_any_clock_come_from_hours_or_quarters_of_them(shown: Show
     tier = "quarter" if zone_offset_minutes % 60 else "hour"
     await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 2 WHERE tier = $1", tier)
     assert await counts(shown, None, days) == {bucket: 2 * count for bucket, count in expected.items()}
+
+
+@pytest.mark.parametrize("zone_offset_minutes", [0, 60, 345, -210, -300])
+async def test_days_of_any_clock_of_one_value_come_from_its_hours(shown: Shown, zone_offset_minutes: int) -> None:
+    await shown.decide(lead(COUNT + 1, created_at=FIRST + DAY + 45 * 60_000, status="expired", offer_id=4))
+    await shown.decide(call(COUNT + 1, created_at=FIRST + DAY + 45 * 60_000, lead_id=COUNT + 1, offer_id=4))
+    await roll_up(shown)
+    start = FIRST - zone_offset_minutes * 60_000
+    edges = tuple(start + place * DAY for place in range(-1, 7))
+    days = Grouping("created_at_day", edges, tuple(map(str, edges[:-1])))
+    tier = "hour" if zone_offset_minutes else "day"
+    rows = await shown.pool.fetch("SELECT created_at, offer_id FROM read.leads")
+    true, doubled = Counter[tuple[Key, Key]](), Counter[tuple[Key, Key]]()
+    for at, offer in ((from_datetime(row["created_at"]), row["offer_id"]) for row in rows):
+        cell = (at - edges[0]) // DAY + 1, offer
+        is_cut = any(at - at % HOUR < edge < at - at % HOUR + HOUR for edge in edges)
+        true[cell] += 1
+        doubled[cell] += 1 if is_cut else 2  # an hour in which a day begins is added up from its rows
+    for expected in (true, doubled):
+        assert await cells(shown, days, OFFER) == expected
+        assert await cells(shown, OFFER, days) == {cell[::-1]: count for cell, count in expected.items()}
+        of_one = {cell[0]: count for cell, count in expected.items() if cell[1] == 3}
+        assert await counts(shown, CallFilter(offer_id=3), days) == of_one
+        await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 2 WHERE tier = $1", tier)
+        await shown.pool.execute("UPDATE read.calls_rollup SET calls_count = calls_count * 2 WHERE tier = $1", tier)
+
+
+async def test_hours_of_a_day_that_was_changed_are_answered_from_rows_until_its_turn(shown: Shown) -> None:
+    await roll_up(shown)
+    edges = (FIRST - 5 * HOUR, FIRST + 19 * HOUR, FIRST + 43 * HOUR)
+    days = Grouping("created_at_day", edges, ("a", "b"))
+    within = CallFilter(offer_id=3, created_from=edges[0], created_to=edges[-1])
+    assert await counts(shown, within, days) == {1: 4, 2: 4}
+    await shown.decide(call(2, created_at=FIRST + 6 * HOUR, lead_id=2, offer_id=5, version=2))
+    await shown.decide(call(3, created_at=FIRST + 12 * HOUR, lead_id=3, offer_id=3, version=2), removed=("call/4",))
+    for _ in range(2):
+        assert await counts(shown, within, days) == {1: 2, 2: 4}
+        await roll_up(shown)
+
+
+async def test_sums_of_days_are_the_same_whether_they_are_made_of_hours_or_of_rows(shown: Shown) -> None:
+    await roll_up(shown)
+    found = await shown.pool.fetch(
+        "SELECT at, category, value, leads_count, revenue FROM read.leads_rollup WHERE tier = 'day' AND category = ANY ($1)",
+        ["all", "offer_id", "status", "buyer_id", "country"],
+    )
+    told = {(row["category"], row["value"], from_datetime(row["at"])): (row["leads_count"], row["revenue"]) for row in found}
+    values = {"all": None, "offer_id": "3", "status": "scheduled", "buyer_id": None, "country": None}
+    days = [FIRST + place * DAY for place in range(5)]
+    assert told == {(name, value, day): (4, pytest.approx(4 * 1.5)) for name, value in values.items() for day in days}

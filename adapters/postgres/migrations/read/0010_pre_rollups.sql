@@ -4,10 +4,10 @@
 -- its sums, one with a mark, or not rolled up yet, is added up from its rows. Marks are only ever appended: two writers never
 -- wait for each other, and whoever rolls up takes away the marks that it sees, not those that are still to be committed.
 --
--- Five tiers: `quarter` of an hour and `hour` (all rows as one group: every clock of the world changes its date at a quarter,
--- most at an hour), `day`, `month` and `year` (by category and value, months and years by pairs of categories as well, named
--- with a space between, with their values in `value` and `other`). A month or year holds only while none of its days is
--- marked or was rolled up since: `is_stale`.
+-- Five tiers: `quarter` of an hour and `hour` (all rows as one group, hours by value of a few categories as well: every clock
+-- of the world changes its date at a quarter, most at an hour), `day`, `month` and `year` (by category and value, months and
+-- years by pairs of categories as well, named with a space between, with their values in `value` and `other`). A month or
+-- year holds only while none of its days is marked or was rolled up since: `is_stale`.
 CREATE TABLE {read}.stale_days (
     company_id  bigint       NOT NULL,
     source      text         NOT NULL,
