@@ -66,6 +66,9 @@ class Until(Part, frozen=True, kw_only=True):
 class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     """Place a call; counts as a contact attempt.
 
+    `machine`: an answering machine is hung up on, left a message, or talked to like anybody. `ring_timeout_seconds` is for
+    the person's telephone; a buyer has a `timeout_seconds` of its own.
+
     `await_disposition`: after a call in which somebody was spoken to, how long to wait for what the agent says of it.
     """
 

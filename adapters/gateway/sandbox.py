@@ -88,6 +88,12 @@ CALLS: dict[str, CallScript] = {
     ),
 }  # fmt: skip
 
+MACHINES: dict[str, CallScript] = {
+    "voicemail_drop": structs.replace(CALLS["03"], talks_for=20, detail="a machine answered, and was left a message"),
+    "continue": structs.replace(CALLS["03"], talks_for=30, connects=True, detail="a machine answered, and was talked to"),
+}
+"""What a step says about machines (`machine`) -> the call, where it is not hung up at once."""
+
 COST_A_MINUTE = 0.01
 """What the sandbox charges for each minute begun of an answered call, so that there is a cost to see."""
 
@@ -234,6 +240,8 @@ class SandboxSms:
 def _script(order: PlaceCall) -> CallScript:
     """Return what happens on a call; whoever answered waits on hold while the telephone of an absent buyer rings."""
     script = CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED)
+    if script.answered_by == "machine":
+        script = MACHINES.get(order.machine, script)
     rings_for = order.buyer_timeout_seconds
     if not script.connects or rings_for is None or not (order.buyer_number or "").endswith(BUYER_IS_AWAY):
         return script

@@ -116,6 +116,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "remove_buyer_ids": "buyers to take out",
         "add_user_buyer_ids": "buyers to add, by user_buyer_id",
         "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
+        "tier": "of its buyers' calls as dial_tier; buyer_is_available tells lower ones first; may be below zero",
+        "weight": "buyer_is_available tells the heavier first among those of the same tier",
         "dial_buyers_type": "sequentially: one buyer at a time; simultaneously is not there yet",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: its buyers get no calls through it",
@@ -140,7 +142,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "offer_id": "offer whose leads it calls and texts, and that calls to it are for; null: of offers without numbers",
         "voice": "true: leads are called from it",
         "sms": "true: leads are texted from it",
-        "paused": "true: leads are called and texted from other numbers",
+        "paused": "true: leads are called and texted from other numbers, unless a step names this one",
     },
     "outgoing_webhook": {
         "url": "where it is sent to",

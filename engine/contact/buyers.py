@@ -1,9 +1,12 @@
 """To whom is an answered call connected? The buyers that a step names, as the account's records stand now."""
 
+from bisect import bisect_right
+from itertools import accumulate
+
 from engine.calendar.business import is_open_for_business
 from engine.contact.orders import Connection
 from engine.contact.person import Person
-from engine.identity import PARTITIONS_MAX
+from engine.contact.turns import turn_of
 from schemas.contact import Lead
 from schemas.records import Buyer, BuyerGroup
 from schemas.requests import SlotAnswered
@@ -29,11 +32,19 @@ def connection(person: Person, lead: Lead, connect: Connect, grant: SlotAnswered
     buyers = _available(person, connect)
     if not buyers:
         return None
-    first_tier = min(buyer.tier for _, buyer in buyers)
-    turn = [found for found in buyers for _ in range(max(1, found[1].weight)) if found[1].tier == first_tier]
-    buyer_id, buyer = turn[(sum(divmod(lead.id, PARTITIONS_MAX)) + lead.attempts) % len(turn)]
+    buyer_id, buyer = _in_turn(lead, buyers)
     slot_id = grant.request_id if grant is not None else None
     return Connection(buyer_id, connect.buyer_group_id, buyer.number, buyer.timeout_seconds, slot_id)
+
+
+def _in_turn(lead: Lead, buyers: Buyers) -> tuple[int, Buyer]:
+    """Return the buyer of the lowest tier whose turn it is: each has as many turns as its weight."""
+    first_tier = min(buyer.tier for _, buyer in buyers)
+    tier = [found for found in buyers if found[1].tier == first_tier]
+    # Where nobody has a weight all share alike.
+    weights = [buyer.weight for _, buyer in tier] if any(buyer.weight for _, buyer in tier) else [1] * len(tier)
+    turn = turn_of(lead, sum(weights), later=lead.attempts)
+    return tier[bisect_right(list(accumulate(weights)), turn)]
 
 
 def _granted(person: Person, grant: SlotAnswered) -> Connection | None:

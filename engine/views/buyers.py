@@ -5,6 +5,7 @@ are in the way: they go by the clock of the buyer or group. Nobody knows when a 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -24,8 +25,12 @@ Way = tuple[int | None, int]
 
 
 def ways(row: Row, rules: Rules) -> list[Way]:
-    """Return every way in which a call of a lead could be connected, each once, those of its schedule first."""
-    return list(dict.fromkeys(_ways(row, rules)))
+    """Return every way in which a call of a lead could be connected, each once.
+
+    The lowest tier comes first, in it the heaviest, of equals those of its schedule; a group's tier and weight stand before
+    those of its buyers (research/domain.md 2.10).
+    """
+    return sorted(dict.fromkeys(_ways(row, rules)), key=partial(_place, rules))
 
 
 def resources(found: Iterable[Way]) -> list[str]:
@@ -99,6 +104,13 @@ def _named(rules: Rules, company_id: int, group_id: int | None, buyer_ids: Itera
             yield (None if group is None else group_id), buyer_id
 
 
+def _place(rules: Rules, way: Way) -> list[tuple[int, int]]:
+    """Return where a way stands among the others."""
+    group, buyer = rules.body(BuyerGroup, "buyer_group", way[0]), rules.body(Buyer, "buyer", way[1])
+    along = [body for body in (group or buyer, buyer) if body is not None]
+    return [(body.tier, -body.weight) for body in along]
+
+
 class Obstacle(Struct, frozen=True):
     """Why a buyer cannot take a call (research/domain.md 2.10), and until when, where a clock says so."""
 
@@ -110,7 +122,7 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
     """Return what keeps a buyer from taking a call now, or None where nothing does."""
     rules = capacity.rules
     buyer, group = rules.body(Buyer, "buyer", buyer_id), rules.body(BuyerGroup, "buyer_group", group_id)
-    if row["opt_out"] or row["blocked"]:
+    if row["opt_out"] or row["blocked"] or row["status"] == "dnc":
         return Obstacle("suppressed")
     if buyer is None or buyer.paused or (group is not None and group.paused):
         return Obstacle("paused")

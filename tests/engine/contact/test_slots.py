@@ -1,5 +1,6 @@
 """Is a limited buyer called only with a slot, and is every slot given back?"""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -151,6 +152,25 @@ def test_a_buyer_without_a_limit_is_connected_at_once(world: World) -> None:
     assert isinstance(command, PlaceCall)
     assert (command.buyer_id, command.buyer_number, to_account(world)) == (70, "+12125550170", [])
     assert command.buyer_timeout_seconds == 45
+
+
+@pytest.mark.parametrize(
+    ("weights", "calls"),
+    [((3, 1, 0), {70: 30, 71: 10}), ((0, 0, 0), {70: 10, 71: 10, 72: 10}), ((1, 1, 2), {70: 10, 71: 10, 72: 20})],
+)
+def test_buyers_without_a_limit_share_the_calls_of_their_tier_by_weight(
+    world: World, weights: tuple[int, ...], calls: dict[int, int]
+) -> None:
+    for buyer_id, weight in enumerate(weights, 70):
+        world.add("buyer", buyer_id, Buyer(name="Bob", number=f"+121255501{buyer_id}", weight=weight), version=2)
+    world.add("buyer", 73, Buyer(name="Late", number="+12125550173", tier=2, weight=9))
+    world.schedule({**CALL, "connect": {"buyer_ids": [73, 70, 71, 72]}}, record_id=2)
+    for number in range(sum(calls.values())):
+        caller_id = f"+1305555{number:04}"
+        world.submit(schedule_id=2, contact_key=f"1|{caller_id}", caller_id=caller_id)
+    found = Counter(command.buyer_id for command in world.commands if isinstance(command, PlaceCall))
+    assert found.keys() == calls.keys()
+    assert all(abs(found[buyer_id] - count) <= 2 for buyer_id, count in calls.items()), found
 
 
 def test_nobody_is_called_where_no_buyer_takes_calls(world: World) -> None:

@@ -111,7 +111,10 @@ def _rules(**bodies: Body) -> Rules:
     return rules
 
 
-ROW = {"schedule_id": None, "schedule_version": None, "company_id": 1, "offer_id": 9, "opt_out": False, "blocked": False}
+ROW: dict[str, Any] = {
+    "schedule_id": None, "schedule_version": None, "company_id": 1, "offer_id": 9,
+    "status": "captured", "opt_out": False, "blocked": False,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -196,8 +199,8 @@ def test_nobody_takes_a_call_of_who_must_not_be_contacted_nor_a_buyer_that_is_pa
     capacity = Capacity(rules, {}, {}, NOW)
     told = availability(ROW, ways(ROW, rules), capacity)
     assert (told["buyer_ids"], told["reasons"]) == ([70], {"71": "paused"})
-    for why in ("opt_out", "blocked"):
-        row = {**ROW, why: True}
+    for name, value in (("opt_out", True), ("blocked", True), ("status", "dnc")):
+        row = {**ROW, name: value}
         assert availability(row, ways(row, rules), capacity)["reasons"] == {"70": "suppressed", "71": "suppressed"}
 
 
@@ -235,6 +238,23 @@ def test_a_lead_asks_the_buyers_of_the_version_of_its_schedule_that_it_is_on() -
     assert ways({**row, "schedule_version": 1}, rules) == [(None, 70), (None, 72)]
     assert ways({**row, "schedule_version": 2}, rules) == [(None, 71), (None, 72)]
     assert ways({**row, "schedule_version": None}, rules) == [(None, 71), (None, 72)]
+
+
+def test_buyers_stand_by_the_tier_and_weight_of_their_group_then_by_their_own() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140", tier=2),
+        buyer_71=Buyer(name="Bob", number="+12125550141", weight=5),
+        buyer_72=Buyer(name="Cid", number="+12125550142", weight=9),
+        buyer_73=Buyer(name="Dan", number="+12125550143", tier=-2),
+        buyer_74=Buyer(name="Eve", number="+12125550144"),
+        buyer_group_7=_group(buyer_ids=(70, 71, 72)),
+        buyer_group_8=_group(buyer_ids=(73,), tier=1, weight=3),
+        buyer_group_9=_group(buyer_ids=(74,), tier=-1),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8, 9), buyer_ids=(73,)),
+    )
+    assert ways(ROW, rules) == [(None, 73), (9, 74), (8, 73), (7, 72), (7, 71), (7, 70)]
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW))
+    assert told["buyer_ids"] == [73, 74, 72, 71, 70]
 
 
 def test_the_first_of_several_buyers_counts() -> None:
