@@ -189,7 +189,8 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
         case _ if record is not None and _chosen(request, leads.live).schedule_id is None:
             _restart(person, request, record, _chosen(request, leads.live), action="updated")
         case _:
-            chosen = leads.all if request.update_all_matching_leads else [_chosen(request, leads.live)]
+            every = leads.live if request.update_only else leads.all
+            chosen = every if request.update_all_matching_leads else [_chosen(request, leads.live)]
             updated = list(at_once(chosen, growth=_growth(request)))
             for lead in updated:
                 _update(person, request, lead)

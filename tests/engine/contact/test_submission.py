@@ -280,6 +280,15 @@ def test_all_matching_leads_can_be_updated(world: World) -> None:
     assert [world.lead(lead_id).data for lead_id in world.lead_ids()] == [{"plan": "gold"}] * 2
 
 
+def test_who_only_updates_leaves_all_matching_leads_alone_that_have_ended(world: World) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    ended = world.submit()
+    world.act("remove")
+    lead = world.submit(schedule_id=2)
+    world.submit(offer_id=1, update_all_matching_leads=True, update_only=True, data={"plan": "gold"})
+    assert (world.lead(lead.id).data, world.lead(ended.id).data) == ({"plan": "gold"}, {})
+
+
 def test_the_senders_own_id_finds_the_lead_to_update() -> None:
     world = World()
     world.schedule(REST, CALL, duplicate_policy="create")
