@@ -1,5 +1,6 @@
 """What does the read API see? Rows of the projection, one company at a time, newest first."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -39,6 +40,9 @@ from schemas.wire import to_json
 GATHERED_TIMES = 5
 """An entry of an index costs a fifth of a row at most."""
 
+PING_SECONDS = 5.0
+"""A database that is asked whether it is there and says nothing for so long is not."""
+
 HISTORY_MAX = 1_000
 """Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
 
@@ -62,7 +66,7 @@ class PostgresReads:
 
     async def ping(self) -> None:
         """Return where the database answers and its schema is the expected one, or a newer one."""
-        async with reading():
+        async with reading(), asyncio.timeout(PING_SECONDS):
             newest = await self._pool.fetchval(self._sql["newest_migration"])
         if newest is None or newest < self._newest:
             raise ReadsUnavailableError("the read schema is older than this release: run `leadclock db migrate`")

@@ -122,3 +122,8 @@ class Results:
             self._hears = False
             with suppress(*FAILURES):
                 await connection.remove_listener(RESULTS_CHANNEL, heard)
+            with suppress(*FAILURES):
+                if connection.is_closed():
+                    # It may not have been tidied up after yet; asyncpg would warn that it still listens. Where a warning
+                    # is an error, the pool then never gets it back.
+                    connection.terminate()
