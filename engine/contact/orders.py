@@ -82,13 +82,9 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     """Order a call. With a slot, the command has the slot's id."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
-    if connection.overrides_law:
-        close = until if lead.expires_at is None else min(until, lead.expires_at)
-    else:
-        close = _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
     command = PlaceCall(
         **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
-        not_after=close,
+        not_after=_dialled_until(person, lead, cadence, connection, until),
         to=lead.caller_id or "",
         from_number=step.from_number or dialing_number(person, lead),
         call_id=call_id,
@@ -115,6 +111,13 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     _dispatch(person, lead, command, flight)
     step_id = None if flight.callback else step.id
     enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))
+
+
+def _dialled_until(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
+    """Return when the hours for the call are over; for one that passes over the law its lead's expiry alone counts."""
+    if connection.overrides_law:
+        return until if lead.expires_at is None else min(until, lead.expires_at)
+    return _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
 
 
 def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:

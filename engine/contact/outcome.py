@@ -78,9 +78,11 @@ def progress(person: Person, request: CallProgressed) -> None:
     if call is None and lead is None:
         forward(person, request, request.lead_id)
         return
-    if call is None:
-        return
-    at = min(request.occurred_at, person.now)
+    if call is not None:
+        _progress(person, call, request, min(request.occurred_at, person.now))
+
+
+def _progress(person: Person, call: Call, request: CallProgressed, at: Instant) -> None:
     if CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
         _rang_before(person, call, request.state, at)
         return
@@ -313,6 +315,20 @@ def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row:
     if is_known and call.ended_at is not None and call.ended_at > occurred_at:
         return None  # of two outcomes the later one holds (research/domain.md E19)
     replaced = call.outcome
+    _take_over(call, request)
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
+        call.buyer_id = request.buyer_id
+        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
+        compare(person, call)
+    _end_call(person, call, row, occurred_at)
+    if lead is not None and row.connected:
+        lead.connected_call_id = call.id
+        person.keep(lead)
+    return replaced
+
+
+def _take_over(call: Call, request: OutcomeRecorded) -> None:
+    """Write what an outcome says of a call into it; what it leaves out was said before."""
     call.outcome = request.outcome
     call.sub_status = _more_precisely(request)
     call.answered_by = request.answered_by or call.answered_by
@@ -327,15 +343,6 @@ def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row:
     call.detail = request.detail
     if request.outcome == "connected_buyer":
         call.buyer_answered_at = request.buyer_answered_at or call.answered_at
-    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
-        call.buyer_id = request.buyer_id
-        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-        compare(person, call)
-    _end_call(person, call, row, occurred_at)
-    if lead is not None and row.connected:
-        lead.connected_call_id = call.id
-        person.keep(lead)
-    return replaced
 
 
 def _more_precisely(request: OutcomeRecorded) -> str | None:
