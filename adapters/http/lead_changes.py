@@ -211,8 +211,11 @@ def _owner(reading: Reading) -> CallbackOwner | None:
 def _check_reachable(reading: Reading, row: Row, found: Mapping[str, Any]) -> None:
     caller_id = found.get("caller_id", row["caller_id"])
     email = found.get("email", row["email"])
+    if caller_id is None:
+        reading.refuse_callback()
     if "caller_id" not in reading.errors and contact_key(row["company_id"], caller_id, email) is None:
-        reading.fault("caller_id", "cannot be emptied where the lead has no email")
+        field, other = ("caller_id", "email") if row["caller_id"] else ("email", "caller_id")
+        reading.fault(field, f"cannot be emptied where the lead has no {other}")
 
 
 def _schedule(exchange: Exchange, reading: Reading) -> int | None:

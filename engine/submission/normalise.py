@@ -174,6 +174,8 @@ def _request(
     number = reading.number(country)
     email = reading.optional("email", parse_email)
     place = reading.place(country, number)
+    if number is None:
+        reading.refuse_callback()
     return LeadSubmitted(
         company_id=target.company_id,
         contact_key=_contact_key(reading, target.company_id, number, email),

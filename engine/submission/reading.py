@@ -161,6 +161,12 @@ class Reading:
             self.fault("schedule_callback_in_seconds", "must be left out where schedule_callback_at is given")
         return moment if delay is None else self.received_at + delay * SECOND
 
+    def refuse_callback(self) -> None:
+        """Keep a fault for a promised call, under the field that was sent: there is no number to call."""
+        for field in ("schedule_callback_at", "schedule_callback_in_seconds"):
+            if not is_blank(self.raw.get(field)) and not ({field, "caller_id"} & self.errors.keys()):
+                self.fault(field, "needs a caller_id to call")
+
     def check_traffic_source(self, rules: Rules, company_id: int, *, is_sender: bool = False) -> None:
         """Check that the traffic source is one of the company's own; of a paused one no submission is taken."""
         source_id = self.columns.get("traffic_source_id")

@@ -117,6 +117,18 @@ async def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_fo
         assert shown["is_live"] is lives
 
 
+async def test_what_a_lead_without_a_number_cannot_have_is_told_under_the_field_that_was_sent(company: Any) -> None:
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "email": "ada@example.com", "first_name": "Ada"}
+    lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
+    emptied = await _put(company, lead, 422, email="", first_name="Eve")
+    assert emptied["errors"] == {"email": ["cannot be emptied where the lead has no caller_id"]}
+    promised = await _put(company, lead, 422, schedule_callback_in_seconds="60", first_name="Eve")
+    assert promised["errors"] == {"schedule_callback_in_seconds": ["needs a caller_id to call"]}
+    shown = (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]
+    assert (shown["email"], shown["data"]) == ("ada@example.com", {"first_name": "Ada"})
+
+
 async def test_a_blank_field_of_a_change_empties_the_column(company: Any) -> None:
     schedule = await company.schedule()
     given = {"zip": "10001", "sub_id": "s-1", "contact_field_type": "5", "full_name": "Ada"}

@@ -92,6 +92,11 @@ FIELDS: list[tuple[dict[str, Any], set[str]]] = [
     ({"caller_id": NUMBER, "lead_priority": "high"}, {"lead_priority"}),
     ({"caller_id": NUMBER, "next_action_at": "2099-01-01 00:00:00 +0000"}, {"next_action_at"}),
     ({"caller_id": NUMBER, "schedule_callback_at": "noon"}, {"schedule_callback_at"}),
+    ({"email": "ada@example.com", "schedule_callback_at": "2020-01-01 00:00:00 +0000"}, {"schedule_callback_at"}),
+    (
+        {"email": "ada@example.com", "schedule_callback_in_seconds": "60", "country": "XX"},
+        {"schedule_callback_in_seconds", "country"},
+    ),
     ({"caller_id": NUMBER, "data": [1, 2]}, {"data"}),
     ({"caller_id": NUMBER, "data": {"uuid": "x"}}, {"data.uuid"}),
     ({"caller_id": NUMBER, "data": {f"k{place}": 1 for place in range(201)}}, {"data"}),
