@@ -48,7 +48,10 @@ _TWINS: dict[type, _Twin] = {}
 
 
 def to_pack(value: object) -> bytes:
-    """Return the deterministic MessagePack bytes of a struct; those of an entity have short names."""
+    """Return the deterministic MessagePack bytes of a struct; those of an entity have short names.
+
+    What is kept of an entity is a copy: behind the bytes that an encoder returns lies what is left of its buffer.
+    """
     if not isinstance(value, Entity):
         return PACK.encode(value)
     kind = type(value)
@@ -56,7 +59,7 @@ def to_pack(value: object) -> bytes:
     # Twins differ in nothing but the names that are written, so that an instance can pass for one without being copied.
     value.__class__ = twin.kind  # type: ignore[assignment]  # it has the same fields
     try:
-        return PACK.encode(value)
+        return bytes(memoryview(PACK.encode(value)))
     finally:
         value.__class__ = kind
 

@@ -47,7 +47,8 @@ EXPLICIT = "explicit"
 def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
     lead.urgency_class = _class_of(lead, cadence, step)
-    lead.aging = cadence.schedule.priority_aging
+    if lead.aging != cadence.schedule.priority_aging:  # zeros are equal, but only its own default is not written out
+        lead.aging = cadence.schedule.priority_aging
     base = base_of(person, lead)
     earliest = (first_allowed if cadence.is_plain else spread_or_moved)(person, lead, cadence, step, base)
     is_due = _schedule(person, lead, earliest, _source(lead), base)

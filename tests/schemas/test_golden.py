@@ -1,5 +1,7 @@
 """Can the bytes of every past version still be read, and are they written the same today?"""
 
+import sys
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -79,6 +81,20 @@ def test_packing_leaves_an_entity_as_it_was() -> None:
     with pytest.raises(UnicodeEncodeError):
         to_pack(broken)
     assert type(broken) is Lead
+
+
+def test_what_is_kept_of_an_entity_takes_no_more_room_than_its_bytes() -> None:
+    entities = [
+        Lead(id=1, uuid="u" * size, company_id=1, contact_key="1|+1", created_at=0, updated_at=0) for size in range(400)
+    ]
+    to_pack(entities[0])  # makes what packs them
+    tracemalloc.start()
+    try:
+        kept = [to_pack(entity) for entity in entities]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken <= sum(map(sys.getsizeof, [kept, *kept])) * 1.02
 
 
 def test_no_file_is_of_a_struct_that_is_gone() -> None:

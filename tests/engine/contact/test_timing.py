@@ -12,6 +12,7 @@ from engine.law.opening import same_time_allowed
 from engine.preview import preview, read_trial
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.schedule import Window
+from schemas.wire import to_json
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
 WORKDAYS = {"call": [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "20:00"}]}
@@ -29,6 +30,13 @@ def two_calls(**fields: Any) -> World:
 
 def test_without_a_word_about_it_a_call_follows_a_call_after_the_guard() -> None:
     assert two_calls().lead().next_action_at == NOON + 30 * SECOND
+
+
+def test_the_aging_of_a_schedule_without_any_is_not_told_of_each_lead() -> None:
+    for aging, told in ((0.0, b""), (2.0, b'"aging":2.0')):
+        world = two_calls(priority_aging=aging)
+        assert (b'"aging"' in to_json(world.lead())) is bool(told)
+        assert told in to_json(world.lead())
 
 
 @pytest.mark.parametrize(
