@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from deploy.proof.load import post
 from deploy.proof.processes import Deployment
 from deploy.proof.rest import until_at_rest
 from deploy.proof.submissions import submissions
-from deploy.proof.verdict import Row, judge, none
+from deploy.proof.verdict import Accepted, Row, judge, none
 from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
 
 KILL_JITTER_SECONDS = 0.5
@@ -76,11 +76,7 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
     async with open_context(settings) as context:
         started = time.monotonic()
         await deployment.prepare()
-        schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
-        for number in range(1, plan.gateways + 1):
-            deployment.add("gateway", f"gateway-{number}")
-        for role in ("accounts", "intake", "projector"):
-            deployment.add(role)
+        schedulers = _add_roles(plan, deployment)
         await deployment.until_ready()
         company = await make_company(settings)
         seconds["start"] = _lap(say, "everything is ready", started)
@@ -98,11 +94,7 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
 
         statuses = deployment.stop()
         started = time.monotonic()
-        found = await gather(context)
-        rows = judge(accepted, found, settings.topic_prefix, context.clock.now())
-        differences = await projection_differences(settings.postgres_dsn, found.contacts)
-        rows.append(none("rows that are not the fold", differences))
-        rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
+        rows, found = await _count(context, accepted, statuses)
         seconds["count"] = _lap(say, "everything is counted", started)
 
         started = time.monotonic()
@@ -110,6 +102,27 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
         rows.append(none("differences found by the audit", [output.strip()] if status else []))
         seconds["audit"] = _lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
     return Proof(rows=rows, evidence=found, seconds=seconds)
+
+
+def _add_roles(plan: Plan, deployment: Deployment) -> list[str]:
+    """Add every role that is needed, and return the names of the schedulers."""
+    schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
+    for number in range(1, plan.gateways + 1):
+        deployment.add("gateway", f"gateway-{number}")
+    for role in ("accounts", "intake", "projector"):
+        deployment.add(role)
+    return schedulers
+
+
+async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[Row], Evidence]:
+    """Compare what was accepted with what is left, and with which status each role ended."""
+    settings = context.settings
+    found = await gather(context)
+    rows = judge(accepted, found, settings.topic_prefix, context.clock.now())
+    differences = await projection_differences(settings.postgres_dsn, found.contacts)
+    rows.append(none("rows that are not the fold", differences))
+    rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
+    return rows, found
 
 
 async def _kill(plan: Plan, deployment: Deployment, names: Sequence[str], context: Context, say: Say) -> None:

@@ -154,15 +154,18 @@ class Teller:
             sentence = f"{action.capitalize()} was due since {since}; nobody had come to it yet; {self._it_is(zone)}."
             return self.answer_of("due", sentence, zone=zone, **about)
         if base is not None and self.at < base:
-            moved = f", because {inner(joined(reasons))}" if reasons else ""
-            sentence = f"Nothing is due: {action} comes at {self.clock(next_at or base, zone)}{moved}; {self._it_is(zone)}."
-            if next_at is None:
-                meant = f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {inner(joined(reasons))}"
-                sentence = f"{meant}; {self._it_is(zone)}. {self._next_try(None, zone, data, lead)}"
+            coming = f"{self._coming(action, next_at, base, reasons, zone)}; {self._it_is(zone)}."
+            sentence = coming if next_at is not None else f"{coming} {self._next_try(None, zone, data, lead)}"
             return self.answer_of("not_due", self._tense(sentence), reasons, zone=zone, **about)
         holding = tuple(reason for reason in reasons if reason.until is None or reason.until > self.at) or reasons
         sentence = f"{joined(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"
         return self.answer_of("held", sentence, holding, zone=zone, **about)
+
+    def _coming(self, action: str, next_at: Instant | None, base: Instant, reasons: Sequence[Reason], zone: str) -> str:
+        if next_at is None:
+            return f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {inner(joined(reasons))}"
+        moved = f", because {inner(joined(reasons))}" if reasons else ""
+        return f"Nothing is due: {action} comes at {self.clock(next_at, zone)}{moved}"
 
     def _next_try(self, next_at: Instant | None, zone: str, data: Mapping[str, Any], lead: Lead | None) -> str:
         if next_at is not None:
