@@ -32,6 +32,10 @@ for _line in _NAMES.replace("\n    ", " ").strip().splitlines():
     _field, _others = _line.split(":")
     _FIELDS |= dict.fromkeys([_field, *_others.split()], _field)
 
+_HOLDERS = ("value", "values", "string_value")
+_TITLES = ("column_id", "name", "key", "field")
+"""How forms say a field as an object: `{"name": "phone", "value": ...}` in a list, or `"phone": {"value": ...}`."""
+
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _REACHED_BY = frozenset({"caller_id", "email"})
 _TOP_LEVEL_ALIASES = {"state_province": "state", "zip_postal_code": "zip"}
@@ -55,6 +59,12 @@ def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _held(name: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the value that an object of one field holds, under its title, or that of the object itself."""
+    title = next((value[key] for key in _TITLES if isinstance(value.get(key), str)), name)
+    yield from ((title, value[key]) for key in _HOLDERS if key in value)
+
+
 def _leaves(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield name and value of every plain value, the nearest to the top first."""
     waiting: deque[tuple[str, Any, int]] = deque((str(name), value, 0) for name, value in raw.items())
@@ -64,6 +74,7 @@ def _leaves(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         name, value, depth = waiting.popleft()
         if isinstance(value, Mapping) and depth < DEPTH_MAX:
             waiting.extend((str(part), inner, depth + 1) for part, inner in value.items())
+            waiting.extend((title, inner, depth + 1) for title, inner in _held(name, value))
         elif isinstance(value, list) and depth < DEPTH_MAX:
             waiting.extend((name, inner, depth + 1) for inner in value)
         elif isinstance(value, str | int | float):

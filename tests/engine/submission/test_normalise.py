@@ -293,6 +293,31 @@ def test_of_several_nested_fields_of_one_name_the_one_nearest_to_the_top_counts(
     assert (request.columns["zip_postal_code"], request.columns["state_province"]) == ("33101", "FL")
 
 
+@pytest.mark.parametrize(
+    "post",
+    [
+        {
+            "field_data": [
+                {"name": "phone_number", "values": ["305-555-0123"]},
+                {"name": "email", "values": ["ada@example.com"]},
+            ]
+        },
+        {
+            "columns_of_user": [
+                {"column_id": "PHONE_NUMBER", "string_value": "3055550123"},
+                {"column_id": "EMAIL", "string_value": "ada@example.com"},
+            ]
+        },
+        {"properties": {"phone": {"value": "+13055550123"}, "email": {"value": "ada@example.com"}}},
+        {"answers": {"items": [{"field": "Phone", "value": "3055550123"}, {"key": "e-mail", "value": "ada@example.com"}]}},
+    ],
+)
+def test_nested_fields_are_found_as_forms_tell_them_by_name_and_value(submit: Submit, post: dict[str, Any]) -> None:
+    request, _ = submit(post | {"caller_id": "", "auto_format_nested_fields": "true"})
+    assert (request.caller_id, request.email) == ("+13055550123", "ada@example.com")
+    assert request.data == post
+
+
 def test_nested_contact_fields_are_found_in_data_too_and_leave_it_where_they_are_no_tokens(submit: Submit) -> None:
     raw = {"caller_id": "", "data": {"caller_id": "3055550123", "lead": {"EMail": "ada@example.com"}, "roof": "flat"}}
     assert list(refusal(submit, raw).errors) == ["data.caller_id", "caller_id"]
