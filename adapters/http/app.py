@@ -4,11 +4,13 @@ Every operation passes the same gates in the same order: identity, body, rate, h
 form, with a request id.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
+import structlog
 from litestar import Litestar, Response
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
@@ -38,6 +40,11 @@ from adapters.http.settings import Settings
 from adapters.http.watch import Watch
 from adapters.observability.metrics import Metrics
 from schemas.instant import Instant
+
+STALL_SECONDS = 30.0
+"""A reader that takes nothing of a long answer for so long is gone; what was read for it, some megabytes, is let go."""
+
+logger = structlog.get_logger("leadclock.http")
 
 OPERATIONS: tuple[Operation, ...] = (*operations.OPERATIONS, *documents.OPERATIONS)
 
@@ -114,7 +121,11 @@ class Api(Litestar):
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            if message.get("more_body"):
+                async with asyncio.timeout(STALL_SECONDS):
+                    await send(message)
+            else:
+                await send(message)
 
         try:
             allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
@@ -122,6 +133,10 @@ class Api(Litestar):
                 await _tell_methods(answer, allowed, request_id)
             else:
                 await super().__call__(scope, receive, answer)
+        except Exception as error:
+            # The answer has begun. The server ends the connection without an end of the body, so nobody takes it for whole.
+            logger.warning("http.broken_off", request_id=request_id, exc_info=error)
+            raise
         finally:
             self._watch.answered(
                 operation=state.get("operation", "none"),

@@ -74,11 +74,15 @@ class LogRequests:
         if self._waiting_count >= WAITING_MAX:
             raise EventsUnavailableError(f"{WAITING_MAX} requests wait for the log")
         record = self._record(topic, key, message, request_id=request_id, company_id=company_id)
+        done: asyncio.Future[None] | None = None
         try:
             async with asyncio.timeout(SUBMIT_SECONDS):
                 partition = partition_of(key.encode(), await self._count(record.topic))
-                await asyncio.shield(self._enqueue(partition, record))
+                done = self._enqueue(partition, record)
+                await asyncio.shield(done)
         except (LogError, TimeoutError) as error:
+            if done is not None:
+                done.cancel()  # its sender is told that nothing was stored: unless it is on its way already, it stays here
             raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
 
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
@@ -122,7 +126,8 @@ class LogRequests:
             while batch := self._waiting.get(place, [])[:BATCH_MAX]:
                 del self._waiting[place][: len(batch)]
                 self._waiting_count -= len(batch)
-                await self._append(place[1], batch)
+                if wanted := [waiting for waiting in batch if not waiting.done.cancelled()]:
+                    await self._append(place[1], wanted)
         finally:
             del self._sending[place]
             self._waiting.pop(place, None)

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from adapters.http.answers import bare
 from adapters.http.exchange import JSON, Exchange, Reply
-from adapters.http.ports import Claim, EventsUnavailableError, Result
+from adapters.http.ports import Claim, EventsUnavailableError, ReadsUnavailableError, Result
 from adapters.http.problems import ProblemError
 from engine.partition.ports import LogError
 from schemas.requests import AccountRequest, ContactRequest
@@ -57,7 +57,8 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
         await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
     is_async = "respond-async" in _preferences(exchange)
     if result is None and not is_async:
-        result = await services.requests.wait(request_id, patience_seconds(exchange))
+        with suppress(ReadsUnavailableError):  # it is stored: to be told "send it again" would make two of it
+            result = await services.requests.wait(request_id, patience_seconds(exchange))
     if result is None:
         reply = accepted(request_id)
         if is_async:
@@ -66,8 +67,11 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
     check(result)
     if isinstance(message, AccountRequest):
         await _heed(exchange)
-    reply = await render(exchange, result)
-    return reply if claim is None else await _keep(exchange, result, reply)
+    try:
+        reply = await render(exchange, result)
+        return reply if claim is None else await _keep(exchange, result, reply)
+    except ReadsUnavailableError:
+        return accepted(request_id)  # it is done, and shown when the database is back
 
 
 async def _heed(exchange: Exchange) -> None:

@@ -1,10 +1,14 @@
 """What does a sender hear while the log or the database is away, and is everything as before when they are back?"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from adapters.http import requests
+from adapters.http.ports import ReadsUnavailableError
+from adapters.postgres.reads import PostgresReads
+from engine.partition.ports import Appender, Outgoing
 from tests.adapters.http.conftest import UNLIMITED, Town, deployed
 
 NUMBER = "+13055550142"
@@ -58,6 +62,27 @@ async def test_while_the_database_is_away_reads_are_refused_and_readiness_says_s
     assert taken.headers["preference-applied"] == "respond-async"
 
 
+async def test_what_is_stored_is_202_where_the_database_goes_away_before_it_is_shown(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    company = await town.company()
+    schedule = await company.schedule()
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
+
+    async def away(*_: object) -> None:
+        raise ReadsUnavailableError("the database is gone")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(PostgresReads, "shown_lead", away)
+        stored = await company.send("POST", "/api/v1/leads", json=fields)
+    assert stored.status_code == 202, stored.text
+    assert (await company.send("GET", stored.headers["location"])).status_code == 201
+    await town.results.close()
+    await town.pool.close()
+    stored = await company.send("POST", "/api/v1/leads", json=fields, headers={"Prefer": "wait=0"})
+    assert stored.status_code == 202, stored.text
+
+
 async def test_what_the_database_gives_up_after_its_time_may_be_asked_again(town: Town) -> None:
     company = await town.company()
     async with town.pool.acquire() as asking, town.pool.acquire() as locking, locking.transaction():
@@ -91,3 +116,45 @@ async def test_a_sender_that_goes_away_in_the_middle_of_many_harms_nobody(town: 
     done = await asyncio.gather(*tasks, return_exceptions=True)
     stayed = [answer for place, answer in enumerate(done) if place % 3]
     assert {getattr(answer, "status_code", answer) for answer in stayed} == {201}
+
+
+class Held:
+    """An appender that waits, as a broker does that is paused."""
+
+    def __init__(self, appender: Appender) -> None:
+        self._appender = appender
+        self.asked = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
+        self.asked.set()
+        await self.goes_on.wait()
+        return await self._appender.append(partition, records)
+
+    async def close(self) -> None:
+        await self._appender.close()
+
+
+async def test_what_its_sender_was_told_is_not_stored_is_not_stored_later(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    company = await town.company()
+    token = (await company.schedule())["lead_token"]
+
+    async def submit(token_name: str) -> int:
+        fields = {"lead_token": token, "caller_id": NUMBER, token_name: "sent"}
+        return (await company.send("POST", "/api/v1/leads", json=fields)).status_code
+
+    held = Held(town.requests._appender)
+    monkeypatch.setattr(town.requests, "_appender", held)
+    monkeypatch.setattr(requests, "SUBMIT_SECONDS", 0.2)
+    on_its_way = asyncio.create_task(submit("on_its_way"))
+    await held.asked.wait()
+    assert await submit("behind_it") == 503
+    assert await on_its_way == 503
+    held.goes_on.set()
+    monkeypatch.setattr(requests, "SUBMIT_SECONDS", 10.0)
+    assert await submit("later") in {200, 201}
+    lead = (await company.send("GET", "/api/v1/leads")).json()["leads"][0]
+    assert "behind_it" not in str(lead)
+    assert "later" in str(lead)

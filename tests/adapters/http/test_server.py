@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.http import binding
+from adapters.http import binding, server
 from adapters.http.server import ServerError, serving
+from tests.adapters.http.conftest import WAIT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -20,7 +21,7 @@ async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any
     schedule = await company.schedule()
     async with (
         serving(town.app, host="127.0.0.1", port=0) as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers, timeout=WAIT_SECONDS) as client,
     ):
         fields = [{"lead_token": schedule["lead_token"], "caller_id": f"+1305555{place:04d}"} for place in range(100, 120)]
         answers = await asyncio.gather(*(client.post("/api/v1/leads", json=body) for body in fields))
@@ -39,7 +40,7 @@ async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any
 async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
     async with (
         serving(town.app, host="127.0.0.1", port=0) as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers, timeout=WAIT_SECONDS) as client,
     ):
         for path in ("/api/v1/leads", "/api/v1/leads.csv", "/api/v1/leads/1", "/nowhere", "/livez"):
             whole, head = await client.get(path), await client.head(path)
@@ -57,8 +58,20 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company:
         await writer.drain()
         writer.close()
         await asyncio.sleep(0.1)
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=company.headers, timeout=WAIT_SECONDS
+        ) as client:
             assert (await client.get("/livez")).status_code == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /livez HTTP/1.1\r\nHo", b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_who_says_nothing_keeps_no_place(town: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(server, "HEADER_READ_MILLISECONDS", 300)
+    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        await reader.read()  # to its end: the connection is closed
+        writer.close()
 
 
 async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +89,7 @@ async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, mo
 async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(town: Any) -> None:
     async with (
         serving(town.app, host="127.0.0.1", port=0) as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_SECONDS) as client,
     ):
         for path in ("a" * 60_000, "a@" * 30_000, "1" * 60_000, "lt_" * 20_000):
             assert (await client.get(f"/api/v1/leads/{path}")).status_code in {401, 431}
