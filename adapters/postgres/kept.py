@@ -36,11 +36,11 @@ WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TO
 """What has nearly as many values in a day as there are rows: it has sums of months and years only, and no pairs."""
 
 HOURLY: Mapping[str, tuple[str, ...]] = {
-    "leads": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id"),
+    "leads": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "recent_call_disposition_id"),
     "calls": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "buyer_converted"),
 }
 """What reports by day and week are cut by once more: leads by a pivot, calls by a filter. They have sums of hours, as days
-begin at another hour in every zone."""
+begin at another hour in every zone. The disposition is among them because it has to be looked for among a lead's calls."""
 
 QUARTER = 15 * MINUTE
 """Of an hour: the clocks of all zones are apart by whole ones."""

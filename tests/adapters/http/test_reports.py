@@ -349,12 +349,16 @@ async def test_one_value_is_counted_by_the_days_of_any_clock(world: World, zone_
         for row in rows:
             told = {name: value for name, value in row.items() if not name.startswith("category")}
             assert told == pytest.approx(_call_figures(groups.get(row["category"], [])), abs=1e-4), row["category"]
-    by_status = _grouped(lambda one: [(_time(unit, one.created_at, zone), one.status)], world.leads)
-    rows = await _everything(world, "/api/v1/leads/reports", category=unit, pivot="status", **query)
+    pivot = random.Random(zone_name + unit).choice(["status", "recent_call_disposition_id", "offer_id"])
+    cells = _grouped(
+        lambda one: [(_time(unit, one.created_at, zone), key) for key in _lead_keys(pivot, one, world.calls)], world.leads
+    )
+    named = {(day, "(none)" if key is None else str(key)): group for (day, key), group in cells.items()}
+    rows = await _everything(world, "/api/v1/leads/reports", category=unit, pivot=pivot, **query)
     for row in rows:
-        for status, figures in row["pivots"].items():
-            told = _lead_figures(by_status.get((row["category"], status), []))
-            assert figures == pytest.approx(told, abs=1e-4), (row["category"], status)
+        for key, figures in row["pivots"].items():
+            told = _lead_figures(named.get((row["category"], key), []))
+            assert figures == pytest.approx(told, abs=1e-4), (row["category"], key)
     assert sum(row["total"]["leads_count"] for row in rows) == COUNT
 
 
