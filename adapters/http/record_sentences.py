@@ -65,7 +65,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
     },
     "offer": {
-        "time_zone": "zone of calls to its leads whose own zone nothing tells",
+        "time_zone": "zone of calls to its leads that are on no schedule, and whose zone and country nothing tells",
         "country": "where national numbers of its leads are read as being of",
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
         "buyer_group_ids": "buyer groups that buyer_is_available asks, beside those of the schedule",

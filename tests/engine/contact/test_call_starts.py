@@ -12,7 +12,7 @@ from engine.calendar.zones import local_datetime
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.instant import HOUR, MINUTE, SECOND
-from schemas.records import Number
+from schemas.records import Number, Offer
 from schemas.requests import CallReceived, CallStartRequested
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
@@ -69,6 +69,18 @@ def test_every_call_by_hand_counts_to_the_limit_of_the_lead(world: World) -> Non
     world.wait(25 * 3600)
     assert world.steps() == ["(manual)"]
     assert world.lead().status == "exceeded_max_calls"
+
+
+@pytest.mark.parametrize(("zone", "is_taken"), [(NEW_YORK, True), ("Asia/Tokyo", False)])
+def test_a_number_of_no_country_is_called_by_the_clock_of_the_offer(world: World, zone: str, is_taken: bool) -> None:
+    world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=zone), version=2)
+    anywhere: dict[str, Any] = {"contact_key": "1|+80012345678", "caller_id": "+80012345678", "zones": ()}
+    lead = world.submit(offer_id=1, **anywhere)
+    assert (lead.status, lead.schedule_id) == ("captured", None)
+    if is_taken:
+        assert _start(world, lead_id=lead.id, **anywhere).to == "+80012345678"
+    else:
+        assert _refusal(world, lead_id=lead.id, **anywhere).code == "quiet_hours"
 
 
 def test_without_a_lead_one_is_made_where_the_request_says(world: World) -> None:
