@@ -205,7 +205,7 @@ async def decided_by(town: Town, name: str) -> float:
 
 async def figures(town: Town, name: str) -> list[str]:
     """Return the lines that a process shows to whoever scrapes it."""
-    async with httpx.AsyncClient(timeout=5.0) as client:
+    async with httpx.AsyncClient(timeout=30.0) as client:
         return (await client.get(f"{town.deployment[name].url}/metrics")).text.splitlines()
 
 

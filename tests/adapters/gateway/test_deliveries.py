@@ -103,7 +103,7 @@ async def test_a_call_is_not_repeated_after_a_crash_that_postgres_remembers(post
         dying = MortalDeliveries(postgres.deliveries, "record")
         async with running(place, call_channel(voice), dying):
             await place.order(order_of("call", decided_at=born_at))
-            await asyncio.wait_for(dying.dead.wait(), 10)
+            await asyncio.wait_for(dying.dead.wait(), 60)
         await postgres.let_leases_end()
         async with running(place, call_channel(voice), postgres.deliveries):
             await place.order(order_of("call", 2, decided_at=born_at))

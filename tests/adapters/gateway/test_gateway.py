@@ -368,7 +368,7 @@ async def test_a_call_is_not_repeated_when_its_gateway_was_killed_before_the_rec
         dying = MortalDeliveries(deliveries, "record")
         async with running(place, call_channel(voice), dying):
             await place.order(order_of("call"))
-            await asyncio.wait_for(dying.dead.wait(), 5)
+            await asyncio.wait_for(dying.dead.wait(), 60)
         assert await place.outcomes() == []
         deliveries.wall += 31
         async with running(place, call_channel(voice), deliveries):
@@ -387,7 +387,7 @@ async def test_an_email_or_webhook_is_sent_again_with_its_id_when_its_gateway_wa
         dying = MortalDeliveries(deliveries, "record")
         async with running(place, channel, dying):
             await place.order(order_of(kind))
-            await asyncio.wait_for(dying.dead.wait(), 5)
+            await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, channel, deliveries):
             assert await place.outcome() == [("command-1", "accepted")]
@@ -402,7 +402,7 @@ async def test_an_outcome_that_was_recorded_and_not_posted_is_posted_without_ask
         dying = MortalDeliveries(deliveries, "record", after=True)
         async with running(place, call_channel(voice), dying):
             await place.order(order_of("call"))
-            await asyncio.wait_for(dying.dead.wait(), 5)
+            await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, call_channel(voice), deliveries):
             assert await place.outcome() == [("command-1", "busy")]
@@ -417,7 +417,7 @@ async def test_a_killed_gateway_that_had_only_claimed_leaves_unknown_because_nob
         dying = MortalDeliveries(deliveries, "claim", after=True)
         async with running(place, call_channel(voice), dying):
             await place.order(order_of("call"))
-            await asyncio.wait_for(dying.dead.wait(), 5)
+            await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, call_channel(voice), deliveries):
             assert await place.outcome() == [("command-1", "unknown")]

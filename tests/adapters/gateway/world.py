@@ -23,7 +23,7 @@ from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
 from schemas.wire import from_json, to_json
 
 NOON = 1_780_000_000_000
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 
 
 def order_of(kind: Kind, number: int = 1, **given: Any) -> Any:

@@ -69,7 +69,7 @@ def entries(*numbers: int, topic: str = TOPIC) -> list[OutboxEntry]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.001)
 
