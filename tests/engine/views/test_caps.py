@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from engine.account.bodies import read_body
+from engine.account.groups import METRICS, PERIODS
 from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, groups_of, ways
 from engine.views.caps import caps_hit, first_reset, is_maxed_out, next_open, order_key, period_of, used_of
@@ -156,6 +158,25 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
 DAY_OF_WORK = msgspec.convert(
     [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "14:00"}], tuple[Window, ...]
 )
+
+
+@pytest.mark.parametrize("period", PERIODS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_cap_that_can_be_set_closes_the_group_where_its_own_metric_has_reached_it(metric: str, period: str) -> None:
+    asked = {"name": "Solar", "buyer_ids": [70], f"{metric}_{period}_limit": 2}
+    group = read_body("buyer_group", asked, None, now=NOW, exists=None).body
+    assert isinstance(group, BuyerGroup)
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        buyer_group_7=group,
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
+    )
+    reached = {f"{other}_{span}": 2.0 for other in METRICS for span in PERIODS}
+    cap = f"{metric}_{period}"
+    for used, is_hit in ((reached, True), ({**reached, cap: 1.99}, False), ({cap: 2}, True), ({}, False)):
+        told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {7: used}, NOW))
+        assert told["reasons"] == ({"70": f"{period}_cap"} if is_hit else {}), used
+        assert is_maxed_out(group, used, 0) is is_hit
 
 
 @pytest.mark.parametrize(
