@@ -1,10 +1,26 @@
-"""How does a run of a schedule begin? At its first step, pinned to the schedule's present version."""
+"""How does a lead come to be, and how does its run of a schedule begin? At the first step, pinned to the present version."""
 
 from engine.contact import slots
 from engine.contact.person import Person
+from engine.identity import uuid_of
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import HOUR, Instant
 from schemas.records import Offer, Record, Schedule
+
+
+def new_lead(person: Person) -> Lead:
+    """Return a lead that begins now, of which nothing is said yet."""
+    now, lead_id = person.now, person.draft.next_id()
+    return Lead(
+        id=lead_id,
+        uuid=uuid_of("lead", lead_id),
+        company_id=person.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=now,
+        updated_at=now,
+        base_at=now,
+    )
 
 
 def schedule_of(person: Person, schedule_id: int) -> tuple[Record, Schedule] | None:

@@ -8,14 +8,13 @@ from msgspec import Struct
 from engine.contact import callbacks
 from engine.contact.call_record import apply_data
 from engine.contact.ending import begin_end, end
-from engine.contact.enrolment import begin, expiry, schedule_of
+from engine.contact.enrolment import begin, expiry, new_lead, schedule_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person, at_once
 from engine.contact.removal import delete
 from engine.contact.stop import block, mark, stop_reason, unblock
 from engine.contact.tokens import LEAD_BYTES_MAX, check_tokens
 from engine.contact.walk import basis, go_on, plan_again
-from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -32,9 +31,9 @@ WEAK_SOURCES = frozenset({"number", "default"})
 
 
 class Duplicates(Struct, frozen=True):
-    """The leads that a token and number stand for already, newest first."""
+    """The leads that a token and number stand for already, newest first: all that the data is for, and the live ones."""
 
-    all: list[Lead]
+    meant: list[Lead]
     live: list[Lead]
 
 
@@ -54,17 +53,25 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         block(person, "submission")
     # Who creates where none is live means a new lead, never an ended one that runs again.
     candidates = live if live or request.create_or_update else matching
+    meant = _meant(request, matching, live)
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
-        _create(person, request, target, action)
+        _create(person, request, target, action, others=() if request.delete_existing else meant)
     elif not matching:
         _create(person, request, target, "created")
     elif (again := _run_again(person, request, target, candidates)) is not None:
-        _restart(person, request, again, _chosen(request, candidates))
+        _restart(person, request, again, _chosen(request, candidates), others=meant)
     elif not live:
-        _create(person, request, target, "created", others=matching if request.update_all_matching_leads else ())
+        _create(person, request, target, "created", others=meant)
     else:
-        _decide_duplicate(person, request, target, Duplicates(matching, live))
+        _decide_duplicate(person, request, target, Duplicates(meant, live))
+
+
+def _meant(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
+    """Return all leads that the data is for beside the one that is made or found; who only updates means no ended one."""
+    if not request.update_all_matching_leads:
+        return []
+    return live if request.update_only else matching
 
 
 def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
@@ -187,14 +194,10 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
         case "restart" if record is not None:
             _restart(person, request, record, _chosen(request, leads.live))
         case _ if record is not None and _chosen(request, leads.live).schedule_id is None:
-            _restart(person, request, record, _chosen(request, leads.live), action="updated")
+            _restart(person, request, record, _chosen(request, leads.live), others=leads.meant, action="updated")
         case _:
-            every = leads.live if request.update_only else leads.all
-            chosen = every if request.update_all_matching_leads else [_chosen(request, leads.live)]
-            updated = list(at_once(chosen, growth=_growth(request)))
-            for lead in updated:
-                _update(person, request, lead)
-            _answer(person, updated, 200, "updated")
+            lead = _chosen(request, leads.live)
+            _answer(person, _update_each(person, request, [lead, *_without(lead, leads.meant)]), 200, "updated")
 
 
 def _asks_for_update(request: LeadSubmitted) -> bool:
@@ -230,36 +233,34 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
         end(person, lead, reason)
     else:
         go_on(person, lead)
-    updated = list(at_once(others, growth=_growth(request))) if others else []
-    for other in updated:
-        _update(person, request, other)
-    _answer(person, [lead, *updated], 201, action)
+    _answer(person, [lead, *_update_each(person, request, others)], 201, action)
+
+
+def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
+    return [other for other in leads if other.id != lead.id]
+
+
+def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) -> list[Lead]:
+    updated = list(at_once(leads, growth=_growth(request))) if leads else []
+    for lead in updated:
+        _update(person, request, lead)
+    return updated
 
 
 def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
-    now = person.now
     record, schedule = target
-    lead_id = person.draft.next_id()
-    lead = Lead(
-        id=lead_id,
-        uuid=uuid_of("lead", lead_id),
-        company_id=person.company_id,
-        contact_key=person.key,
-        version=0,
-        created_at=now,
-        updated_at=now,
-    )
+    lead = new_lead(person)
     if record is None or schedule is None:
         lead.status, lead.offer_id = "captured", request.offer_id
     else:
         lead.schedule_id, lead.schedule_version = record.id, record.version
         lead.offer_id = schedule.offer_id if request.offer_id is None else request.offer_id
-        lead.first_queued_at = now
+        lead.first_queued_at = person.now
     lead.caller_id, lead.email = request.caller_id, request.email
     lead.columns, lead.data = _said(request.columns), _said(request.data)
     lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
-    lead.attempts_max, lead.base_at = request.max_contact_attempts, now
+    lead.attempts_max = request.max_contact_attempts
     lead.requested_next_action_at = request.next_action_at
     if request.schedule_callback_at is not None:
         callbacks.take_down(person, lead, request.schedule_callback_at)
@@ -282,12 +283,20 @@ def _received_at(person: Person, request: LeadSubmitted) -> Instant:
     return min(request.received_at, person.now) if request.received_at > 0 else person.now
 
 
-def _restart(person: Person, request: LeadSubmitted, record: Record, lead: Lead, *, action: str = "restarted") -> None:
+def _restart(
+    person: Person,
+    request: LeadSubmitted,
+    record: Record,
+    lead: Lead,
+    *,
+    others: Sequence[Lead] = (),
+    action: str = "restarted",
+) -> None:
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     begin(person, lead, record, hours=request.hours_to_expire)
     _merge(person, request, lead)
     go_on(person, lead)
-    _answer(person, [lead], 200, action)
+    _answer(person, [lead, *_update_each(person, request, _without(lead, others))], 200, action)
 
 
 def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:

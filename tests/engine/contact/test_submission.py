@@ -280,6 +280,19 @@ def test_all_matching_leads_can_be_updated(world: World) -> None:
     assert [world.lead(lead_id).data for lead_id in world.lead_ids()] == [{"plan": "gold"}] * 2
 
 
+@pytest.mark.parametrize(
+    ("fields", "action"),
+    [({"restart_schedule": True}, "restarted"), ({"expire_existing": True}, "expired_existing"), ({}, "updated")],
+)
+def test_the_data_is_for_all_matching_leads_whatever_else_is_done(world: World, fields: dict[str, Any], action: str) -> None:
+    world.schedule(REST, CALL, record_id=2)
+    live = world.submit()
+    world.update(world.submit(schedule_id=2), schedule_stop=True)
+    lead = world.submit(offer_id=1, update_all_matching_leads=True, data={"plan": "gold"}, **fields)
+    assert (answer_of(world)[1], lead.id == live.id) == (action, action != "expired_existing")
+    assert [world.lead(lead_id).data for lead_id in world.lead_ids()] == [{"plan": "gold"}] * len(world.lead_ids())
+
+
 def test_who_only_updates_leaves_all_matching_leads_alone_that_have_ended(world: World) -> None:
     world.schedule(REST, CALL, record_id=2)
     ended = world.submit()
