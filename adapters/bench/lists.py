@@ -168,6 +168,12 @@ REPORTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("calls", {"category": "created_at_week", "buyer_id": "6", **YEAR}),
     ("calls", {"category": "created_at_day", "status": "busy", **MONTH}),
     ("calls", {"category": "traffic_source_id", "buyer_converted": "true"}),
+    ("calls", {"category": "created_at_week", "offer_id": "1", "time_zone": "America/New_York"}),
+    ("calls", {"category": "created_at_day", "offer_id": "1", "time_zone": "America/New_York", **YEAR}),
+    ("leads", {"category": "created_at_day", "pivot": "status", "time_zone": "America/New_York", **YEAR}),
+    ("leads", {"category": "created_at_day", "pivot": "recent_call_disposition_id", "time_zone": "Asia/Kolkata", **YEAR}),
+    ("leads", {"category": "recent_call_disposition_id", "pivot": "schedule_action_id"}),
+    ("calls", {"category": "outcome", "offer_id": "1", "traffic_source_id": "1"}),
 )
 """Every category, clocks apart by parts of an hour, second groupings, and filters, some of which have rows added up."""
 
