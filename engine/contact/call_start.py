@@ -10,14 +10,13 @@ import msgspec
 from engine.contact import ledger, slots
 from engine.contact.cadence import Cadence, cadence_for
 from engine.contact.earliest import OPTOUT_REVIEW
-from engine.contact.enrolment import expiry, schedule_of
+from engine.contact.enrolment import expiry, new_lead, schedule_of
 from engine.contact.hours import is_lost, limits, opening
 from engine.contact.orders import MANUAL, Connection, place_call
 from engine.contact.person import Person
 from engine.contact.plan import paused
 from engine.contact.references import check_references
 from engine.contact.stop import is_opted_out_of, stop_reason
-from engine.identity import uuid_of
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -108,7 +107,7 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
     """Refuse where the company, the offer or the schedule is paused."""
     schedule_id = None if schedule is None else schedule.id
     offer_id = _offer_id(person, request) if lead is None else lead.offer_id
-    reason = paused(person, lead or _draft_lead(person, offer_id, schedule_id))
+    reason = paused(person, offer_id, schedule_id)
     if reason is not None:
         raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
 
@@ -204,9 +203,8 @@ def _check_in_progress(person: Person, lead: Lead) -> None:
 
 def _new(person: Person, request: CallStartRequested, schedule: Record | None) -> Lead:
     """Return a lead for a person who has none here: on the schedule where it enrols, else of the offer alone."""
-    lead = _draft_lead(person, _offer_id(person, request), None)
-    lead.id = person.draft.next_id()
-    lead.uuid = uuid_of("lead", lead.id)
+    lead = new_lead(person)
+    lead.status, lead.offer_id = "captured", _offer_id(person, request)
     lead.caller_id = request.caller_id
     lead.columns, lead.zones = dict(request.columns), request.zones
     lead.zone_source, lead.states = request.zone_source, request.states
@@ -215,22 +213,6 @@ def _new(person: Person, request: CallStartRequested, schedule: Record | None) -
         lead.status, lead.first_queued_at = "queue", person.now
     lead.expires_at = expiry(person, lead, person.now, None)
     return lead
-
-
-def _draft_lead(person: Person, offer_id: int | None, schedule_id: int | None) -> Lead:
-    return Lead(
-        id=0,
-        uuid="",
-        company_id=person.company_id,
-        contact_key=person.key,
-        version=0,
-        created_at=person.now,
-        updated_at=person.now,
-        status="captured",
-        offer_id=offer_id,
-        schedule_id=schedule_id,
-        base_at=person.now,
-    )
 
 
 def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:

@@ -12,7 +12,7 @@ SIBLING_CALLED = "awaiting_outcome"
 
 def is_held(person: Person, lead: Lead, step: Step) -> bool:
     """Hold a due lead back where it must not act now: a pause, unread requests, a call of the same person."""
-    reason = paused(person, lead)
+    reason = paused(person, lead.offer_id, lead.schedule_id)
     if reason is not None:
         hold(person, lead, reason)
         return True
@@ -49,7 +49,7 @@ def waits_for_sibling(person: Person, lead: Lead) -> bool:
 
 def is_paused_for_callbacks(person: Person, lead: Lead) -> bool:
     """A promise outlives the pause of a schedule, not that of the offer or the company."""
-    reason = paused(person, lead)
+    reason = paused(person, lead.offer_id, lead.schedule_id)
     if reason is None or reason == SCHEDULE_PAUSED:
         return False
     hold(person, lead, reason)

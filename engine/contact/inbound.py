@@ -16,14 +16,13 @@ from engine.contact.call_record import (
     tier_of,
 )
 from engine.contact.ending import begin_end
-from engine.contact.enrolment import expiry
+from engine.contact.enrolment import expiry, new_lead
 from engine.contact.person import Person
 from engine.contact.references import check_references
 from engine.contact.result import COMPLETED
 from engine.contact.skew import marked
 from engine.contact.stop import stop_reason
 from engine.contact.walk import go_on
-from engine.identity import uuid_of
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
@@ -115,24 +114,10 @@ def _rank(lead: Lead) -> tuple[bool, bool, int]:
 
 
 def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
-    lead_id = person.draft.next_id()
-    lead = Lead(
-        id=lead_id,
-        uuid=uuid_of("lead", lead_id),
-        company_id=person.company_id,
-        contact_key=person.key,
-        version=0,
-        created_at=person.now,
-        updated_at=person.now,
-        status="captured",
-        offer_id=offer_id,
-        caller_id=request.from_number,
-        columns=dict(request.columns),
-        zones=request.zones,
-        zone_source=request.zone_source,
-        states=request.states,
-        base_at=person.now,
-    )
+    lead = new_lead(person)
+    lead.status, lead.offer_id = "captured", offer_id
+    lead.caller_id, lead.columns = request.from_number, dict(request.columns)
+    lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     lead.expires_at = expiry(person, lead, person.now, None)
     lead.opt_out = stop_reason(person.head, offer_id) == "opt_out"
     person.add(lead)

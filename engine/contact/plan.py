@@ -95,16 +95,16 @@ def hold(person: Person, lead: Lead, reason: str) -> None:
     person.keep(lead)
 
 
-def paused(person: Person, lead: Lead) -> str | None:
-    """Return which pause holds the lead, or None."""
+def paused(person: Person, offer_id: int | None, schedule_id: int | None) -> str | None:
+    """Return which pause holds the leads of an offer and schedule, or None."""
     rules = person.rules
-    company = rules.body(Company, "company", lead.company_id)
+    company = rules.body(Company, "company", person.company_id)
     if company is not None and company.paused:
         return "company_paused"
-    offer = rules.body(Offer, "offer", lead.offer_id)
+    offer = rules.body(Offer, "offer", offer_id)
     if offer is not None and offer.paused:
         return "offer_paused"
-    schedule = rules.body(Schedule, "schedule", lead.schedule_id)
+    schedule = rules.body(Schedule, "schedule", schedule_id)
     return SCHEDULE_PAUSED if schedule is not None and schedule.paused else None
 
 
