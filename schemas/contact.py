@@ -247,7 +247,8 @@ class Call(Entity, kw_only=True):
     What follows from other fields (profit, durations, `in_progress`, ...) is worked out by the projection. `from_number` is
     who rings, `number_called` whom: of an inbound call the person's number and ours. `token_values` are the lead's data as
     they were when the call began, and what was written to the call since. `held_at` is set while the call is on hold;
-    `gateway_ref` is the gateway's own name of a call that nobody here ordered.
+    `gateway_ref` is the gateway's own name of a call that nobody here ordered. At `give_up_at` it is taken for over, where
+    nobody has told of its end and no lead waits for it.
     """
 
     id: int
@@ -316,6 +317,7 @@ class Call(Entity, kw_only=True):
     transcription_status: str | None = None
     scheduled_callback_id: int | None = None
     dial_tier: int | None = None
+    give_up_at: Instant | None = None
 
 
 OPEN_MAX = 200

@@ -25,7 +25,7 @@ from engine.contact.plan import hold
 from engine.contact.walk import go_on
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
-from schemas.contact import Head, Lead, Relay, Replan
+from schemas.contact import Call, Head, Lead, Relay, Replan
 from schemas.envelope import Envelope
 from schemas.instant import Instant
 from schemas.requests import (
@@ -87,7 +87,7 @@ class ContactAggregate:
     timer_fields: Mapping[str, str | None] = {
         "lead": "wake_at",
         "head": "sweep_at",
-        "call": None,
+        "call": "give_up_at",
         "stream": None,
         "asking": None,
     }
@@ -121,6 +121,10 @@ class ContactAggregate:
                 person = Person(draft, entity.company_id, entity.contact_key)
                 stop.sweep(person)
                 person.put()
+            case Call():
+                person = Person(draft, entity.company_id, entity.contact_key)
+                outcome.give_up(person, entity)
+                person.put()
             case Relay():
                 draft.remove(key)
             case Replan():
@@ -142,6 +146,8 @@ class ContactAggregate:
             if entity.slot_waits:
                 return slots.turn_of(entity, key, due_at)
             return Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key, entity.aging)
+        if isinstance(entity, Call):
+            return None if entity.give_up_at is None else Timer(entity.give_up_at, UPKEEP_CLASS, 0.0, entity.id, key)
         if isinstance(entity, Head):
             return None if entity.sweep_at is None else Timer(entity.sweep_at, STOP_CLASS, 0.0, 0, key)
         if isinstance(entity, Relay):

@@ -87,6 +87,15 @@ def drop(person: Person, call: Call) -> None:
     person.drop_call(call)
 
 
+def leave_alone(person: Person, lead: Lead) -> None:
+    """The lead goes away, and nobody waits for what comes of its call: the call itself is given up when the lead would."""
+    flight = lead.flight
+    call = None if flight is None else person.call(flight.call_id)
+    if flight is not None and call is not None and call.ended_at is None:
+        call.give_up_at = flight.due_at
+        person.keep_call(call)
+
+
 def calls_of(person: Person) -> Iterator[Call]:
     """Iterate over the listed calls of the person, newest first."""
     for call_id in reversed(person.head.call_ids):

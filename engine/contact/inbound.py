@@ -27,7 +27,7 @@ from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
 from schemas.instant import SECOND, Instant
-from schemas.outcomes import CALL_OUTCOMES
+from schemas.outcomes import CALL_OUTCOMES, TIMED_OUT
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
 
@@ -55,6 +55,8 @@ def receive(person: Person, request: CallReceived) -> None:
     if call.ended_at is None:
         _move_on(person, call, request)
         person.keep_call(call)
+    elif call.sub_status == TIMED_OUT:
+        _find(person, call, request)
     elif request.state == "ended":
         _complete(person, call, request)
     elif call.outcome is not None and call.status != BLOCKED_STATUS and request.occurred_at <= call.ended_at:
@@ -127,6 +129,7 @@ def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
 
 def _move_on(person: Person, call: Call, request: CallReceived) -> None:
     at = _past(person, request.occurred_at)
+    call.give_up_at = person.now + reactions.INBOUND_MAX
     if request.state != "ended":
         _began_by(call, at)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
@@ -226,19 +229,34 @@ def _connect(person: Person, call: Call, at: int) -> None:
 
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     """Say what came of the call."""
+    _write_end(person, call, request, at)
+    person.keep_call(call)
+    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+    _over(person, call)
+
+
+def _find(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in the end of a call that was given up: its record says so; whoever waited for it has gone on (E26)."""
+    if request.state != "ended":
+        return
+    call.sub_status = None
+    _write_end(person, call, request, _past(person, request.occurred_at))
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=["outcome", "ended_at"])
+
+
+def _write_end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     take_off_hold(call, at)
     if call.answered_at is None and request.talk_seconds:
         # Who talked was answered, although the report of that was lost.
         _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
-    call.ended_at, call.talk_seconds, call.hung_up_by = at, request.talk_seconds, request.hung_up_by
+    call.ended_at, call.give_up_at = at, None
+    call.talk_seconds, call.hung_up_by = request.talk_seconds, request.hung_up_by
     _name_outcome(call)
     call.hangup_cause = request.hangup_cause or call.outcome
     call.cost = call.cost if request.cost is None else request.cost
     call.recording_url = request.recording_url or call.recording_url
     call.detail = request.detail
-    person.keep_call(call)
-    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
-    _over(person, call)
 
 
 def _name_outcome(call: Call) -> None:

@@ -3,6 +3,7 @@
 import msgspec
 
 from engine.contact import slots
+from engine.contact.call_record import leave_alone
 from engine.contact.person import Person
 from engine.contact.stop import block, fence, opt_out, recall
 from schemas.contact import LIVE_STATUSES, Lead
@@ -24,6 +25,7 @@ def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = F
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "lead_moved", lead.id)
     recall(person, lead, "lead_moved")
+    leave_alone(person, lead)
     lead.flight = None
     lead.contact_key = contact_key
     lead.updated_at = person.now

@@ -156,11 +156,24 @@ def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
-        call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
-        _end_call(person, call, row, person.now)
+        _lose(person, call)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
     settle(person, lead, "unknown", row, person.now)
+
+
+def give_up(person: Person, call: Call) -> None:
+    """Nobody told of the end of a call that no lead waits for (it is inbound, or its lead is gone): it is over."""
+    if person.head.inbound_call_id == call.id:
+        person.head.inbound_call_id = None
+        person.keep_head()
+    _lose(person, call)
+
+
+def _lose(person: Person, call: Call) -> None:
+    """What came of a call is unknown; it is over as of now."""
+    call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
+    _end_call(person, call, OUTCOMES["call"]["unknown"], person.now)
 
 
 def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
@@ -354,7 +367,7 @@ def _more_precisely(request: OutcomeRecorded) -> str | None:
 
 def _end_call(person: Person, call: Call, row: Outcome, at: Instant) -> None:
     take_off_hold(call, at)
-    call.status, call.ended_at = row.call_status or "canceled", at
+    call.status, call.ended_at, call.give_up_at = row.call_status or "canceled", at, None
     person.keep_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
 

@@ -1,6 +1,7 @@
 """How does a lead leave for good? Taken off its schedule, or deleted; what was ordered is fenced, the legal ledger stays."""
 
 from engine.contact import slots
+from engine.contact.call_record import leave_alone
 from engine.contact.ending import end
 from engine.contact.person import Person
 from engine.contact.stop import fence, recall
@@ -23,6 +24,7 @@ def delete(person: Person, lead: Lead) -> None:
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "deleted", lead.id)
     recall(person, lead, "deleted")
+    leave_alone(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
     person.drop(lead)

@@ -487,6 +487,19 @@ def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> N
     assert (told.call_id, told.data["cost"]) == (call.id, 0.02)
 
 
+def test_a_call_whose_lead_was_deleted_is_given_up_when_the_lead_would_have(world: World) -> None:
+    call = _called(world)
+    due_at = world.lead().flight.due_at  # type: ignore[union-attr]  # it is being called
+    world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=call.lead_id or 0))
+    world.wait((due_at - world.now) // SECOND - 1)
+    assert world.call(call.id).ended_at is None
+    world.wait(2)
+    lost = world.call(call.id)
+    assert (lost.outcome, lost.sub_status, lost.ended_at) == ("unknown", "timed_out", due_at)
+    world.outcome("connected_human", cost=0.02, call_id=call.id)
+    assert (world.call(call.id).outcome, world.call(call.id).cost) == ("connected_human", 0.02)
+
+
 def test_what_a_call_cost_is_told_also_where_it_and_its_lead_were_deleted_meanwhile(world: World) -> None:
     call = _called(world)
     world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))

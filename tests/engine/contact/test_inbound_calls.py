@@ -7,7 +7,7 @@ import pytest
 from engine.partition.draft import RefusedError, RepeatedError
 from engine.views.call import DURATION_MAX, hold_seconds, ring_seconds, talk_seconds, total_seconds
 from schemas.contact import Call
-from schemas.instant import DAY, SECOND
+from schemas.instant import DAY, HOUR, SECOND
 from schemas.records import Buyer, Number, Offer
 from schemas.requests import CallDeleteRequested, CallReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
@@ -254,3 +254,32 @@ def test_no_clock_of_a_gateway_makes_a_call_last_for_years(world: World) -> None
     assert call.buyer_answered_at == world.now
     alone = _rings(world, "ended", ref="pbx-2", occurred_at=-719_162 * DAY, talk_seconds=86_400)  # the first of January of 1
     assert (alone.ended_at, alone.initiated_at) == (0, -DAY)
+
+
+@pytest.mark.parametrize("state", ["ringing", "connected", "on-hold"])
+def test_a_call_of_whose_end_nobody_tells_is_over_after_four_hours(world: World, state: str) -> None:
+    waiting = world.submit(offer_id=1)
+    call = _rings(world, state)
+    world.wait(4 * 3600 - 1)
+    assert world.call(call.id).ended_at is None
+    world.wait(1)
+    lost = world.call(call.id)
+    assert (lost.ended_at, lost.outcome, lost.sub_status) == (call.created_at + 4 * HOUR, "unknown", "timed_out")
+    assert (talk_seconds(lost), world.head().inbound_call_id, lost.give_up_at) == (0, None, None)
+    assert world.lead(waiting.id).status == "captured"
+    _rings(world, "connected", after=5)
+    assert world.call(call.id).version == lost.version
+    found = _rings(world, "ended", occurred_at=call.created_at + 60 * SECOND, talk_seconds=50, cost=0.02)
+    assert (found.outcome, found.sub_status, talk_seconds(found), found.cost) == ("connected_human", None, 50, 0.02)
+    assert (found.ended_at, world.lead(waiting.id).connected) == (call.created_at + 60 * SECOND, True)
+
+
+def test_a_call_that_is_still_told_of_is_not_given_up(world: World) -> None:
+    call = _rings(world, "connected")
+    world.wait(3 * 3600)
+    _rings(world, "on-hold")
+    world.wait(3 * 3600)
+    assert world.call(call.id).ended_at is None
+    ended = _rings(world, "ended", talk_seconds=20_000)
+    world.wait(24 * 3600)
+    assert world.call(call.id) == ended
