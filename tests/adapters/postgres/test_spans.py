@@ -44,6 +44,7 @@ def test_spans_and_gaps_are_the_whole_span_and_no_sum_reaches_over_a_cut_or_a_ma
         day = span.start - span.start % DAY
         assert span.start in rolled.starts[span.tier] if span.tier != HOURS else day in rolled.starts["day"]
         assert span.tier in tiers
+        assert (span.start % HOUR, span.until % HOUR) == (0, 0)
         assert not any(span.start < marked + DAY and marked < span.until for marked in rolled.marked)
         assert not any(span.start < cut < span.until for cut in cuts)
 
