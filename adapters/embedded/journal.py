@@ -132,6 +132,11 @@ class Journal:
         """Whether everything that was told is written is known to be: nothing can be tidied where it is not."""
         return self._broken is None
 
+    def check(self) -> None:
+        """Raise `LogError` where nothing more is taken, and why."""
+        if self._broken is not None:
+            raise self._broken
+
     def load(self) -> Iterator[Frame]:
         """Yield every whole frame from the start, then cut off a torn end. To be read to the end before `add`.
 
@@ -160,8 +165,7 @@ class Journal:
 
         Frames are in the file in the order of the calls. Not to be cancelled: the caller shields it.
         """
-        if self._broken is not None:
-            raise self._broken
+        self.check()
         try:
             self._write(_framed(frame))
             await self._sync(self._bytes_written)

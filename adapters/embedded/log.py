@@ -95,6 +95,11 @@ class EmbeddedLog:
             ]
         )
 
+    def check(self) -> None:
+        """Raise `LogError` where the files could not be written: until they are opened anew, nothing more is taken."""
+        if self._journal is not None:
+            self._journal.check()
+
     @property
     def size_bytes(self) -> int:
         """How much room the files take; 0 where there are none."""

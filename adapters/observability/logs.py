@@ -9,8 +9,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, cast
 
 import msgspec
 import structlog
@@ -55,6 +56,7 @@ REPEATS_MAX = 1_000
 def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool = True, stream: TextIO | None = None) -> None:
     """Set up both kinds of loggers for this process. `auto` is console at a terminal and JSON elsewhere."""
     out = stream or sys.stdout
+    lines = _Lines(out)
     is_console = form == "console" or (form == "auto" and out.isatty())
     last: list[Processor] = [structlog.processors.format_exc_info]
     last += [redacted] if redact else []
@@ -63,10 +65,25 @@ def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool =
     structlog.configure(
         processors=[*first, *last],
         wrapper_class=structlog.make_filtering_bound_logger(_number_of(level)),
-        logger_factory=structlog.WriteLoggerFactory(out),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
         cache_logger_on_first_use=False,  # a test, or `up`, may configure again
     )
-    _take_over_standard_loggers(out, level, first, last)
+    _take_over_standard_loggers(lines, level, first, last)
+
+
+class _Lines:
+    """Where lines go. On a full disk, or where nobody reads them any more, they are lost, and not the work they tell of."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._out.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._out.flush()
 
 
 class SeldomRepeated(logging.Filter):
@@ -152,12 +169,12 @@ def _json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     return msgspec.json.encode(event, enc_hook=str).decode()
 
 
-def _take_over_standard_loggers(out: TextIO, level: str, first: list[Processor], last: list[Processor]) -> None:
+def _take_over_standard_loggers(lines: _Lines, level: str, first: list[Processor], last: list[Processor]) -> None:
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[*first, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder()],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
     )
-    handler = logging.StreamHandler(out)
+    handler = logging.StreamHandler(lines)
     handler.setFormatter(formatter)
     handler.addFilter(SeldomRepeated())
     root = logging.getLogger()

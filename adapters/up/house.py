@@ -192,7 +192,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         _announce(house, mailbox.folder)
         if not stop.is_set():
             welcome(house)
-        await _until_told(roles, stop, servers)
+        await _until_told(roles, stop, servers, log)
         say("Stopping …")
 
 
@@ -301,11 +301,13 @@ async def _until_ready(roles: _Roles, stop: asyncio.Event, servers: _Servers) ->
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
-    """Wait for the signal; fail as soon as something that was started has ended."""
+async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers, log: EmbeddedLog | None) -> None:
+    """Wait for the signal; fail as soon as something that was started has ended, or the log takes nothing more."""
     while not stop.is_set():
         roles.check()
         servers.check()
+        if log is not None:
+            log.check()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 1.0)
 

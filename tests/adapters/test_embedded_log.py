@@ -242,10 +242,13 @@ async def test_a_full_disk_stops_the_log_and_a_restart_goes_on_from_what_is_whol
         await owner.commit(outgoing("state", "lost or not"))
     assert not told.value.retryable
     monkeypatch.undo()
+    with pytest.raises(LogError, match="cannot be written"):
+        log.check()  # so that whoever runs it ends and says why, instead of refusing everything for good
     assert await visible_now(log, "state") == ["kept"]
     with pytest.raises(LogError):
         await (await log.own("requests", 0)).commit(outgoing("state", "refused until the restart"))
     log = await reopened(log, tmp_path)
+    log.check()
     await (await log.own("requests", 0)).commit(outgoing("state", "next"))
     assert await visible_now(log, "state") in (["kept", "next"], ["kept", "lost or not", "next"])
     await log.close()

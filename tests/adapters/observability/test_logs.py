@@ -42,6 +42,23 @@ def test_what_is_bound_to_the_context_stands_in_every_line(out: io.StringIO) -> 
     ]
 
 
+@pytest.mark.usefixtures("out")
+def test_where_no_line_can_be_written_the_work_goes_on() -> None:
+    configure_logs(stream=NoSpace())
+    structlog.get_logger().info("http.answered")
+    logging.getLogger("asyncpg").warning("two")
+
+
+class NoSpace(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
 def test_loggers_of_libraries_write_the_same_lines(out: io.StringIO) -> None:
     configure_logs(stream=out)
 
