@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from litestar import Litestar
+
 from adapters.http.app import build_app
 from adapters.http.requests import LogRequests
 from adapters.http.server import serving
@@ -50,22 +52,13 @@ class ApiRole:
             now=context.clock.now,
             wait=results.wait,
         )
-        app = build_app(
-            requests=requests,
-            reads=reads,
-            source=context.rules,
-            claims=PostgresClaims(pool),
-            settings=_http_settings(context),
-            now=context.clock.now,
-            ready=self._ready,
-            metrics=self._metrics,
-        )
         purge = Purge(pool)
         chores = Chores()
         chores.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
         chores.start()
         try:
             await self._first_rules(stop)
+            app = self._app(requests, reads, PostgresClaims(pool))
             async with serving(app, host=settings.http_host, port=settings.http_port) as port:
                 self.port = port
                 self._troubles.clear()
@@ -76,6 +69,19 @@ class ApiRole:
             await appender.close()
             await results.close()
             await pool.close()
+
+    def _app(self, requests: LogRequests, reads: PostgresReads, claims: PostgresClaims) -> Litestar:
+        context = self._context
+        return build_app(
+            requests=requests,
+            reads=reads,
+            source=context.rules,
+            claims=claims,
+            settings=_http_settings(context),
+            now=context.clock.now,
+            ready=self._ready,
+            metrics=self._metrics,
+        )
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps the interface from answering."""

@@ -44,20 +44,19 @@ class GatewayRole:
         chores = Chores()
         chores.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
         chores.start()
-        self._gateways = [
-            Gateway(
-                channel,
-                log=context.log,
-                deliveries=deliveries,
-                clock=context.clock,
-                metrics=self._metrics,
-                names=context.names,
-            )
-            for channel in self._channels(webhooks)
-        ]
+        self._gateways = [self._gateway(channel, deliveries) for channel in self._channels(webhooks)]
         self._membership = Membership(context, self.name, COMMANDS_CALL, self._assign)
+        try:
+            await self._carry_out(self._membership, stop)
+        finally:
+            chores.stop()
+            await webhooks.close()
+            await pool.close()
+
+    async def _carry_out(self, membership: Membership, stop: asyncio.Event) -> None:
+        """Run the gateways for as long as the group is followed; one that fails ends them all."""
         tasks = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
-        following = asyncio.create_task(self._membership.run(stop))
+        following = asyncio.create_task(membership.run(stop))
         try:
             await asyncio.wait({following, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -66,9 +65,6 @@ class GatewayRole:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*tasks)
             await asyncio.gather(following, return_exceptions=True)
-            chores.stop()
-            await webhooks.close()
-            await pool.close()
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps orders from being carried out."""
@@ -81,6 +77,17 @@ class GatewayRole:
             for gateway in self._gateways
             for source, sentence in gateway.problems().items()
         }
+
+    def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> Gateway:
+        context = self._context
+        return Gateway(
+            channel,
+            log=context.log,
+            deliveries=deliveries,
+            clock=context.clock,
+            metrics=self._metrics,
+            names=context.names,
+        )
 
     def _assign(self, partitions: frozenset[int]) -> None:
         for gateway in self._gateways:
