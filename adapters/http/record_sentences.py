@@ -163,7 +163,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "revoked_at": "any moment takes the key out of use at once, null brings it back",
     },
     "call_disposition": {
-        "code": "letters, digits and _, by which filters and reports name it; of no other disposition",
+        "code": "letters, digits and _, by which filters of steps name it, else its name; of no other disposition",
         "sortable_order": "its place where dispositions are listed for agents",
         "system": "true: one of ours",
         "category": "what it says of the call: callback promises one, dnc puts the person on the do-not-call list, "
