@@ -11,6 +11,10 @@ DISAGREEMENT_MAX_SECONDS = 30.0
 """design.md section 3: beyond this, nothing that depends on time is done until the clocks agree again."""
 
 
+_ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux leaves sleep out of its monotonic clock and has another one with it; macOS counts it in."""
+
+
 class Origin(Struct, frozen=True):
     """Domain time was `domain_at` when wall time was `wall_at` (milliseconds), and has run `speed` times as fast since."""
 
@@ -24,13 +28,18 @@ def wall_now() -> Instant:
     return time.time_ns() // 1_000_000
 
 
+def _elapsed() -> float:
+    """Return seconds that never go back and count those in which the machine slept: a laptop may be closed for a night."""
+    return time.clock_gettime(_ELAPSED)
+
+
 class SystemClock:
     """The clock of a process; keeps the promises of `engine.partition.ports.Clock`."""
 
     def __init__(self, origin: Origin | None = None) -> None:
         self.origin = origin or Origin()
         self._started_wall = wall_now()
-        self._started_monotonic = time.monotonic()
+        self._started_elapsed = _elapsed()
 
     def now(self) -> Instant:
         """Return the domain time."""
@@ -49,7 +58,7 @@ class SystemClock:
     def agrees(self, appended_at: Instant | None) -> bool:
         """Tell whether wall time has kept step with monotonic time, and no broker has written in our future."""
         wall = wall_now()
-        drift = (wall - self._started_wall) / 1000 - (time.monotonic() - self._started_monotonic)
+        drift = (wall - self._started_wall) / 1000 - (_elapsed() - self._started_elapsed)
         ahead = 0.0 if appended_at is None else (appended_at - wall) / 1000
         return abs(drift) <= DISAGREEMENT_MAX_SECONDS and ahead <= DISAGREEMENT_MAX_SECONDS
 

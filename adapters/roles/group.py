@@ -13,6 +13,10 @@ from schemas.topics import Topic
 
 RETRY_SECONDS = 2.0
 
+CLOCK_SET = (
+    "the wall clock was set by more than 30 s; nothing that depends on time is done until it is put right, or we restart"
+)
+
 MakeWorker = Callable[[int, Appender, RoleAssignment], Worker]
 
 logger = structlog.get_logger(__name__)
@@ -43,6 +47,8 @@ class GroupRole:
         """Tell what keeps partitions from running."""
         if self._trouble is not None:
             return {"log": self._trouble}
+        if not self._context.clock.agrees(None):
+            return {"clock": CLOCK_SET}
         return {} if self._host is not None and self._host.is_ready else {"partitions": "some are being restored"}
 
     async def _join(self, stop: asyncio.Event) -> None:

@@ -1,0 +1,58 @@
+"""Is a clock that was set found out, and a night's sleep of the machine not taken for that?"""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters import clock as clocks
+from adapters.clock import SystemClock
+from adapters.roles.group import CLOCK_SET, GroupRole
+from schemas.topics import CONTACTS_REQUESTS
+
+BEGUN_AT = 1_781_715_600_000
+"""17 June 2026, 17:00 UTC."""
+
+
+class Machine:
+    """Wall time in milliseconds and the seconds since the machine was started, as a test sets them."""
+
+    wall = BEGUN_AT
+    elapsed = 100.0
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine()
+    monkeypatch.setattr(clocks, "wall_now", lambda: machine.wall)
+    monkeypatch.setattr(clocks, "_elapsed", lambda: machine.elapsed)
+    return machine
+
+
+@pytest.mark.parametrize(("set_by", "agrees"), [(0, True), (30, True), (31, False), (-30, True), (-31, False)])
+def test_a_clock_that_was_set_is_not_trusted_until_it_is_put_right_and_the_role_says_so(
+    machine: Machine, set_by: int, agrees: bool
+) -> None:
+    clock = SystemClock()
+    role = GroupRole("scheduler", CONTACTS_REQUESTS, cast("Any", SimpleNamespace(clock=clock)), cast("Any", None))
+    role._trouble = None
+    machine.wall += set_by * 1000
+    assert clock.agrees(None) is agrees
+    assert (role.troubles() == {"clock": CLOCK_SET}) is not agrees
+    machine.wall -= set_by * 1000
+    assert clock.agrees(None)
+    assert "clock" not in role.troubles()
+
+
+def test_a_broker_that_writes_in_our_future_is_not_agreed_with(machine: Machine) -> None:
+    clock = SystemClock()
+    assert clock.agrees(machine.wall + 30_000)
+    assert not clock.agrees(machine.wall + 30_001)
+
+
+def test_a_machine_that_slept_for_a_night_goes_on(machine: Machine) -> None:
+    clock = SystemClock()
+    machine.wall += 8 * 3_600_000
+    machine.elapsed += 8 * 3_600
+    assert clock.agrees(None)
+    assert clock.now() == BEGUN_AT + 8 * 3_600_000
