@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.commands import PlaceCall, PostWebhook, SendSms
+from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.instant import DAY, HOUR, MINUTE, SECOND
 from schemas.records import Company, Number, Offer, OutgoingWebhook
 from tests.engine.contact.world import NOON, World, at
@@ -362,3 +362,32 @@ def test_an_asked_for_moment_is_moved_into_the_hours(world: World) -> None:
     world.schedule(CALL)
     lead = world.submit(next_action_at=at("2026-07-15 22:00"))  # E35
     assert (lead.requested_next_action_at, lead.next_action_at) == (at("2026-07-15 22:00"), at("2026-07-16 08:00"))
+
+
+def test_an_order_says_what_its_step_says(world: World) -> None:
+    call = {**CALL, "from_number": "+12125550177", "ring_timeout_seconds": 45, "machine": "continue"}
+    world.schedule(call, {**TEXT, "from_number": "+12125550178"}, {**MAIL, "from_address": "solar@example.com"})
+    world.submit(email="ann@example.com")
+    for outcome in ("no_answer", "delivered"):
+        world.outcome(outcome)
+    called, texted, mailed = world.commands
+    assert isinstance(called, PlaceCall)
+    assert isinstance(texted, SendSms)
+    assert isinstance(mailed, SendEmail)
+    assert (called.from_number, called.ring_timeout_seconds, called.machine) == ("+12125550177", 45, "continue")
+    assert texted.from_number == "+12125550178"
+    assert mailed.from_address == "solar@example.com"
+
+
+@pytest.mark.parametrize(
+    ("until", "planned"),
+    [
+        ({"time": "19:00", "zone": "schedule"}, "2026-07-15 22:00"),
+        ({"time": "19:00", "zone": "America/Chicago"}, "2026-07-15 20:00"),
+        ({"time": "19:00", "date": "2026-07-20"}, "2026-07-20 19:00"),
+        ({"time": "19:00"}, "2026-07-15 19:00"),
+    ],
+)
+def test_a_local_time_is_of_the_clock_and_date_that_are_meant(world: World, until: dict[str, Any], planned: str) -> None:
+    world.schedule({"id": "wait", "kind": "wait", "until": until}, HOOK, time_zone="America/Los_Angeles")
+    assert world.submit().next_action_at == at(planned)
