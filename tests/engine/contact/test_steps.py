@@ -188,6 +188,7 @@ def test_a_step_that_cannot_be_reached_is_passed_over(world: World) -> None:
     [
         ({**CALL}, ["call"]),
         ({**CALL, "on_late": "skip"}, ["hook"]),
+        ({**CALL, "on_late": "skip", "max_lateness": "6h"}, ["call"]),
         ({**CALL, "on_late": "exit"}, []),
         ({**TEXT}, ["hook"]),
         ({**TEXT, "max_lateness": "2d"}, ["text"]),
