@@ -268,14 +268,15 @@ def test_buyers_stand_by_the_tier_and_weight_of_their_group_then_by_their_own() 
         buyer_72=Buyer(name="Cid", number="+12125550142", weight=9),
         buyer_73=Buyer(name="Dan", number="+12125550143", tier=-2),
         buyer_74=Buyer(name="Eve", number="+12125550144"),
+        buyer_75=Buyer(name="Fay", number="+12125550145", tier=9),
         buyer_group_7=_group(buyer_ids=(70, 71, 72)),
-        buyer_group_8=_group(buyer_ids=(73,), tier=1, weight=3),
+        buyer_group_8=_group(buyer_ids=(75,), tier=1, weight=3),
         buyer_group_9=_group(buyer_ids=(74,), tier=-1),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8, 9), buyer_ids=(73,)),
     )
-    assert ways(ROW, rules) == [(None, 73), (9, 74), (8, 73), (7, 72), (7, 71), (7, 70)]
+    assert ways(ROW, rules) == [(None, 73), (9, 74), (8, 75), (7, 72), (7, 71), (7, 70)]
     told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW))
-    assert told["buyer_ids"] == [73, 74, 72, 71, 70]
+    assert told["buyer_ids"] == [73, 74, 75, 72, 71, 70]
 
 
 def test_the_first_of_several_buyers_counts() -> None:
