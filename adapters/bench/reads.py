@@ -31,9 +31,9 @@ from adapters.roles.context import Context
 from schemas.topics import CONTACTS_REQUESTS
 
 LEADS = 400
-REQUESTS = 3_000
+REQUESTS = 6_000
 CONNECTIONS = 8
-RUNS = 3
+RUNS = 5
 LOAD_SECONDS = 120.0
 
 SELECT = "SELECT * FROM read.leads WHERE company_id = $1 AND id = $2"

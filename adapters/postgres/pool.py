@@ -49,7 +49,12 @@ class BoundedPool(asyncpg.Pool):  # type: ignore[misc]
 
     def acquire(self, *, timeout: float | None = None) -> Any:
         """Lend a connection. Raises `TimeoutError` where none is free or can be made in time."""
-        return super().acquire(timeout=self.wait_seconds if timeout is None else timeout)
+        return super().acquire(timeout=self.wait_seconds if timeout is None and not self._has_one_ready() else timeout)
+
+    def _has_one_ready(self) -> bool:
+        """Tell whether the next to be lent, the one that was given back last, is open: a timer would cost more than it."""
+        free = self._queue._queue  # noqa: SLF001 - its own way to look costs as much
+        return bool(free) and free[-1].is_connected()
 
     async def release(self, connection: Any, *, timeout: float | None = None) -> None:
         """Take a connection back. Raises `TimeoutError` where its statement cannot be called off in time; then it is cut."""
