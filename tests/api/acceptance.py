@@ -57,6 +57,8 @@ SENTENCES: Mapping[str, str] = {
     r"must be from 1 to 100$|must be at most 10 with": "two parameters together: more rows a page need a cursor",
     r"must be token:value": "two parameters together: with token_key the value stands alone",
     r"must be given, or an email|must be given: (the|an) object": "one of two fields is enough",
+    r"needs a caller_id to call": "two fields together",
+    r"cannot be emptied where the lead has no": "what the lead has beside it",
     r"needs a transcriber": "not configured here",
     r"a key can only give": "what this key may give",
     r"more than \d+ buckets": "how many spans lie between two moments",
