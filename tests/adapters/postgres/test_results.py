@@ -74,6 +74,15 @@ async def test_the_time_is_kept(results: Results) -> None:
     assert await results.wait("never", 0.0) is None
 
 
+async def lost_and_back(results: Results) -> None:
+    """Wait until a listener has noticed that its connection is gone, and hears on another."""
+    async with asyncio.timeout(20.0):
+        while results._hears:
+            await asyncio.sleep(0)
+        while not results._hears:
+            await asyncio.sleep(0.001)
+
+
 async def test_a_listener_that_lost_its_connection_comes_back(
     shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,11 +95,7 @@ async def test_a_listener_that_lost_its_connection_comes_back(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND datname = current_database()"
         )
-    async with asyncio.timeout(20.0):
-        while results._hears:
-            await asyncio.sleep(0)
-        while not results._hears:
-            await asyncio.sleep(0.001)
+    await lost_and_back(results)
     asked = asyncio.create_task(results.wait("r1", 20.0))
     await answer(shown, "r1", announce=False)
     assert await asked is not None
@@ -106,10 +111,7 @@ async def test_a_listener_whose_connection_ends_in_the_midst_gives_it_back(
     for holder in shown.pool._holders:
         if holder._con is not None and holder._con._listeners:
             holder._con._protocol.abort()  # as where the server is lost: closed, and not tidied up after yet
-    while results._hears:
-        await asyncio.sleep(0)
-    while not results._hears:
-        await asyncio.sleep(0.001)
+    await lost_and_back(results)
     await results.close()
     assert [holder for holder in shown.pool._holders if holder._in_use is not None] == []
 
