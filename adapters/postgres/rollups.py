@@ -160,7 +160,8 @@ class Rollups:
         return True
 
     def _filled(self, name: str, source: str, tier: str = "", more: Mapping[str, str] | None = None) -> str:
-        pieces = {"source": source, "tier": tier, "part": _PARTS.get(tier, ""), **(more or {})}
+        pieces = {"each_day": self._sql["each_day"], "source": source, "tier": tier, "part": _PARTS.get(tier, "")}
+        pieces |= more or {}
         if source:
             sums = sums_of(source)
             pieces |= {"names": ", ".join(sums), "sums": ", ".join(sums.values()), "sums_again": sums_again(source)}

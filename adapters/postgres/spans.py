@@ -60,13 +60,8 @@ def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str], 
     fresh = rolled.fresh(tiers)
     edges = (since, *(cut for cut in cuts if since < cut < until), until)
     steps = [step for first, last in pairwise(edges) for step in _steps(first, last, fresh)]
-    gaps = joined([(step.start, step.until) for step in steps if not step.tier])
+    gaps = [(gap.start, gap.until) for gap in stretches([step for step in steps if not step.tier])]
     return Cover([step for step in steps if step.tier], gaps)
-
-
-def joined(spans: Sequence[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
-    """Return spans in order, those that touch as one."""
-    return [(one.start, one.until) for one in stretches([Span("", *span) for span in spans])]
 
 
 def stretches(spans: Sequence[Span]) -> list[Span]:

@@ -38,17 +38,20 @@ DELETE FROM {read}.{source}_rollup WHERE ctid = ANY (ARRAY(
     ) AS r
 ))
 
--- roll_up_values_by_hour --
-INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
-SELECT {source}.company_id, 'hour', by_category.category, date_bin('1 hour', {source}.created_at, 'epoch'), by_category.value,
-    {sums}
-FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+-- each_day --
+unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
 CROSS JOIN LATERAL (
     SELECT * FROM {read}.{source} AS r
     WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
         AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
-    OFFSET 0
+    OFFSET 0  -- day by day from the index: the planner thinks that each day holds a large part of the table
 ) AS {source}
+
+-- roll_up_values_by_hour --
+INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
+SELECT {source}.company_id, 'hour', by_category.category, date_bin('1 hour', {source}.created_at, 'epoch'), by_category.value,
+    {sums}
+FROM {each_day}
 CROSS JOIN LATERAL (VALUES {hourly}) AS by_category (category, value)
 GROUP BY 1, 2, 3, 4, 5
 ORDER BY 3, 5, 4  -- a report reads the hours of one value: they lie together
@@ -67,26 +70,14 @@ GROUP BY 1, 2, 3, 4, 5
 -- roll_up_days --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
 SELECT {source}.company_id, 'day', by_category.category, u.day, by_category.value, {sums}
-FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-CROSS JOIN LATERAL (
-    SELECT * FROM {read}.{source} AS r
-    WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
-        AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
-    OFFSET 0  -- day by day from the index: the planner thinks that each day holds a large part of the table
-) AS {source}
+FROM {each_day}
 CROSS JOIN LATERAL (VALUES {daily}) AS by_category (category, value)
 GROUP BY 1, 2, 3, 4, 5
 
 -- roll_up_quarters --
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
 SELECT {source}.company_id, 'quarter', 'all', date_bin('15 minutes', {source}.created_at, 'epoch'), NULL, {sums}
-FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-CROSS JOIN LATERAL (
-    SELECT * FROM {read}.{source} AS r
-    WHERE r.company_id = u.company_id AND r.deleted_at IS NULL
-        AND r.created_at >= u.day AND r.created_at < u.day + interval '24 hours'
-    OFFSET 0
-) AS {source}
+FROM {each_day}
 GROUP BY 1, 2, 3, 4, 5
 
 -- roll_up_hours --
