@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from schemas.instant import Instant
-from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of
+from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of, rules_key
+from schemas.wire import UNREADABLE
 
 B = TypeVar("B", bound=Body)
 
@@ -159,6 +160,21 @@ class Rules:
             self._numbers.setdefault((record.company_id, body.number), record.id)
 
 
-def decode_rule(value: bytes) -> Record:
-    """Read one record of `accounts.rules`. Raises `msgspec.DecodeError` for bytes that are none."""
-    return msgspec.json.decode(value, type=Record)
+class ForeignRuleError(Exception):
+    """A record of `accounts.rules` that the accounts role did not write there."""
+
+
+def read_rule(key: bytes | None, value: bytes | None) -> Record:
+    """Read one record of `accounts.rules`. Raises `ForeignRuleError` where it cannot be a version of a record."""
+    if value is None:
+        raise ForeignRuleError("a tombstone, and no version of a record is ever removed")
+    try:
+        record = msgspec.json.decode(value, type=Record)
+        body_of(record)
+    except KeyError as error:
+        raise ForeignRuleError(f"{error} is not a type of record") from error
+    except UNREADABLE as error:
+        raise ForeignRuleError(f"not a record: {error}") from error
+    if key != rules_key(record).encode():
+        raise ForeignRuleError("its key is not that of its record version")
+    return record

@@ -70,7 +70,7 @@ class Referrers(Entity, kw_only=True):
 
 
 class Seen(Entity, kw_only=True):
-    """The requests of 24 h whose hash begins alike (hash -> instant), as a contact's head remembers its own."""
+    """The requests of 24 h whose hash begins alike (hash -> instant): of a company, or of a person with many."""
 
     company_id: int
     ids: dict[str, Instant] = {}

@@ -72,15 +72,19 @@ class CallbackOwner(Struct, frozen=True, omit_defaults=True):
 class Head(Entity, kw_only=True):
     """What is true of the number or address itself, whichever lead it is about.
 
-    `seen` remembers the ids of requests for 24 h (hash -> instant); `disabled_until` closes a channel
-    (an invalid number, a hard bounce); `ledger` is never reset by restart, move or delete. `moved` tells where a lead
+    It is small whatever happened to the person: `engine.contact` bounds each of its lists. `seen` remembers the ids of
+    requests for 24 h (hash -> instant), the first ones of a day; the rest has values of its own (`schemas.account.Seen`).
+    `ledger` holds the newest attempts, `attempts_before` by kind the instants of those before: the first instant, then
+    the distances, in milliseconds. `relays` counts the open commands that were emitted for leads of other contacts.
+    `disabled_until` closes a channel
+    (an invalid number, a hard bounce); the ledger is never reset by restart, move or delete. `moved` tells where a lead
     went whose number changed (lead id -> contact key). `sweep_at` is the head's timer while more of its leads are to be
     ended than one decision may end; `sweep_from` is how many of `lead_ids` are done. `call_ids` are the calls of the person,
     oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
     before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
     `opt_outs` are those that reach less than the whole company: `offer/7`, `channel/sms`. `opted_in_at`: they texted a word
-    that carriers take for consent. `deleted_refs` are the gateways' names of calls that were deleted: what
-    is still told of them makes no call.
+    that carriers take for consent. `deleted_refs` are hashes of the gateways' names of calls that were deleted: what is
+    still told of them makes no call.
     """
 
     company_id: int
@@ -104,6 +108,8 @@ class Head(Entity, kw_only=True):
     opt_outs: dict[str, Instant] = {}
     opted_in_at: Instant | None = None
     deleted_refs: tuple[str, ...] = ()
+    attempts_before: dict[str, tuple[Instant, ...]] = {}
+    relays: int = 0
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -143,6 +149,7 @@ class Lead(Entity, kw_only=True):
     are, by step, the calls of this run after which a disposition had it tried again, unawaited. `heard` are the events since
     the last action that a step may be waiting for; `pause` holds the contacts of a person who answered. `stopped_before` is
     the step before which a stop of the person ended the lead. `aging` is taken off its priority for every overdue hour.
+    With `data_parts` the data of the lead is kept in as many values of its own, and `data` is empty where it is stored.
     Of a promised call: `callback_promised_at` is what was promised, `callback_due_at` when it could first be made,
     `callback_tries` how often it reached nobody; `callback_asks` says that the open slot request is for it.
     """
@@ -239,16 +246,17 @@ class Lead(Entity, kw_only=True):
     aging: float = 0.0
     last_email_at: Instant | None = None
     slot_waits: bool = False
+    data_parts: int = 0
 
 
 class Call(Entity, kw_only=True):
-    """One telephone call, placed for a person or made by them (research/domain.md 2.11 lists the columns).
+    """One telephone call, placed for a person or made by them.
 
     What follows from other fields (profit, durations, `in_progress`, ...) is worked out by the projection. `from_number` is
     who rings, `number_called` whom: of an inbound call the person's number and ours. `token_values` are the lead's data as
     they were when the call began, and what was written to the call since. `held_at` is set while the call is on hold;
     `gateway_ref` is the gateway's own name of a call that nobody here ordered. At `give_up_at` it is taken for over, where
-    nobody has told of its end and no lead waits for it.
+    nobody has told of its end and no lead waits for it. `token_parts` are as `data_parts` of a lead.
     """
 
     id: int
@@ -318,10 +326,17 @@ class Call(Entity, kw_only=True):
     scheduled_callback_id: int | None = None
     dial_tier: int | None = None
     give_up_at: Instant | None = None
+    token_parts: int = 0
 
 
 OPEN_MAX = 200
 """Requests for slots that one company has open from one partition; each decision about them carries them all (some 8 KB)."""
+
+
+class Part(Entity, kw_only=True):
+    """Some of the tokens of a large lead or call (`engine.partition.parts`)."""
+
+    tokens: dict[str, Any] = {}
 
 
 class Asked(Struct, array_like=True, frozen=True, order=True):

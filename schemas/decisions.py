@@ -24,6 +24,13 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of a decision."""
 
 
+class Refusal(Part, frozen=True, kw_only=True):
+    """The log refused a record of what was first decided on this input: why, and how often. It is decided as failed."""
+
+    reason: str
+    times: int = 1
+
+
 class Cause(Part, frozen=True, kw_only=True):
     """The input.
 
@@ -43,6 +50,7 @@ class Cause(Part, frozen=True, kw_only=True):
     rules: dict[str, int] = {}
     versions: dict[str, str] = {}
     behind: bool = False
+    refusal: Refusal | None = None
 
 
 class Answer(Part, frozen=True, kw_only=True):
@@ -97,7 +105,8 @@ class Decision(Message, frozen=True, kw_only=True):
     """One record of `*.decisions`; `sequence` counts from 1 without gaps in each partition.
 
     `verdict` is done, refused (the answer says why), repeated (the input was decided before: nothing changed), or failed
-    (deciding raised: `error` says what, nothing changed, the input is in `deadletter`).
+    (deciding raised, or a record of it could not be written: `error` says what, the input is in `deadletter`). A failed
+    decision changes nothing but the lead whose timer it was: it waits to be tried again, or has ended as `failure`.
     """
 
     sequence: int

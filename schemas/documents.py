@@ -11,6 +11,7 @@ import msgspec
 
 from schemas.commands import COMMAND_KINDS, Fence
 from schemas.decisions import Decision, OutboxEntry, Position
+from schemas.deployment import Deployment
 from schemas.inbox import Submission
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
@@ -54,6 +55,7 @@ def families() -> dict[str, dict[str, type]]:
         "decision": {"decision": Decision},
         "state": {**ENTITIES, "outbox": OutboxEntry, "position": Position},
         "record": dict(RECORD_BODIES),
+        "deployment": {"identity": Deployment},
     }
 
 
@@ -145,7 +147,7 @@ def messages_of(topic: Topic) -> list[str]:
         ACCOUNTS_REQUESTS.name: [f"request.{name}" for name in ACCOUNT_REQUESTS],
         CONTACTS_DECISIONS.name: ["decision.decision"],
         ACCOUNTS_DECISIONS.name: ["decision.decision"],
-        ACCOUNTS_RULES.name: ["state.record"],
+        ACCOUNTS_RULES.name: ["state.record", "deployment.identity"],
         CONTACTS_STATE.name: _states(kinds["state"], own),
         ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
         DEADLETTER.name: [],

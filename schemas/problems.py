@@ -26,6 +26,7 @@ PROBLEMS: dict[str, Problem] = {
     "method_not_allowed": Problem(405, "This path does not take this method"),
     "duplicate_lead": Problem(409, "The lead exists and its schedule refuses duplicates"),
     "idempotency_conflict": Problem(409, "The Idempotency-Key was used with another body"),
+    "too_many_leads": Problem(409, "The person has as many live leads as one may have"),
     "lead_not_live": Problem(409, "The lead has ended"),
     "call_in_progress": Problem(409, "The person is being called, or is calling"),
     "call_ended": Problem(409, "The call has ended"),
@@ -55,5 +56,6 @@ PROBLEMS: dict[str, Problem] = {
     "decision_failed": Problem(500, "The request could not be decided; it is kept for inspection"),
     "events_unavailable": Problem(503, "The event log did not acknowledge; nothing was stored", retryable=True),
     "reads_unavailable": Problem(503, "The database does not answer", retryable=True),
+    "reports_busy": Problem(503, "Too many reports and forecasts are being made", retryable=True),
     "reads_too_slow": Problem(503, "To find or add up so many records took too long", retryable=True),
 }

@@ -48,13 +48,16 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
-    `optout_confirmation` is the one text that answers an opt-out by text. The law allows it within five minutes and demands
-    none (research/domain.md 2.20), and after an opt-out nothing is sent that nobody asked for: where it is None, silence.
+    `optout_confirmation` is the one text that answers an opt-out by text. 47 CFR 64.1200(a)(12) allows it within five
+    minutes and demands none, and after an opt-out nothing is sent that nobody asked for: where it is None, silence.
 
     `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
     was said on. Where offer or channel are not known, it reaches the company.
 
     Without `allow_auth_token` keys are taken in the Authorization header alone, not as the field `auth_token`.
+
+    `unknown_parameters` says what is done about a request that names a parameter which its operation does not know: a
+    mistyped filter that is ignored gives away every row.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Company(Body, frozen=True, kw_only=True):
     optout_confirmation: str | None = None
     optout_scope: OptOutScope = "company"
     allow_auth_token: bool = True
+    unknown_parameters: Literal["refuse", "ignore"] = "refuse"
 
 
 class Offer(Body, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Under which key does a value of state live? The key says the type; keys starting with `__` are the runner's own."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Asking, Call, Head, Lead, Relay, Replan
+from schemas.contact import Asking, Call, Head, Lead, Part, Relay, Replan
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -25,6 +25,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "head": Head,
     "lead": Lead,
     "call": Call,
+    "part": Part,
     "relay": Relay,
     "replan": Replan,
     "asking": Asking,
@@ -51,6 +52,11 @@ def lead_key(lead_id: int) -> str:
 def call_key(call_id: int) -> str:
     """Return the key of a call."""
     return f"call/{call_id}"
+
+
+def part_key(key: str, number: int) -> str:
+    """Return the key of a part of the tokens of a lead or call, which lives under `key`."""
+    return f"part/{number}/{key}"
 
 
 def relay_key(command_id: str) -> str:
@@ -96,6 +102,11 @@ def referrers_key(record_type: str, record_id: int) -> str:
 def seen_key(company_id: int, request_hash: str) -> str:
     """Return the key of the requests of a company whose hash begins like this one."""
     return f"seen/{company_id}/{request_hash[:SEEN_PREFIX]}"
+
+
+def seen_of_contact_key(contact_key: str, request_hash: str) -> str:
+    """Return the key of the requests about a contact, beyond those in its head, whose hash begins like this one."""
+    return f"seen/{contact_key}/{request_hash[:1]}"
 
 
 def stream_key(stream: str) -> str:

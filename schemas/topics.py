@@ -16,9 +16,6 @@ AUDIT_RETENTION_MS = 400 * DAY_MS
 TOMBSTONE_RETENTION_MS = 7 * DAY_MS
 """`delete.retention.ms` of the changelogs: a snapshot older than half of it may miss a tombstone and is not used."""
 
-RECORD_BYTES_MAX = 1_000_000
-"""Largest record, below Kafka's default `max.message.bytes` (1,048,588) by the room for headers and batch framing."""
-
 
 class Topic(Struct, frozen=True, kw_only=True):
     """One row: `retention_ms` is None where compaction decides."""

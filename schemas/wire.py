@@ -20,6 +20,9 @@ E = TypeVar("E", bound="Entity")
 JSON = msgspec.json.Encoder(decimal_format="number")
 PACK = msgspec.msgpack.Encoder()
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding bytes of strangers may raise: msgspec lets the last two through for bad UTF-8 and deep nesting."""
+
 DIGEST_BYTES = 16
 """128 bits: no accidental collision in any log that fits on this planet, and half the text of SHA-256 in each record."""
 

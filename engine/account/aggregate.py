@@ -64,9 +64,18 @@ class AccountAggregate:
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 
+    def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
+        """Nobody is stopped by an account."""
+        del draft, request, envelope
+        return False
+
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         """Nothing of an account waits for a time."""
         raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        """Nothing of an account waits for a time."""
+        del draft, key, reason
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Nothing of an account rests on the rules of others."""

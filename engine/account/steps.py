@@ -9,7 +9,8 @@ from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
 from engine.contact.filters import FilterError, parse_filter
-from engine.contact.text import TOKEN
+from engine.contact.text import TOKEN, own_words, segments
+from engine.limits import SMS_SEGMENTS_MAX
 from engine.submission.columns import RESERVED
 from engine.submission.fields import FieldError, check_token, parse_email, parse_text, sound_text
 from engine.submission.normalise import HOURS_TO_EXPIRE_MAX
@@ -42,7 +43,7 @@ from schemas.schedule import (
 )
 
 SMS_LENGTH_MAX = 1_600
-"""Ten segments: the most that carriers join."""
+"""Of a template. What it says without its tokens has ten segments at most; with them, the step checks it."""
 
 SUBJECT_LENGTH_MAX = 255
 
@@ -98,6 +99,9 @@ def _(step: SmsStep, exists: Exists) -> Iterator[Fault]:
     yield from _contact_faults(step, "sms")
     yield from _parsed("from_number", optional(number), step.from_number)
     yield from _template("template", step.template, SMS_LENGTH_MAX)
+    count = segments(own_words(step.template))
+    if count > SMS_SEGMENTS_MAX:
+        yield "template", f"has {count} segments without its tokens; carriers join at most {SMS_SEGMENTS_MAX}"
 
 
 @_faults.register

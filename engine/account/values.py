@@ -365,6 +365,7 @@ PARSERS: dict[str, Parser] = {
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
     "allow_auth_token": parse_boolean,
+    "unknown_parameters": choice("refuse", "ignore"),
     "optout_scope": choice("company", "offer", "channel"),
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,

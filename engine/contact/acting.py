@@ -8,7 +8,7 @@ from engine.contact.earliest import misses_window
 from engine.contact.ending import begin_end
 from engine.contact.holding import is_held
 from engine.contact.person import Person
-from engine.contact.plan import hold, plan
+from engine.contact.plan import hold, look_again, plan
 from engine.contact.result import COMPLETED
 from engine.contact.steps import pass_over
 from engine.contact.stop import is_closed, is_opted_out_of, stop
@@ -16,7 +16,10 @@ from schemas.contact import Lead
 from schemas.schedule import CallStep, EmailStep, SmsStep, Step, WebhookStep
 
 OPTED_OUT_OF = "opted_out_of_channel"
-TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
+
+LARGE_BODY_LENGTH = 50_000
+"""Characters of an e-mail beyond which it is ordered by a decision about its lead alone: the outcome of a call holds up to
+640 KB of tokens of call and lead, and must not fail for the size of the e-mail that follows it."""
 
 
 def act(  # noqa: PLR0911 - the reasons not to act, line by line
@@ -45,10 +48,7 @@ def act(  # noqa: PLR0911 - the reasons not to act, line by line
         return False
     if _is_late(person, lead, step):
         return _is_too_late(person, lead, cadence, step)
-    if isinstance(step, SmsStep | EmailStep) and orders.lacks_token(person, lead, step):
-        return _has_nothing_to_say(person, lead, cadence, step)
-    _order(person, lead, cadence, step)
-    return False
+    return _order(person, lead, cadence, step)
 
 
 def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:
@@ -56,15 +56,15 @@ def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadenc
     return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
 
 
-def _has_nothing_to_say(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep) -> bool:
-    """Pass over a message of which a part is missing, or leave the schedule as failed: as its step says."""
+def _cannot_be_said(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep, reason: str) -> bool:
+    """Pass over a message that lacks a token or is too large, or leave the schedule as failed: as `missing_token` says."""
     if step.missing_token == orders.FAILS and not lead.ending:
-        person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=TOKEN_MISSING)
+        person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
         begin_end(person, lead, "failure")
         return True
     lead.requested_next_action_at = None
     lead.base_at = person.now
-    return pass_over(person, lead, cadence, step, TOKEN_MISSING)
+    return pass_over(person, lead, cadence, step, reason)
 
 
 def _is_spent(lead: Lead, cadence: Cadence) -> bool:
@@ -105,22 +105,30 @@ def _is_too_late(person: Person, lead: Lead, cadence: Cadence, step: CallStep | 
             begin_end(person, lead, COMPLETED)
             return True
         case _:
-            _order(person, lead, cadence, step)
-            return False
+            return _order(person, lead, cadence, step)
 
 
-def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> None:
+def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+    """Order what the step is for; True where it could not be, and the lead must be looked at again at once."""
     match step:
         case CallStep():
             _call(person, lead, cadence, step)
-        case SmsStep():
-            orders.send_sms(person, lead, cadence, step)
-        case EmailStep():
-            orders.send_email(person, lead, cadence, step)
+        case SmsStep() | EmailStep():
+            try:
+                said = orders.compose(person, lead, step)
+            except orders.UnsayableError as error:
+                return _cannot_be_said(person, lead, cadence, step, error.reason)
+            if isinstance(step, SmsStep):
+                orders.send_sms(person, lead, cadence, step, said)
+            elif len(said.body) > LARGE_BODY_LENGTH and person.changes_others_than(lead):
+                look_again(person, lead, 1)  # a decision holds such a body beside one lead, but not beside much more
+            else:
+                orders.send_email(person, lead, cadence, step, said)
         case WebhookStep():
             orders.post_webhook(person, lead, step)
         case _:
             assert_never(step)
+    return False
 
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:

@@ -8,6 +8,7 @@ from engine.contact import (
     call_start,
     caller,
     dispositions,
+    giving_up,
     inbound,
     outcome,
     reach,
@@ -22,6 +23,7 @@ from engine.contact.cadence import cadence_for
 from engine.contact.moving import forward, take_in
 from engine.contact.person import Person
 from engine.contact.plan import hold
+from engine.contact.stop_alone import stop_alone
 from engine.contact.walk import go_on
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
@@ -89,6 +91,8 @@ class ContactAggregate:
         "head": "sweep_at",
         "call": "give_up_at",
         "stream": None,
+        "seen": None,
+        "part": None,
         "asking": None,
     }
 
@@ -98,15 +102,17 @@ class ContactAggregate:
 
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
         """Decide a request. Raises `RefusedError` or `RepeatedError`."""
-        asked = cast("ContactRequest", request)
-        if not asked.contact_key.startswith(f"{asked.company_id}|"):
-            problem = "must begin with the company's id"
-            raise RefusedError("validation_failed", f"contact_key {problem}", {"contact_key": [problem]})
-        person = Person(draft, asked.company_id, asked.contact_key)
-        if isinstance(asked, ASKED_BY_NAME):
-            person.see(envelope)
+        person, asked = _asked(draft, request, envelope)
         _DECIDERS[type(asked)](person, asked)
         person.put()
+
+    def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
+        """Stop the person, or delete the lead, where that is what a request asks that could not be decided whole."""
+        person, asked = _asked(draft, request, envelope)
+        if not stop_alone(person, asked):
+            return False
+        person.put()
+        return True
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         """Decide a timer that is due."""
@@ -126,11 +132,21 @@ class ContactAggregate:
                 outcome.give_up(person, entity)
                 person.put()
             case Relay():
-                draft.remove(key)
+                person = Person(draft, entity.company_id, entity.contact_key)
+                reach.close(person, entity.command_id)
+                person.put()
             case Replan():
                 replan.sweep(draft, key, entity)
             case _:
                 pass
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        """Let the lead whose timer failed wait, or end as `failure`; what else has a timer is tried again by the runner."""
+        entity = draft.get(key, kind_of(key))
+        if isinstance(entity, Lead):
+            person = Person(draft, entity.company_id, entity.contact_key)
+            giving_up.give_up(person, entity, reason)
+            person.put()
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Have planned anew, by later ticks, what rests on rules that have changed."""
@@ -145,16 +161,31 @@ class ContactAggregate:
                 return None
             if entity.slot_waits:
                 return slots.turn_of(entity, key, due_at)
-            return Timer(due_at, entity.urgency_class, entity.lead_priority, entity.id, key, entity.aging)
+            urgency = entity.urgency_class, entity.lead_priority
+            return Timer(due_at, *urgency, entity.id, key, entity.aging, company_id=entity.company_id)
         if isinstance(entity, Call):
-            return None if entity.give_up_at is None else Timer(entity.give_up_at, UPKEEP_CLASS, 0.0, entity.id, key)
+            due_at, company_id = entity.give_up_at, entity.company_id
+            return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.id, key, company_id=company_id)
         if isinstance(entity, Head):
-            return None if entity.sweep_at is None else Timer(entity.sweep_at, STOP_CLASS, 0.0, 0, key)
+            due_at, company_id = entity.sweep_at, entity.company_id
+            return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=company_id)
         if isinstance(entity, Relay):
-            return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key)
+            return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key, company_id=entity.company_id)
         if isinstance(entity, Replan):
-            return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key)
+            return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=entity.company_id or 0)
         return None
+
+
+def _asked(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:
+    """Return whom a request is about, its id noted. Raises `RefusedError` or `RepeatedError`."""
+    asked = cast("ContactRequest", request)
+    if not asked.contact_key.startswith(f"{asked.company_id}|"):
+        problem = "must begin with the company's id"
+        raise RefusedError("validation_failed", f"contact_key {problem}", {"contact_key": [problem]})
+    person = Person(draft, asked.company_id, asked.contact_key)
+    if isinstance(asked, ASKED_BY_NAME):
+        person.see(envelope)
+    return person, asked
 
 
 def _take_reach_answer(person: Person, request: ReachAnswered) -> None:

@@ -1,12 +1,13 @@
 """What is kept of a call? The lead as it was when it began, how it compares with earlier ones, and what was said since."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from engine.contact.person import Person, at_once
-from engine.contact.tokens import CALL_BYTES_MAX, check_tokens
 from engine.identity import uuid_of
+from engine.tokens import CALL_BYTES_MAX, check_tokens
 from schemas.commands import PlaceCall
 from schemas.contact import Call, Lead
 from schemas.instant import SECOND, Instant
@@ -14,7 +15,7 @@ from schemas.records import Buyer, BuyerGroup, Number
 from schemas.requests import CallReceived, OutcomeRecorded
 from schemas.wire import to_json
 
-CALLS_LISTED_MAX = 200
+CALLS_LISTED_MAX = 100
 """Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
 
 CALLS_COMPARED_MAX = 50
@@ -81,10 +82,20 @@ def enter(person: Person, call: Call) -> None:
 def drop(person: Person, call: Call) -> None:
     """Let a call go for good; what its gateway still tells of it is of no call any more."""
     if call.gateway_ref is not None:
-        person.head.deleted_refs = (*person.head.deleted_refs, call.gateway_ref)[-DELETED_REFS_MAX:]
+        person.head.deleted_refs = (*person.head.deleted_refs, _hash(call.gateway_ref))[-DELETED_REFS_MAX:]
     person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
     person.keep_head()
     person.drop_call(call)
+
+
+def is_deleted(person: Person, gateway_ref: str) -> bool:
+    """Return whether a gateway's name of a call is that of one that was deleted."""
+    refs = person.head.deleted_refs
+    return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # they were kept as they are before
+
+
+def _hash(gateway_ref: str) -> str:
+    return blake2b(gateway_ref.encode(), digest_size=8).hexdigest()
 
 
 def leave_alone(person: Person, lead: Lead) -> None:

@@ -171,7 +171,7 @@ def _first_allowed(person: Person, lead: Lead, cadence: Cadence, at: Instant) ->
 def _release(person: Person, lead: Lead, cadence: Cadence, at: Instant) -> Instant | None:
     """Return when the caps allow a call again, or None where they allow one at the instant."""
     caps = limits(person.law, lead, "call", at, cadence.schedule.purpose).caps
-    last = last_release(person.head.ledger, caps, at)
+    last = last_release(ledger.attempts_of(person.head), caps, at)
     return None if last is None else last.at
 
 

@@ -10,7 +10,7 @@ from engine.contact.person import Person
 from engine.contact.result import COMPLETED
 from engine.contact.retrying import close_channel, retry_or_leave
 from engine.contact.steps import enter, leave_step
-from engine.contact.stop import opt_out, suppress
+from engine.contact.stop import block, opt_out, suppress
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, LeadStatus
@@ -116,6 +116,22 @@ def act(person: Person, lead: Lead, call: Call, disposition: CallDisposition) ->
                     effects.begin_again(person, lead, step)
             case _:
                 person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason="not_at_once")
+
+
+def stops_in_group(person: Person, lead: Lead, disposition: CallDisposition) -> None:
+    """Do of the disposition's action group only what stops contact with the person."""
+    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
+    is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
+    for step in group.steps if group is not None and is_live else ():
+        match step:
+            case OptOutStep():
+                opt_out(person, f"step {step.id}", offer_id=lead.offer_id, channel=step.channel, scope=step.scope)
+            case BlockStep():
+                block(person, f"step {step.id}")
+            case SuppressStep():
+                suppress(person, f"step {step.id}")
+            case _:
+                pass
 
 
 def _tell_webhook(person: Person, call: Call, step: WebhookStep) -> None:

@@ -283,7 +283,7 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
     if not person.head.ledger:
         return start, held
-    last = last_release(person.head.ledger, _caps(person, lead, kind, purpose, start), start)
+    last = last_release(ledger.attempts_of(person.head), _caps(person, lead, kind, purpose, start), start)
     if last is None:
         return start, held
     held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer rest from contacts holds the shorter one

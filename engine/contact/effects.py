@@ -7,6 +7,7 @@ from engine.contact.cadence import Cadence, duration
 from engine.contact.enrolment import begin, expiry, schedule_of
 from engine.contact.hours import after, local_time
 from engine.contact.person import Person
+from engine.contact.steps import set_tokens
 from engine.contact.stop import block, opt_out, stop, suppress
 from schemas.contact import LIVE_STATUSES, CallbackOwner, Lead
 from schemas.instant import DAY
@@ -100,9 +101,7 @@ def _target(lead: Lead, step: MoveStep | RestartStep) -> int:
 
 
 def _update(person: Person, lead: Lead, step: UpdateLeadStep) -> None:
-    lead.data.update(step.set)
-    for name in step.unset:
-        lead.data.pop(name, None)
+    set_tokens(person, lead, step.set, step.unset, step_id=step.id)
     if step.lead_priority is not None:
         lead.lead_priority = step.lead_priority
     for name in ("traffic_source_id", "contact_field_type"):
@@ -116,7 +115,7 @@ def _update(person: Person, lead: Lead, step: UpdateLeadStep) -> None:
 def _tag(person: Person, lead: Lead, step: TagStep) -> None:
     kept = [tag for tag in _tags(lead.data.get(TAGS)) if tag not in step.remove]
     tags = list(dict.fromkeys((*kept, *step.add)))[-TAGS_MAX:]
-    lead.data[TAGS] = tags
+    set_tokens(person, lead, {TAGS: tags}, step_id=step.id)
     person.draft.fact("lead.updated", lead_id=lead.id)
     person.keep(lead)
 

@@ -7,8 +7,13 @@ from engine.contact.orders import has_webhook, webhook_command
 from engine.contact.person import Person
 from engine.contact.result import earned
 from engine.contact.slots import withdraw
+from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import Lead, LeadStatus
 from schemas.schedule import WebhookStep
+from schemas.wire import to_json
+
+LEAD_BYTES_MAX = RECORD_BYTES_MAX // 2
+"""Of an ended lead as JSON. Tokens have had a bound of their own, far below, since version 2 of the decision rules."""
 
 
 def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback: bool = True) -> None:
@@ -39,24 +44,32 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     person.keep(lead)
 
 
-def tell_webhooks(person: Person, lead: Lead) -> None:
+def tell_webhooks(person: Person, lead: Lead) -> bool:
     """Order the webhooks among the end steps at once: all that a person who must not be contacted still causes.
 
-    Nothing waits for their outcomes; a gateway tries a webhook again by itself.
+    Nothing waits for their outcomes; a gateway tries a webhook again by itself. Return whether any was ordered.
     """
     schedule = None
     if lead.schedule_id is not None and lead.schedule_version is not None:
         schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
-    if schedule is None:
-        return
-    for step in cadence_of(schedule).end_steps:
+    ordered = False
+    for step in () if schedule is None else cadence_of(schedule).end_steps:
         if isinstance(step, WebhookStep) and has_webhook(person, step):
             lead.step_entered += 1
             command = webhook_command(person, lead, step)
             person.draft.emit(command)
+            ordered = True
             person.draft.fact(
                 "command.emitted", lead_id=lead.id, command_id=command.command_id, kind="webhook", step_id=step.id
             )
+    return ordered
+
+
+def remove_excess_tokens(person: Person, lead: Lead, reason: str) -> None:
+    """Remove the tokens of a lead that cannot be written beside anything else: it was stored before tokens were bounded."""
+    if lead.data and len(to_json(lead)) > LEAD_BYTES_MAX:
+        lead.data = {}
+        person.draft.fact("lead.tokens_removed", lead_id=lead.id, reason=reason)
 
 
 def _why(reason: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from engine.contact.call_record import (
     calls_of,
     compare,
     enter,
+    is_deleted,
     note_handling,
     of_caller,
     put_on_hold,
@@ -46,7 +47,7 @@ def receive(person: Person, request: CallReceived) -> None:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
     check_references(person, [("buyer_id", "buyer", request.buyer_id)])
-    if request.gateway_ref in person.head.deleted_refs:
+    if is_deleted(person, request.gateway_ref):
         raise RefusedError("deleted", "This call was deleted.")
     call = _known(person, request.gateway_ref) or _begin(person, request)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
@@ -106,7 +107,8 @@ def _lead(person: Person, request: CallReceived) -> Lead | None:
     offer_id = None if own is None else own.offer_id
     leads = list(person.leads())
     of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
-    if offer_id is not None and not of_offer and person.rules.body(Offer, "offer", offer_id) is not None:
+    is_new = offer_id is not None and not of_offer and person.makes_room()
+    if is_new and offer_id is not None and person.rules.body(Offer, "offer", offer_id) is not None:
         return _capture(person, request, offer_id)
     return min(of_offer or leads, key=_rank, default=None)
 

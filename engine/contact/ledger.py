@@ -4,6 +4,8 @@ Two counts: the lead's own (`max_contact_attempts`, reset by a restart) and the 
 """
 
 from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from operator import attrgetter
 
 from engine.contact.person import Person
 from schemas.contact import Attempt, Flight, Head, Lead
@@ -21,12 +23,29 @@ The log keeps every attempt."""
 LEDGER_MAX = 1_000
 """Attempts kept per number; no cap allows this many within a month."""
 
+LEDGER_WHOLE_MAX = 32
+"""Attempts that are kept with the id of their command, the newest: only these can be taken back or moved to when they were
+placed. Of those before, the head keeps the instants alone (`Head.attempts_before`), some 9 bytes each."""
+
+
+_at = attrgetter("at")
+
+
+def attempts_of(head: Head) -> tuple[Attempt, ...]:
+    """Return every attempt that the ledger of a number holds, oldest first; the older ones without the id of a command."""
+    if not head.attempts_before:
+        return head.ledger
+    before = [
+        Attempt(at=at, kind=kind, command_id="") for kind, gaps in head.attempts_before.items() for at in accumulate(gaps)
+    ]
+    return (*sorted(before, key=_at), *head.ledger)
+
 
 def reserve(person: Person, kind: str, command_id: str) -> None:
     """Enter a call or text to this contact's number into its ledger, from the moment of its command."""
     head = person.head
-    kept = [entry for entry in head.ledger[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
-    head.ledger = (*kept, Attempt(at=person.now, kind=kind, command_id=command_id))
+    kept = [entry for entry in attempts_of(head)[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
+    _write(head, (*kept, Attempt(at=person.now, kind=kind, command_id=command_id)))
     if kind == "call":
         head.last_call_at = person.now
     person.keep_head()
@@ -36,8 +55,24 @@ def release(person: Person, command_id: str) -> None:
     """Take an attempt that reached nobody out of the ledger."""
     head = person.head
     if any(entry.command_id == command_id for entry in head.ledger):
-        head.ledger = tuple(entry for entry in head.ledger if entry.command_id != command_id)
+        _write(head, tuple(entry for entry in attempts_of(head) if entry.command_id != command_id))
         person.keep_head()
+
+
+def shorten(head: Head) -> None:
+    """Keep what a ledger holds in as few bytes as may be."""
+    _write(head, attempts_of(head)[-LEDGER_MAX:])
+
+
+def _write(head: Head, attempts: tuple[Attempt, ...]) -> None:
+    """Keep the newest attempts whole, and of the others the instants, by kind, each as its distance from the one before."""
+    head.ledger = attempts[-LEDGER_WHOLE_MAX:]
+    before: dict[str, list[Instant]] = {}
+    for entry in attempts[:-LEDGER_WHOLE_MAX]:
+        before.setdefault(entry.kind, []).append(entry.at)
+    head.attempts_before = {
+        kind: (instants[0], *(at - last for last, at in pairwise(instants))) for kind, instants in before.items()
+    }
 
 
 def give_back(lead: Lead, flight: Flight) -> None:
@@ -67,7 +102,7 @@ def spaced_until(person: Person, kind: str, spacing: Mapping[str, Instant]) -> I
     """
     if kind not in CHANNELS:
         return None
-    made = [(entry.at, entry.kind) for entry in person.head.ledger]
+    made = [(entry.at, entry.kind) for entry in attempts_of(person.head)]
     if "email" in spacing or "any" in spacing:
         made += [(lead.last_email_at, "email") for lead in person.leads() if lead.last_email_at is not None]
     alike = [at + spacing[kind] for at, made_kind in made if made_kind == kind] if kind in spacing else []

@@ -4,15 +4,21 @@ import msgspec
 
 from engine.contact import slots
 from engine.contact.call_record import leave_alone
+from engine.contact.ending import end
 from engine.contact.person import Person
 from engine.contact.stop import block, fence, opt_out, recall
+from engine.partition.parts import whole
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.requests import ContactRequest, LeadMoved
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import from_json, to_json
 
-STUBS_MAX = 1_000
-"""Leads whose way a contact remembers; nobody asks an old number for the thousandth lead that left it."""
+STUBS_MAX = 30
+"""Leads whose way a contact remembers, the newest: what is asked of a lead goes to its new contact as soon as its row shows
+that, so a stub serves what was under way at that time."""
+
+TOO_MANY_LEADS = "too_many_leads"
+"""Why a lead ends that moved to a contact which lists as many live ones as it may: nobody is left who could be refused."""
 
 
 def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
@@ -32,13 +38,13 @@ def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = F
     lead.version += 1
     person.drop(lead)
     moved = person.head.moved
-    if len(moved) >= STUBS_MAX:
-        del moved[next(iter(moved))]
+    for oldest in list(moved)[: max(0, len(moved) - STUBS_MAX + 1)]:
+        del moved[oldest]
     moved[str(lead.id)] = contact_key
     message = LeadMoved(
         company_id=lead.company_id,
         contact_key=contact_key,
-        lead=msgspec.Raw(to_json(lead)),
+        lead=msgspec.Raw(to_json(whole(lead))),
         from_contact_key=person.key,
         opt_out=opt_out,
         blocked=blocked,
@@ -53,8 +59,11 @@ def take_in(person: Person, request: LeadMoved) -> Lead:
     person.head.moved.pop(str(lead.id), None)
     if lead.status in LIVE_STATUSES and lead.status != "captured":
         lead.status, lead.status_wait = "queue", None
-    person.add(lead)
     person.draft.fact("lead.taken_in", lead_id=lead.id)
+    if person.makes_room():
+        person.add(lead)
+    else:
+        end(person, lead, "failure", TOO_MANY_LEADS)
     if request.blocked:
         block(person, "lead_update")
     if request.opt_out:

@@ -11,8 +11,9 @@ from engine.contact.hours import PROMISED, closing, countries_of, purpose_of
 from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person
 from engine.contact.result import earned
-from engine.contact.text import Lookup, render, segments
+from engine.contact.text import Lookup, TextTooLongError, render, render_body, render_sms, segments
 from engine.identity import command_id, uuid_of
+from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
 from schemas.instant import DAY, HOUR, Instant, to_rfc3339
@@ -38,6 +39,10 @@ CALL_NOW = "call_now"
 MINDS_NOT = "empty"
 FAILS = "fail"
 """What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
+
+TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
+TEXT_TOO_LARGE = "too_large"
+"""Why a message cannot be said: a token that its step insists on has no value; its text is longer than may be sent."""
 
 WEBHOOK_EVENT = "lead.schedule_step"
 
@@ -126,23 +131,57 @@ def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connecti
     place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
 
 
-def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep) -> None:
+class UnsayableError(Exception):
+    """A message cannot be put into words for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a message says to one person; a text has no subject."""
+
+    body: str
+    subject: str = ""
+
+
+def compose(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Said:
+    """Put a message into words. Raises `UnsayableError`."""
+    lookup = lookup_of(person, lead)
+    subject, not_in_subject = "", tuple[str, ...]()
+    try:
+        if isinstance(step, SmsStep):
+            body, missing = render_sms(step.template, lookup)
+        else:
+            subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX)
+            body, missing = render_body(step.template, lookup, is_recorded=True)
+    except TextTooLongError as error:
+        raise UnsayableError(TEXT_TOO_LARGE) from error
+    if (missing or not_in_subject) and step.missing_token != MINDS_NOT:
+        raise UnsayableError(TOKEN_MISSING)
+    for tokens in (not_in_subject, missing):
+        if tokens:
+            person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(tokens))
+    return Said(body, subject)
+
+
+def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: Said) -> None:
     """Order a text."""
     until = person.now + _timeout("sms", step.outcome_timeout)
-    body = _rendered(person, lead, step.id, step.template)
     command = SendSms(
         **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
         not_after=_close(person, lead, cadence, "sms", until),
         to=lead.caller_id or "",
         from_number=step.from_number or texting_number(person, lead),
-        body=body,
-        segments=segments(body),
+        body=said.body,
+        segments=segments(said.body),
     )
     lead.sms_count += 1
     _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight(person, lead, command, until)))
 
 
-def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep) -> None:
+def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, said: Said) -> None:
     """Order an e-mail; where the lead is keyed by a number, the contact of the address is asked to."""
     until = person.now + _timeout("email", step.outcome_timeout)
     address_key = email_key(lead.company_id, lead.email or "")
@@ -152,21 +191,12 @@ def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep) ->
         not_after=_close(person, lead, cadence, "email", person.now + _lateness(step)),
         to=lead.email or "",
         from_address=step.from_address,
-        subject=_rendered(person, lead, step.id, step.subject),
-        body=_rendered(person, lead, step.id, step.template),
+        subject=said.subject,
+        body=said.body,
     )
     lead.emails_count += 1
     lead.last_email_at = person.now
     _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
-
-
-def lacks_token(person: Person, lead: Lead, step: SmsStep | EmailStep) -> bool:
-    """Tell whether a token that the step says something with has no value, where the step minds."""
-    if step.missing_token == MINDS_NOT:
-        return False
-    lookup = lookup_of(person, lead)
-    templates = (step.template,) if isinstance(step, SmsStep) else (step.subject, step.template)
-    return any(render(template, lookup)[1] for template in templates)
 
 
 def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
@@ -351,13 +381,6 @@ def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Insta
     close = closing(person.law, lead, cadence, kind, person.now, preferred=preferred)
     expiry = None if lead.ending else lead.expires_at
     return min(moment for moment in (close, expiry, until) if moment is not None)
-
-
-def _rendered(person: Person, lead: Lead, step_id: str, template: str) -> str:
-    text, missing = render(template, lookup_of(person, lead))
-    if missing:
-        person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step_id, tokens=list(missing))
-    return text
 
 
 def lookup_of(person: Person, lead: Lead) -> Lookup:

@@ -2,29 +2,36 @@
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import islice
 from typing import TypeVar
 
 from engine.law.company import law_of
 from engine.law.pack import RulePack
-from engine.partition.draft import Draft, RepeatedError
+from engine.limits import RECORD_BYTES_MAX
+from engine.partition.draft import Draft, RefusedError, RepeatedError
+from schemas.account import Seen
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.envelope import Envelope
 from schemas.instant import DAY, SECOND, Instant
 from schemas.requests import SlotAnswered
-from schemas.state import call_key, head_key, lead_key
-from schemas.topics import RECORD_BYTES_MAX
-from schemas.wire import to_pack
+from schemas.state import call_key, head_key, lead_key, seen_of_contact_key
+from schemas.wire import to_json
 
 E = TypeVar("E", Lead, Call)
 
 SEEN_FOR = DAY
 """How long the id of a request is remembered (design.md section 4)."""
 
-SEEN_MAX = 1_000
-"""Ids remembered per contact: more requests about one person in a day come from a fault; the oldest is forgotten first."""
+SEEN_INLINE_MAX = 32
+"""Ids that a head remembers: it is written with almost every decision. Those beyond are kept in 16 values of their own."""
 
-LEADS_LISTED_MAX = 2_000
-"""Leads that a head lists: beyond them, ended ones are left out, oldest first, and are found by their own key alone."""
+SEEN_APART_MAX = 64
+"""Ids in one of these values, some 1,000 of a contact in all: more requests about one person in a day come from a fault; the
+oldest is forgotten first."""
+
+LEADS_LISTED_MAX = 200
+"""Leads that a head lists. One more leaves out the oldest that has ended, which is found by its own key alone from then on;
+where all are live it is refused (`too_many_leads`): nobody has as many intents, and each costs room in every decision."""
 
 LEADS_AT_ONCE_MAX = 100
 BYTES_AT_ONCE_MAX = RECORD_BYTES_MAX // 4
@@ -36,10 +43,12 @@ class Person:
     """The contact of one decision.
 
     `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
+    `ends_leads_later`: a stop changes the head alone (`engine.contact.stop_alone`).
     """
 
     grant: SlotAnswered | None = None
     source: str | None = None
+    ends_leads_later: bool = False
     _law: RulePack | None = None
 
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
@@ -88,16 +97,32 @@ class Person:
         return call if call is not None and call.contact_key == self.key else None
 
     def add(self, lead: Lead) -> None:
-        """Take a lead in: one that was made or one that moved here."""
-        head = self.head
-        if len(head.lead_ids) >= LEADS_LISTED_MAX:
-            oldest = self.lead(head.lead_ids[0])
-            if oldest is not None and oldest.status not in LIVE_STATUSES:
-                head.lead_ids = head.lead_ids[1:]
-                head.sweep_from = max(0, head.sweep_from - 1)
-        head.lead_ids = (*head.lead_ids, lead.id)
+        """List a new lead. Raises `RefusedError` too_many_leads where as many live ones are listed as may be."""
+        if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.makes_room():
+            detail = f"This person has {LEADS_LISTED_MAX} live leads, which is the most."
+            raise RefusedError("too_many_leads", f"{detail} End or delete some, then send it again.")
+        self.head.lead_ids = (*self.head.lead_ids, lead.id)
         self.keep_head()
         self.keep(lead)
+
+    def makes_room(self) -> bool:
+        """Leave out the oldest ended leads until one more can be listed; return False where there are not enough."""
+        head = self.head
+        excess = len(head.lead_ids) - LEADS_LISTED_MAX + 1
+        if excess <= 0:
+            return True
+        left_out = set(islice(self._ended_ids(), excess))
+        head.sweep_from -= sum(lead_id in left_out for lead_id in head.lead_ids[: head.sweep_from])
+        head.lead_ids = tuple(lead_id for lead_id in head.lead_ids if lead_id not in left_out)
+        self.keep_head()
+        return len(left_out) == excess
+
+    def _ended_ids(self) -> Iterator[int]:
+        """Iterate over the listed leads of which no outcome is awaited any more, oldest first."""
+        for lead_id in self.head.lead_ids:
+            lead = self.lead(lead_id)
+            if lead is None or (lead.status not in LIVE_STATUSES and lead.flight is None):
+                yield lead_id
 
     def drop(self, lead: Lead) -> None:
         """Let a lead go: it was deleted, or it moved to another contact."""
@@ -119,6 +144,10 @@ class Person:
         """Let a call go: it was deleted."""
         self._kept.pop(call_key(call.id), None)
         self.draft.remove(call_key(call.id))
+
+    def changes_others_than(self, lead: Lead) -> bool:
+        """Tell whether this decision changes other leads, or calls."""
+        return any(entity is not lead and entity is not self.head for entity in self._kept.values())
 
     def keep_head(self) -> None:
         """Remember that the head was changed."""
@@ -148,22 +177,36 @@ class Person:
         """Refuse what came before under this name. Raises `RepeatedError`."""
         seen = self.head.seen
         mark = blake2b(f"{source}\n{name}".encode(), digest_size=8).hexdigest()
-        at = seen.get(mark)
-        if at is not None and at > self.now - SEEN_FOR:
+        key = seen_of_contact_key(self.key, mark)
+        apart = self.draft.get(key, Seen) if self.head.version else None  # nothing is kept of who is new
+        at = seen.get(mark) or (None if apart is None else apart.ids.get(mark))
+        since = self.now - SEEN_FOR
+        if at is not None and at > since:
             raise RepeatedError
-        forgotten = [old for old, at in seen.items() if at <= self.now - SEEN_FOR]
-        forgotten += list(seen)[len(forgotten) : max(0, len(seen) - SEEN_MAX + 1)]
-        for old in forgotten:
-            seen.pop(old, None)
-        seen[mark] = self.now
-        self.keep_head()
+        _forget(seen, since)
+        if len(seen) < SEEN_INLINE_MAX:
+            seen[mark] = self.now
+            self.keep_head()
+            return
+        apart = apart or Seen(company_id=self.company_id)
+        _forget(apart.ids, since, most=SEEN_APART_MAX - 1)
+        apart.ids[mark] = self.now
+        self.draft.put(key, apart)
+
+
+def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None) -> None:
+    """Forget the ids of requests that are old, and the oldest beyond `most`."""
+    for old in [mark for mark, at in seen.items() if at <= since]:
+        del seen[old]
+    for old in list(seen)[: 0 if most is None else max(0, len(seen) - most)]:
+        del seen[old]
 
 
 def at_once(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
     """Iterate over as many of the leads or calls as one decision may change, each by `growth` bytes more; at least one."""
     size = 0
     for number, entity in enumerate(entities):
-        size += len(to_pack(entity)) + growth
+        size += len(to_json(entity)) + growth
         if number and (number >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX):
             return
         yield entity

@@ -19,10 +19,16 @@ from schemas.wire import from_json
 RELAY_FOR = 7 * DAY
 """How long an outcome is passed on: as long as commands are kept (schemas/topics.py)."""
 
+RELAYS_MAX = 1_000
+"""Commands for leads of other contacts that are open at one time; most addresses have one or two."""
+
+RELAYS_FULL = "too_many_open"
+"""The answer beyond that: the lead asks again."""
+
 BEHIND = "requests_unread"
 """The answer where an opt-out may still be unread: the lead asks again."""
 
-TEMPORARY = frozenset({BEHIND, "min_spacing", "too_late", CALLED})
+TEMPORARY = frozenset({BEHIND, RELAYS_FULL, "min_spacing", "too_late", CALLED})
 """Refusals after which the same step may be tried again."""
 
 Order = PlaceCall | SendSms | SendEmail
@@ -74,9 +80,16 @@ def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
     if isinstance(answer, OutcomeRecorded):
         answer = msgspec.structs.replace(answer, reached=person.key)
         if answer.final:
-            person.draft.remove(relay_key(request.command_id))
+            close(person, request.command_id)
     person.draft.send(CONTACTS_REQUESTS.name, relay.reply_to, answer)
     return True
+
+
+def close(person: Person, command_id: str) -> None:
+    """Forget a command that was emitted for another contact's lead: its outcome was passed on, or stays out."""
+    person.draft.remove(relay_key(command_id))
+    person.head.relays = max(0, person.head.relays - 1)  # it counts those since counting began
+    person.keep_head()
 
 
 def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str | None, Instant | None]:
@@ -90,7 +103,7 @@ def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str
     if person.head.review_until is not None and person.head.review_until > person.now:
         return OPTOUT_REVIEW, person.head.review_until
     caps = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now).caps
-    held = last_release(person.head.ledger, caps, person.now)
+    held = last_release(ledger.attempts_of(person.head), caps, person.now)
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
 
 
@@ -105,6 +118,8 @@ def _stop(person: Person, order: Order, request: ReachRequested) -> str | None: 
         return "channel_disabled"
     if person.draft.behind:
         return BEHIND
+    if person.head.relays >= RELAYS_MAX:
+        return RELAYS_FULL
     if person.head.inbound_until is not None and person.head.inbound_until > person.now:
         return CALLED
     if order.not_after is not None and order.not_after <= person.now:
@@ -127,6 +142,8 @@ def _emit(person: Person, order: Order, request: ReachRequested) -> None:
         expires_at=person.now + RELAY_FOR,
         offer_id=request.offer_id,
     )
+    person.head.relays += 1
+    person.keep_head()
     person.draft.emit(order)
     person.draft.put(relay_key(order.command_id), relay)
     person.draft.fact(

@@ -17,14 +17,18 @@ def remove(person: Person, lead: Lead, source: str) -> None:
     end(person, lead, "removed", source)
 
 
-def delete(person: Person, lead: Lead) -> None:
-    """Destroy a lead; its calls and the ledger of its number stay."""
+def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
+    """Destroy a lead; its calls and the ledger of its number stay.
+
+    Without `calls_too` the record of a call under way is not touched: it stays open until its gateway reports its end.
+    """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id)
     fence(person, "deleted", lead.id)
     recall(person, lead, "deleted")
-    leave_alone(person, lead)
+    if calls_too:
+        leave_alone(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
     person.drop(lead)

@@ -5,7 +5,7 @@ nobody would notice in time: a lead that may be contacted earlier now, one that 
 `next_action_at` that people see.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from msgspec import structs
@@ -13,18 +13,19 @@ from msgspec import structs
 from engine.contact.cadence import cadence_of
 from engine.contact.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
 from engine.contact.walk import go_on
+from engine.decision_rules import FIRST_VERSION, VERSION_NAME
 from engine.partition.aggregate import Adoption, News
 from engine.partition.draft import Draft
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
 from schemas.records import Company, Offer, Record, Schedule, body_of
 from schemas.state import lead_key, replan_key
-from schemas.wire import to_pack
+from schemas.wire import to_json, to_pack
 
 LOOKED_AT_MAX = 500
 """Leads looked at in one tick: some 3 ms where none of them is meant, 15 ms where all are and none changes."""
 
-PLANNED_BY = ("leadclock", "tzdata", "law", "holidays")
+PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
 """Versions that every plan rests on."""
 
 
@@ -35,10 +36,14 @@ def adopt(draft: Draft, adoption: Adoption) -> None:
             key = replan_key(f"{news.after.type}/{news.after.id}")
             draft.put(key, _joined(draft.get(key, Replan), meant))
     before, after = adoption.versions_before, adoption.versions
-    changed = [name for name in PLANNED_BY if before and before.get(name) != after.get(name)]
+    changed = [name for name in PLANNED_BY if before and _version(before, name) != _version(after, name)]
     if changed:
-        said = ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)
+        said = ", ".join(f"{name} {_version(before, name)} -> {_version(after, name)}" for name in changed)
         draft.put(replan_key("versions"), Replan(cause=f"versions {said}", due_at=draft.now))
+
+
+def _version(versions: Mapping[str, str], name: str) -> str | None:
+    return versions.get(name, str(FIRST_VERSION) if name == VERSION_NAME else None)
 
 
 def sweep(draft: Draft, key: str, replan: Replan) -> None:
@@ -57,7 +62,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
             draft.fact("lead.replan_failed", lead_id=lead_id, cause=replan.cause, error=done)
         elif done:
             changed += 1
-            size += len(to_pack(lead))
+            size += len(to_json(lead))
     if not found or (len(found) < LOOKED_AT_MAX and replan.after == found[-1]):
         draft.remove(key)
         draft.has_gone_through()

@@ -90,6 +90,8 @@ def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
         person.draft.fact("contact.optout_reviewed", opted_out=True)
     company = person.rules.body(Company, "company", person.company_id)
     text = None if company is None else company.optout_confirmation
+    if person.ends_leads_later:
+        return
     # While requests are unread nothing is sent to anybody; a confirmation is owed to nobody.
     if is_new and text and lead is not None and lead.caller_id and not person.draft.behind:
         _confirm(person, lead, text, request.to_number)

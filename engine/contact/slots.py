@@ -118,7 +118,7 @@ def turn_of(lead: Lead, key: str, due_at: Instant) -> Timer:
     """Return the timer of a lead that waits for a request of its company to end, or for its own expiry."""
     opens_at = 0 if lead.ending else lead.expires_at or 0
     urgency = lead.urgency_class, lead.lead_priority
-    return Timer(due_at, *urgency, lead.id, key, lead.aging, asking_key(lead.company_id), opens_at)
+    return Timer(due_at, *urgency, lead.id, key, lead.aging, asking_key(lead.company_id), opens_at, lead.company_id)
 
 
 def _close(person: Person, lead: Lead) -> None:

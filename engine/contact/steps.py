@@ -1,9 +1,13 @@
 """How does a lead come to stand before a step, and leave it? With nothing tried yet, to be planned from a base."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from engine.contact.cadence import Cadence
 from engine.contact.ending import begin_end, end
 from engine.contact.person import Person
 from engine.contact.result import COMPLETED
+from engine.tokens import LEAD_BYTES_MAX, fits
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.schedule import Step
@@ -37,3 +41,16 @@ def pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: 
     person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
     leave_step(person, lead, cadence, lead.base_at or person.now)
     return True
+
+
+def set_tokens(
+    person: Person, lead: Lead, given: Mapping[str, Any], removed: Iterable[str] = (), *, step_id: str | None
+) -> None:
+    """Set and remove tokens of a lead as its schedule says; where they would be too many, none is set and a fact says so."""
+    data = {**lead.data, **given}
+    for name in removed:
+        data.pop(name, None)
+    if given and not fits(data, LEAD_BYTES_MAX):
+        person.draft.fact("step.skipped", lead_id=lead.id, step_id=step_id, reason="too_large")
+        return
+    lead.data = data

@@ -5,9 +5,10 @@ channel. A block and the do-not-call list reach the whole company.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from engine.contact.ending import end, tell_webhooks
+from engine.contact.ending import end, remove_excess_tokens, tell_webhooks
 from engine.contact.person import Person, at_once
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
@@ -19,7 +20,7 @@ from schemas.topics import CONTACTS_REQUESTS
 AT_ITS_END = "(end)"
 """Where a lead stood that had left its steps already; in brackets, so that it is no step's id."""
 
-OPT_OUTS_MAX = 100
+OPT_OUTS_MAX = 50
 """Offers that one person may have opted out of one by one; the next opt-out reaches the whole company."""
 
 
@@ -106,8 +107,7 @@ def _stop_some(person: Person, leads: list[Lead]) -> None:
     flown = [lead.id for lead in leads if lead.flight is not None]
     if flown:
         fence(person, "opt_out", *flown)
-    person.head.sweep_from = 0
-    sweep(person)
+    _end_leads(person)
 
 
 def _close(person: Person, channel: str) -> None:
@@ -118,6 +118,8 @@ def _close(person: Person, channel: str) -> None:
         fence(person, "opt_out", *(lead.id for lead in flown))
     for lead in flown:
         recall(person, lead, "opt_out")
+    if person.ends_leads_later:
+        return
     for lead in at_once([lead for lead in person.live_leads() if lead.flight is None and lead.schedule_id is not None]):
         lead.recheck_at = person.now + 1
         person.keep(lead)
@@ -185,8 +187,9 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     mark(person, lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)
-    if was_live:
-        tell_webhooks(person, lead)
+    if was_live and isinstance(error := person.draft.attempt(partial(tell_webhooks, person, lead)), str):
+        person.draft.fact("lead.webhooks_failed", lead_id=lead.id, error=error)  # no webhook may hold up a stop
+    remove_excess_tokens(person, lead, reason)
 
 
 def mark(person: Person, lead: Lead, reason: LeadStatus) -> None:
@@ -246,5 +249,14 @@ def recall(person: Person, lead: Lead, reason: str) -> None:
 
 def _stop_all(person: Person, reason: LeadStatus) -> None:
     fence(person, reason)
+    _end_leads(person)
+
+
+def _end_leads(person: Person) -> None:
+    """End the leads of a stopped person: the first ones now, unless only the head may change."""
     person.head.sweep_from = 0
-    sweep(person)
+    if person.ends_leads_later:
+        person.head.sweep_at = person.now + 1
+        person.keep_head()
+    else:
+        sweep(person)

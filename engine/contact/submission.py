@@ -13,9 +13,9 @@ from engine.contact.numbers import dialing_number, texting_number
 from engine.contact.person import Person, at_once
 from engine.contact.removal import delete
 from engine.contact.stop import block, mark, stop_reason, unblock
-from engine.contact.tokens import LEAD_BYTES_MAX, check_tokens
 from engine.contact.walk import basis, go_on, plan_again
 from engine.partition.draft import RefusedError
+from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.instant import DAY, Instant
@@ -259,6 +259,8 @@ def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
         lead.first_queued_at = person.now
     lead.caller_id, lead.email = request.caller_id, request.email
     lead.columns, lead.data = _said(request.columns), _said(request.data)
+    if len(lead.data) > FEW_TOKENS:
+        check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
     lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     lead.attempts_max = request.max_contact_attempts
     lead.requested_next_action_at = request.next_action_at

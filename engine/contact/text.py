@@ -1,10 +1,14 @@
-"""What does a template say to one person? `{{token}}` is looked up; what is missing reads as nothing and is reported."""
+"""What does a template say to one person? `{{token}}` is looked up; what is missing reads as nothing and is reported.
+
+Rendering stops as soon as the text is longer than it may be: one large token named many times would take all memory else.
+"""
 
 import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX
 from schemas.wire import to_json
 
 TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100})\s*\}\}")
@@ -12,20 +16,65 @@ TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100})\s*\}\}")
 Lookup = Callable[[str], Any]
 
 
+JSON_BYTES_PER_CHARACTER = 6
+"""The most that JSON takes: a control character is written as six bytes."""
+
 TEMPLATES_MAX = 1_024
 """Templates kept taken apart: a campaign says the same to everybody."""
 
 
-def render(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
-    """Return the text, and the tokens that had no value, each once, in order."""
+class TextTooLongError(Exception):
+    """A text would be longer than it may be."""
+
+    def __init__(self, most: int, unit: str) -> None:
+        super().__init__(f"the text would have more than {most} {unit}")
+
+
+def render(template: str, lookup: Lookup, *, length_max: int) -> tuple[str, tuple[str, ...]]:
+    """Return the text, and the tokens that had no value, each once, in order.
+
+    Raises `TextTooLongError` where the text has more than `length_max` characters; no more than that is ever put together.
+    """
     parts = list(_parts(template))
     missing: dict[str, None] = {}
+    length = len(parts[0])
     for place in range(1, len(parts), 2):
         value = lookup(parts[place])
         if value is None:
             missing[parts[place]] = None
-        parts[place] = _as_text(value)
+        text = parts[place] = _as_text(value)
+        length += len(text) + len(parts[place + 1])
+        if length > length_max:
+            break
+    if length > length_max:
+        raise TextTooLongError(length_max, "characters")
     return "".join(parts), tuple(missing)
+
+
+def render_sms(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
+    """Render a text message. Raises `TextTooLongError` where carriers would not join its segments."""
+    text, missing = render(template, lookup, length_max=SMS_SEGMENTS_MAX * GSM_PART)
+    if segments(text) > SMS_SEGMENTS_MAX:
+        raise TextTooLongError(SMS_SEGMENTS_MAX, "segments")
+    return text, missing
+
+
+def render_body(template: str, lookup: Lookup, *, is_recorded: bool) -> tuple[str, tuple[str, ...]]:
+    """Render the body of an e-mail or webhook. Raises `TextTooLongError`.
+
+    One that is recorded is measured as JSON holds it: a control character takes six bytes there.
+    """
+    text, missing = render(template, lookup, length_max=RENDERED_BYTES_MAX)
+    if len(text) * JSON_BYTES_PER_CHARACTER > RENDERED_BYTES_MAX:
+        size = len(to_json(text)) - len('""') if is_recorded else len(text.encode(errors="replace"))
+        if size > RENDERED_BYTES_MAX:
+            raise TextTooLongError(RENDERED_BYTES_MAX, "bytes")
+    return text, missing
+
+
+def own_words(template: str) -> str:
+    """Return what a template says whatever its tokens stand for."""
+    return "".join(_parts(template)[::2])
 
 
 @lru_cache(maxsize=TEMPLATES_MAX)

@@ -8,9 +8,10 @@ from engine.contact import slots
 from engine.contact.cadence import Cadence
 from engine.contact.ending import begin_end
 from engine.contact.filters import all_hold, lookup_for
+from engine.contact.ledger import attempts_of
 from engine.contact.person import Person
 from engine.contact.result import COMPLETED
-from engine.contact.steps import enter
+from engine.contact.steps import enter, set_tokens
 from schemas.contact import Lead
 from schemas.instant import MINUTE
 from schemas.schedule import Trigger
@@ -54,9 +55,10 @@ def expires(person: Person, lead: Lead, cadence: Cadence) -> None:
 def _take(person: Person, lead: Lead, cadence: Cadence, on: str, types: Collection[str]) -> Trigger | None:
     for place, trigger in enumerate(cadence.schedule.triggers):
         is_meant = trigger.on == on and trigger.type in types and (trigger.type != ONCE or place not in lead.fired)
-        if is_meant and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, person.head.ledger)):
+        if is_meant and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
             lead.fired = tuple(sorted({*lead.fired, place}))
-            lead.data.update(trigger.add_tokens)
+            if trigger.add_tokens:
+                set_tokens(person, lead, trigger.add_tokens, step_id=None)
             if trigger.expire_minutes is not None:
                 lead.expires_at = person.now + trigger.expire_minutes * MINUTE
             person.draft.fact("trigger.fired", lead_id=lead.id, on=on, trigger=trigger.type, place=place)

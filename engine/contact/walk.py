@@ -11,6 +11,7 @@ from engine.contact.ending import begin_end, end
 from engine.contact.filters import lookup_for
 from engine.contact.holding import is_held
 from engine.contact.hours import after, local_time
+from engine.contact.ledger import attempts_of
 from engine.contact.person import Person
 from engine.contact.plan import hold, stand
 from engine.contact.result import COMPLETED
@@ -201,7 +202,7 @@ def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) 
         lead.step_attempts = 1
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
-    if has_happened(step, lead, lookup_for(lead, cadence, person.now, person.head.ledger)):
+    if has_happened(step, lead, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
         if step.event in lead.heard:  # this schedule heeds it: no pause for the same
             lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
         return _goes_to(person, lead, cadence, step.on_match)
@@ -217,7 +218,7 @@ def _chooses(person: Person, lead: Lead, cadence: Cadence, step: BranchStep | Sp
     if isinstance(step, SplitStep):
         goto: str | None = split_goto(step, lead)
     else:
-        goto = branch_goto(step, lookup_for(lead, cadence, person.now, person.head.ledger))
+        goto = branch_goto(step, lookup_for(lead, cadence, person.now, attempts_of(person.head)))
     person.draft.fact("step.chose", lead_id=lead.id, step_id=step.id, goto=goto)
     return _goes_to(person, lead, cadence, goto)
 

@@ -14,10 +14,11 @@ from schemas.wire import Entity, Message
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """When an entity wants to be woken. Due ones are fired in the order of these fields behind `due_at`.
+    """When an entity wants to be woken. Companies take turns; company 0 stands for what belongs to none.
 
-    `aging` is taken off the priority for every hour that it is overdue. One with a `gate` rests, due, until the entity of
-    that key lets it through, or until `opens_at` (0: for good).
+    Due ones of one company are fired in the order of these fields behind `due_at`. `aging` is taken off the priority for
+    every hour that it is overdue. One with a `gate` rests, due, until the entity of that key lets it through, or until
+    `opens_at` (0: for good).
     """
 
     due_at: Instant
@@ -28,6 +29,7 @@ class Timer(Struct, frozen=True, order=True, gc=False):
     aging: float = 0.0
     gate: str = ""
     opens_at: Instant = 0
+    company_id: int = 0
 
 
 class News(Struct, frozen=True):
@@ -81,8 +83,24 @@ class Aggregate(Protocol):
         """Decide a request. Raises `RefusedError` or `RepeatedError`; anything else that it raises is our fault."""
         ...
 
+    def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
+        """Decide only what of a request must not fail, where it could not be decided whole: that somebody is stopped.
+
+        Return False where it asks for no such thing. What this changes is small whatever the state holds. `draft.answer` is
+        set where nothing else was asked for; else the sender is told that the rest was not done.
+        """
+        ...
+
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         """Decide a timer that is due. Must leave the entity with a later timer, with one behind a gate, or none."""
+        ...
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        """Leave an entity on whose timer deciding failed with a later timer, or with none, and say why: a small change.
+
+        `reason` is `too_large` (a record could not be written) or `decision_failed`. Where it changes nothing or raises, the
+        timer is tried again much later.
+        """
         ...
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:

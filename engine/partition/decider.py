@@ -1,8 +1,11 @@
 """What is decided on one input? The same code for the running partition, the auditor and the simulator.
 
 An input is a record of the requests topic, a timer that is due, or newer rules. Each gives exactly one decision,
-whatever it holds: one that cannot be read is refused, one on which deciding raises is recorded as failed; both are kept
-among the dead letters.
+whatever it holds: one that cannot be read is refused; one on which deciding raises, or whose records cannot be written, is
+recorded as failed. Both leave a dead letter.
+
+Every record of a decision is measured before anything of it is true, against the constants of `engine.limits`. A failed
+decision changes nothing but the entity whose timer it was (`Aggregate.give_up`), and is small whatever its input holds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,27 +15,52 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from engine.limits import ENTITY_KEY_BYTES_MAX, KEY_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.aggregate import Adoption, Aggregate, News
+from engine.partition.deadletters import ORIGIN, dead_letter, record_bytes, timer_letter
 from engine.partition.draft import Draft, Letter, Order, RefusedError, RepeatedError
+from engine.partition.parts import INLINE_BYTES_MAX, SPLIT, divide, parts_of_removed
 from engine.partition.ports import Outgoing, Record
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas import records
-from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Sent
+from schemas.contact import Part
+from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Refusal, Sent
 from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 from schemas.state import Stream, stream_key
-from schemas.topics import ACCOUNTS_RULES, DEADLETTER, RECORD_BYTES_MAX
+from schemas.topics import ACCOUNTS_RULES, LEADS_INBOX
 from schemas.wire import Entity, Message, digest, to_json, to_pack
 
 ERROR_LENGTH_MAX = 500
 """Of the text of an unexpected error: enough to find the line, too little to carry somebody's data."""
 
-KEY_LENGTH_MAX = 400
-"""Of the key of a request, in bytes: a contact key is at most a company's number and an e-mail address of 254."""
+TOO_LARGE = "too_large"
+DECISION_FAILED = "decision_failed"
+"""Why a decision failed: a record of it cannot be written; anything else is a fault of ours."""
+
+UNANSWERED_STREAMS = f"{LEADS_INBOX.name}/"
+"""How the streams of intake begin: whoever writes to the inbox sees no answer, so a refusal leaves a dead letter."""
+
+OF_SIZE = frozenset({TOO_LARGE, "too_many_leads"})
+"""Codes of refusals that are due to what is kept of a person already: a stop that is asked for beside it is decided all the
+same."""
+
+STOPPED = "The person is not contacted any more, as you asked."
+
+MESSAGE_FRAME_BYTES = 500
+"""Around the body of a message, in the outbox and as a request: names, numbers, headers with a stream of 200 characters."""
+
+REFUSALS_MAX = 2
+"""As often the log may refuse what is decided on an input. Then its decision changes nothing and has no dead letter."""
+
+Asked = tuple[Message, Envelope]
 
 Changes = tuple[tuple[str, Entity | None], ...]
+
+Adopted = Iterable[tuple[int, records.Record]]
+"""Records of `accounts.rules`, each with its partition."""
 
 
 class Sealed(Struct, frozen=True):
@@ -43,6 +71,8 @@ class Sealed(Struct, frozen=True):
     records: tuple[Outgoing, ...]
     entries: tuple[OutboxEntry, ...]
     changes: Changes
+    size_bytes: int
+    """Of all records that are written of it."""
 
 
 class _RefusedInputError(Exception):
@@ -66,46 +96,67 @@ class Decider:
             name: msgspec.json.Decoder(kind) for name, kind in aggregate.request_types.items()
         }  # strict: numbers in text are refused
 
-    def request(self, record: Record, now: Instant, *, behind: bool = False) -> Sealed:
-        """Decide one record of the requests topic."""
+    def request(self, record: Record, now: Instant, *, behind: bool = False, refusal: Refusal | None = None) -> Sealed:
+        """Decide one record of the requests topic. `refusal`: the log has refused what was decided on it."""
         try:
             envelope, request = self._read(record)
-        except _RefusedInputError as refusal:
-            cause = _asked(record, behind=behind, **_named(record))
-            answer = refused(refusal.code, str(refusal))
-            return self._seal(cause, now, "refused", answer=answer, dead=dead_letter(record, refusal.code, str(refusal)))
-        cause = _asked(record, behind=behind, id=envelope.id, type=envelope.type)
+        except _RefusedInputError as error:
+            cause = _asked(record, behind=behind, refusal=refusal, **_named(record))
+            letter = dead_letter(record, error.code, str(error), whole=refusal is None)
+            answer = refused(error.code, str(error))
+            return self._seal(cause, now, "refused", answer=answer, dead=_unless_refused_again(refusal, letter))
+        cause = _asked(record, behind=behind, refusal=refusal, id=envelope.id, type=envelope.type)
         if self._is_repeat(envelope):
             return self._seal(cause, now, "repeated")
-        return self._run(
-            cause,
-            now,
-            lambda draft: self.aggregate.decide(draft, request, envelope),
-            behind=behind,
-            record=record,
-            mark=_mark(envelope, now),
-        )
+        mark, asked = _mark(envelope, now), (request, envelope)
+        if refusal is not None:
+            again = LogRefusedError(refusal)
+            stopped = (
+                self._stop(cause, now, again, asked, record=record, mark=mark) if refusal.times < REFUSALS_MAX else None
+            )
+            return stopped or self._fail(cause, now, again, record=record, mark=mark)
+        rule = lambda draft: self.aggregate.decide(draft, request, envelope)  # noqa: E731 - half the cost of a partial
+        return self._run(cause, now, rule, asked=asked, record=record, mark=mark)
 
-    def tick(self, key: str, due_at: Instant, now: Instant, *, behind: bool = False) -> Sealed:
-        """Decide a timer that is due."""
-        cause = Cause(kind="tick", key=key, due_at=due_at, behind=behind)
-        return self._run(cause, now, lambda draft: self.aggregate.wake(draft, key, due_at), behind=behind)
+    def tick(
+        self, key: str, due_at: Instant, now: Instant, *, behind: bool = False, refusal: Refusal | None = None
+    ) -> Sealed:
+        """Decide a timer that is due. `refusal`: the log has refused what was decided on it."""
+        cause = Cause(kind="tick", key=key, due_at=due_at, behind=behind, refusal=refusal)
+        if refusal is not None:
+            return self._fail(cause, now, LogRefusedError(refusal))
+        return self._run(cause, now, lambda draft: self.aggregate.wake(draft, key, due_at))
 
-    def adoption(self, entries: Iterable[tuple[int, records.Record]], versions: Mapping[str, str], now: Instant) -> Sealed:
-        """Take newer rules, or newer versions of code and data, from here on.
-
-        In an order of their own: that in which a reader meets the records of several partitions is chance.
-        """
-        news = []
-        for partition, record in sorted(entries, key=lambda entry: (entry[0], entry[1].sequence)):
-            news.append(News(self.rules.record(record.type, record.id), record))
-            self.rules.apply(partition, record)
+    def adoption(
+        self, entries: Adopted, versions: Mapping[str, str], now: Instant, *, refusal: Refusal | None = None
+    ) -> Sealed:
+        """Take newer rules, or newer versions of code and data, from here on."""
+        news = self._apply(entries)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
-        cause = Cause(kind="adoption", rules=positions, versions=dict(versions))
+        cause = Cause(kind="adoption", rules=positions, versions=dict(versions), refusal=refusal)
+        if refusal is not None:
+            return self._fail(cause, now, LogRefusedError(refusal))
         adoption = Adoption(news=news, versions_before=self.position.versions, versions=versions)
-        return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption), behind=False)
+        return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption))
+
+    def fold(self, decision: Decision, value: bytes, changes: Iterable[tuple[str, bytes | None]], news: Adopted) -> None:
+        """Take over a recorded decision without deciding; `changes` are the packed values, `news` the rules it adopted."""
+        self._apply(news)
+        for key, data in changes:
+            self.state.set(key, data)
+        self.position = advanced(self.position, decision, value)
+
+    def _apply(self, news: Adopted) -> list[News]:
+        """Adopt records in an order of their own: that in which a reader meets those of several partitions is chance."""
+        applied = []
+        for partition, record in sorted(news, key=lambda entry: (entry[0], entry[1].sequence)):
+            applied.append(News(self.rules.record(record.type, record.id), record))
+            self.rules.apply(partition, record)
+        return applied
 
     def _read(self, record: Record) -> tuple[Envelope, Message]:
+        if len(record.key or b"") > KEY_BYTES_MAX:
+            raise _RefusedInputError("validation_failed", f"the key of the record has more than {KEY_BYTES_MAX} bytes")
         try:
             envelope = from_headers(record.headers)
         except EnvelopeError as error:
@@ -135,24 +186,83 @@ class Decider:
         now: Instant,
         rule: Callable[[Draft], None],
         *,
-        behind: bool,
+        asked: Asked | None = None,
         record: Record | None = None,
         mark: Changes = (),
     ) -> Sealed:
-        draft = self._draft(now, behind=behind)
+        draft = self._draft(now, behind=cause.behind)
         try:
-            rule(draft)
-            return self._seal(cause, now, "done", draft=draft, answer=draft.answer, mark=mark)
-        except RefusedError as refusal:
-            answer = refused(refusal.code, refusal.detail, refusal.errors, refusal.extra)
-            return self._seal(cause, now, "refused", answer=answer, mark=mark)
-        except RepeatedError:
-            return self._seal(cause, now, "repeated", mark=mark)
+            try:
+                rule(draft)
+                return self._seal(cause, now, "done", draft=draft, answer=draft.answer, mark=mark)
+            except RefusedError as refusal:
+                kept = record if record is not None and _is_unanswered(asked, record) else None
+                if refusal.code in OF_SIZE:
+                    stopped = self._stop(cause, now, refusal, asked, record=kept, mark=mark)
+                    if stopped is not None:
+                        return stopped
+                answer = refused(refusal.code, refusal.detail, refusal.errors, refusal.extra)
+                letter = None if kept is None else dead_letter(kept, refusal.code, refusal.detail)
+                return self._seal(cause, now, "refused", answer=answer, dead=letter, mark=mark)
+            except RepeatedError:
+                return self._seal(cause, now, "repeated", mark=mark)
         except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: recorded, and the partition goes on
-            text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
-            answer = refused("decision_failed", "The request is kept among the dead letters; it changed nothing.")
-            dead = None if record is None else dead_letter(record, "decision_failed", text)
+            stopped = self._stop(cause, now, error, asked, record=record, mark=mark)
+            return stopped or self._fail(cause, now, error, record=record, mark=mark)
+
+    def _stop(
+        self,
+        cause: Cause,
+        now: Instant,
+        error: Exception,
+        asked: Asked | None,
+        *,
+        record: Record | None,
+        mark: Changes,
+    ) -> Sealed | None:
+        """Decide what of a request must not fail, where the whole of it failed; None where it asks for no such thing.
+
+        Without a `record` there is no dead letter: the sender is told what was left out.
+        """
+        if asked is None:
+            return None
+        code, text = _code_of(error), _text_of(error)
+        draft = self._draft(now, behind=True)
+        try:
+            if not self.aggregate.stop_at_least(draft, *asked):
+                return None
+            detail = f"{STOPPED} The rest was not done: {_detail_of(error)}"
+            answer = draft.answer or refused(code, detail, _errors_of(error))
+            letter = None if record is None else dead_letter(record, code, text, whole=cause.refusal is None)
+            return self._seal(cause, now, "done", draft=draft, answer=answer, error=text, dead=letter, mark=mark)
+        except Exception:  # noqa: BLE001 - whoever called records the first fault
+            return None
+
+    def _fail(
+        self, cause: Cause, now: Instant, error: Exception, *, record: Record | None = None, mark: Changes = ()
+    ) -> Sealed:
+        """Record that an input could not be decided, and leave the entity whose timer it was in a state that says so."""
+        code, text = _code_of(error), _text_of(error)
+        if record is not None:
+            answer = refused(code, "The request is kept among the dead letters; it changed nothing.")
+            letter = dead_letter(record, code, text, whole=cause.refusal is None)
+            dead = _unless_refused_again(cause.refusal, letter)
             return self._seal(cause, now, "failed", answer=answer, error=text, dead=dead, mark=mark)
+        if cause.key is None:  # an adoption
+            return self._seal(cause, now, "failed", error=text)
+        topic, sequence = self.aggregate.decisions_topic.name, self.position.sequence + 1
+        letter = timer_letter(
+            topic, self.partition, sequence, key=cause.key, due_at=cause.due_at or 0, code=code, detail=text
+        )
+        dead = _unless_refused_again(cause.refusal, letter)
+        if dead is not None:
+            draft = self._draft(now, behind=True)
+            try:
+                self.aggregate.give_up(draft, cause.key, code)
+                return self._seal(cause, now, "failed", draft=draft, error=text, dead=dead)
+            except Exception as second:  # noqa: BLE001 - as above; then nothing changes, and the runner parks the timer
+                text = f"{text}; giving it up: {_text_of(second)}"
+        return self._seal(cause, now, "failed", error=text, dead=dead)
 
     def _draft(self, now: Instant, *, behind: bool) -> Draft:
         return Draft(self.state, now=now, rules=self.rules, partition=self.partition, ids=self.position.ids, behind=behind)
@@ -172,7 +282,7 @@ class Decider:
         position = self.position
         sequence = position.sequence + 1
         changed = mark if draft is None else (*draft.changed.items(), *mark)
-        changes, packed, published = _written(changed, sequence)
+        changes, packed, published, size = _written(changed, sequence, self.state)
         entries = _entries(draft.letters, position.sent) if draft is not None and draft.letters else ()
         orders = [_order(order) for order in draft.orders] if draft is not None and draft.orders else []
         decision = Decision(
@@ -191,44 +301,95 @@ class Decider:
             error=error,
         )
         value = to_json(decision)
-        if len(value) > RECORD_BYTES_MAX:
-            raise DecisionTooLargeError(len(value))
-        written = [Outgoing(self.aggregate.decisions_topic.name, _decision_key(cause, decision), value)]
+        decision_key = _decision_key(cause, decision)
+        written = [_measured(Outgoing(self.aggregate.decisions_topic.name, decision_key, value), "the decision")]
         if orders:
             written += [outgoing for _, outgoing in orders]
         if published:
-            written += [Outgoing(ACCOUNTS_RULES.name, records.rules_key(one).encode(), to_json(one)) for one in published]
+            written += [_published(one) for one in published]
         if dead is not None:
             written.append(dead)
+        for one in written:
+            size += len(one.value or b"")
+        for entry in entries:
+            size += len(entry.body)
         for key, data in packed:  # only now: nothing that can raise may leave half a decision behind
             self.state.set(key, data)
         self.position = advanced(position, decision, value)
-        return Sealed(decision, value, tuple(written), entries, changed)
+        return Sealed(decision, value, tuple(written), entries, changed, size)
 
 
-def _written(changed: Changes, sequence: int) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record]]:
-    """Return each change as the decision tells it and as the state keeps it, and the records that others are to read."""
+def _written(
+    changed: Changes, sequence: int, state: State
+) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record], int]:
+    """Return each change as the decision tells it and as the state keeps it, what others are to read, and the bytes kept.
+
+    Raises `TooLargeError`.
+    """
     told: list[Change] = []
     packed: list[tuple[str, bytes | None]] = []
     published: list[records.Record] = []
+    size = 0
     for key, entity in changed:
+        if len(key) > ENTITY_KEY_BYTES_MAX:
+            raise TooLargeError(f"the key {key[:100]}…", len(key), ENTITY_KEY_BYTES_MAX)
         if entity is None:
             told.append(Change(key=key, value=REMOVED))
             packed.append((key, None))
+            gone = [name for name, _ in parts_of_removed(key, state)]
+            told += [Change(key=name, value=REMOVED) for name in gone]
+            packed += [(name, None) for name in gone]
             continue
         if isinstance(entity, records.Record):
             entity.sequence = sequence
             published.append(entity)
-        told.append(Change(key=key, value=msgspec.Raw(to_json(entity))))
-        packed.append((key, to_pack(entity)))
-    return told, packed, published
+        json, kept = to_json(entity), entity
+        apart: list[tuple[str, Part | None]] = []
+        split = SPLIT.get(type(entity))
+        if split is not None and (len(json) > INLINE_BYTES_MAX or getattr(entity, split.count)):
+            kept, apart = divide(key, entity, len(json), state)
+            json = to_json(kept)
+        told.append(Change(key=key, value=msgspec.Raw(json)))
+        data = _packed(key, kept)
+        size += len(data)
+        packed.append((key, data))
+        for name, part in apart:
+            told.append(Change(key=name, value=REMOVED if part is None else msgspec.Raw(to_json(part))))
+            packed.append((name, None if part is None else _packed(name, part)))
+            size += len(packed[-1][1] or b"")
+    return told, packed, published, size
 
 
-class DecisionTooLargeError(Exception):
-    """A decision would not fit into one record; its input is recorded as failed."""
+def _packed(key: str, entity: Entity) -> bytes:
+    """Return the bytes of a value as the state keeps it. Raises `TooLargeError`."""
+    data = to_pack(entity)
+    if len(data) + ENTITY_KEY_BYTES_MAX > RECORD_BYTES_MAX:
+        raise TooLargeError(f"the value of {key}", len(data))
+    return data
 
-    def __init__(self, size_bytes: int) -> None:
-        super().__init__(f"the decision has {size_bytes} bytes; {RECORD_BYTES_MAX} is the most that one record holds")
+
+def _measured(record: Outgoing, what: str) -> Outgoing:
+    """Return a record that can be written. Raises `TooLargeError`."""
+    value = record.value or b""
+    if len(value) > RECORD_BYTES_MAX // 4:  # what key and headers say is in the value as well: they are not the larger part
+        size = record_bytes(record.key, value, record.headers)
+        if size > RECORD_BYTES_MAX:
+            raise TooLargeError(what, size)
+    return record
+
+
+class TooLargeError(Exception):
+    """A record of a decision cannot be written; its input is recorded as failed."""
+
+    def __init__(self, what: str, size_bytes: int, most: int = RECORD_BYTES_MAX) -> None:
+        super().__init__(f"{what} would have {size_bytes} bytes; {most} is the most")
+
+
+class LogRefusedError(TooLargeError):
+    """The log has refused a record that our own limits allow: its topic is set to take less."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        Exception.__init__(self, f"the log refused {refusal.reason}")
 
 
 def advanced(position: Position, decision: Decision, value: bytes) -> Position:
@@ -261,19 +422,23 @@ def _mark(envelope: Envelope, now: Instant) -> Changes:
     return ((stream_key(envelope.stream), Stream(number=envelope.number or 0, updated_at=now)),)
 
 
-def _asked(record: Record, *, behind: bool, id: str | None, type: str | None) -> Cause:  # noqa: A002 - CloudEvents' names
+def _asked(record: Record, *, behind: bool, refusal: Refusal | None, id: str | None, type: str | None) -> Cause:  # noqa: A002 - CloudEvents' names
     return Cause(
-        kind="request", offset=record.offset, digest=_digest(record), id=id, type=type, key=_key_text(record), behind=behind
+        kind="request",
+        offset=record.offset,
+        # MessagePack: no two lists of parts look alike.
+        digest=digest(to_pack((record.key, record.value, record.headers))),
+        id=id,
+        type=type,
+        key=_key_text(record),
+        behind=behind,
+        refusal=refusal,
     )
-
-
-def _digest(record: Record) -> str:
-    return digest(to_pack((record.key, record.value, record.headers)))  # MessagePack: no two lists of parts look alike
 
 
 def _key_text(record: Record) -> str | None:
     """Return whom a request is about, also where it is refused: the projection shows an answer to that company only."""
-    return None if record.key is None else record.key[:KEY_LENGTH_MAX].decode(errors="replace")
+    return None if record.key is None else record.key[:KEY_BYTES_MAX].decode(errors="replace")
 
 
 def _named(record: Record) -> dict[str, Any]:
@@ -282,23 +447,51 @@ def _named(record: Record) -> dict[str, Any]:
     return {"id": found.get("ce_id"), "type": found.get("ce_type")}
 
 
-def dead_letter(record: Record, code: str, detail: str) -> Outgoing:
-    """Return the dead letter of a record: its bytes as they were, and in headers where it came from and why."""
-    headers = (
-        ("dl_code", code.encode()),
-        ("dl_detail", detail[:ERROR_LENGTH_MAX].encode()),
-        ("dl_topic", record.topic.encode()),
-        ("dl_partition", b"%d" % record.partition),
-        ("dl_offset", b"%d" % record.offset),
-    )
-    return Outgoing(DEADLETTER.name, record.key, record.value, record.headers + headers)
+def _text_of(error: Exception) -> str:
+    """Return the type and the text of an error, cut, in characters that can be written."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an error of the error
+        text = "(its text cannot be read)"
+    return f"{type(error).__name__}: {text}"[:ERROR_LENGTH_MAX].encode(errors="replace").decode()
+
+
+def _code_of(error: Exception) -> str:
+    """Return the code of `schemas.problems` for an error that kept an input from being decided."""
+    if isinstance(error, RefusedError):
+        return error.code
+    return TOO_LARGE if isinstance(error, TooLargeError) else DECISION_FAILED
+
+
+def _detail_of(error: Exception) -> str:
+    return error.detail if isinstance(error, RefusedError) else "the request is kept among the dead letters."
+
+
+def _errors_of(error: Exception) -> Mapping[str, list[str]]:
+    return error.errors if isinstance(error, RefusedError) else {}
+
+
+def _is_unanswered(asked: Asked | None, record: Record) -> bool:
+    """Tell whether whoever asked sees no answer: a refusal leaves a dead letter then, also where one was redriven."""
+    stream = None if asked is None else asked[1].stream
+    is_of_inbox = stream is not None and stream.startswith(UNANSWERED_STREAMS)
+    return is_of_inbox or any(name == ORIGIN for name, _ in record.headers)
+
+
+def _unless_refused_again(refusal: Refusal | None, letter: Outgoing) -> Outgoing | None:
+    """Return a dead letter, unless the log refused so often that it may be the dead letter which it refuses."""
+    return None if refusal is not None and refusal.times >= REFUSALS_MAX else letter
 
 
 def _entries(letters: Iterable[Letter], sent: int) -> tuple[OutboxEntry, ...]:
-    return tuple(
-        OutboxEntry(number=number, topic=letter.topic, key=letter.key, type=letter.type, body=letter.body)
-        for number, letter in enumerate(letters, start=sent + 1)
-    )
+    """Number the messages. Raises `TooLargeError`: each is a value of the changelog, and a request later."""
+    entries = []
+    for number, letter in enumerate(letters, start=sent + 1):
+        size = len(letter.body) + len(letter.key) + MESSAGE_FRAME_BYTES
+        if size > RECORD_BYTES_MAX:
+            raise TooLargeError(f"the message {letter.type}", size)
+        entries.append(OutboxEntry(number=number, topic=letter.topic, key=letter.key, type=letter.type, body=letter.body))
+    return tuple(entries)
 
 
 def _sent(entry: OutboxEntry) -> Sent:
@@ -306,9 +499,9 @@ def _sent(entry: OutboxEntry) -> Sent:
 
 
 def _order(order: Order) -> tuple[Emitted, Outgoing]:
-    value = to_json(order.value)
-    headers = to_headers(Envelope(id=order.id, type=_tag(type(order.value)), source="/scheduler"))
-    outgoing = Outgoing(order.topic, order.key.encode(), value, headers)
+    value, kind = to_json(order.value), _tag(type(order.value))
+    headers = to_headers(Envelope(id=order.id, type=kind, source="/scheduler"))
+    outgoing = _measured(Outgoing(order.topic, order.key.encode(), value, headers), kind)
     return Emitted(topic=order.topic, id=order.id, digest=digest(value)), outgoing
 
 
@@ -317,6 +510,11 @@ def _decision_key(cause: Cause, decision: Decision) -> bytes | None:
     if cause.key is not None:
         return cause.key.encode()
     return decision.changes[0].key.encode() if decision.changes else None
+
+
+def _published(record: records.Record) -> Outgoing:
+    key = records.rules_key(record)
+    return _measured(Outgoing(ACCOUNTS_RULES.name, key.encode(), to_json(record)), f"the rule {key}")
 
 
 @cache

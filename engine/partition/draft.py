@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from engine.identity import numbered
+from engine.partition.parts import SPLIT, join
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.commands import COMMAND_KINDS, Command, Fence
@@ -89,6 +90,8 @@ class Draft:
             return self._read[key]  # type: ignore[return-value]
         packed = self._state.packed(key)
         entity = None if packed is None else from_pack(packed, kind)
+        if entity is not None and (split := SPLIT.get(kind)) is not None and getattr(entity, split.count):
+            join(key, entity, split, self._state)
         self._read[key] = entity
         return entity
 

@@ -39,12 +39,39 @@ class Outgoing(Struct, frozen=True, gc=False):
     headers: Headers = ()
 
 
+_FRAMING_BYTES = 85
+"""What Kafka's framing adds to a record that is alone in its batch."""
+
+_HEADER_BYTES = 10
+"""The most that the lengths of one header's name and value take."""
+
+
+def record_bytes(record: Outgoing) -> int:
+    """Return the room that a record takes in a batch of its own, as Kafka counts it before compression, rounded up."""
+    content = len(record.key or b"") + len(record.value or b"")
+    return _FRAMING_BYTES + content + sum(len(name) + len(value) + _HEADER_BYTES for name, value in record.headers)
+
+
 class LogError(Exception):
     """The log refused or did not answer; `retryable` says whether trying again can help."""
 
     def __init__(self, message: str, *, retryable: bool = True) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class RecordRefusedError(LogError):
+    """The log takes no such record, mostly for its size. Trying it again never helps; its neighbours are not at fault.
+
+    `index` is the place of the refused record among those that were given, or None where the broker refused a batch of a
+    commit without saying which record it was. `appended` counts the records before it that this call did append: 0 in a
+    commit. What stands behind the refused record was not written.
+    """
+
+    def __init__(self, message: str, *, index: int | None, appended: int = 0) -> None:
+        super().__init__(message, retryable=False)
+        self.index = index
+        self.appended = appended
 
 
 class FencedError(LogError):
@@ -67,7 +94,8 @@ class Ownership(Protocol):
 
         Returns after the commit is durable. Raises `FencedError` when a newer owner exists and `LogError`
         for everything else; after any error the ownership is dead and a new one must be taken, because it
-        is not known whether the transaction was committed (the changelog tells).
+        is not known whether the transaction was committed (the changelog tells). After `RecordRefusedError` (a record is
+        over the size limit of its topic) it is known: nothing was committed.
         """
         ...
 
@@ -130,8 +158,8 @@ class Appender(Protocol):
         """Append the records of one topic partition in order and return their offsets.
 
         On error nothing, or a prefix, or all of the records may have been appended, never a later one without
-        an earlier one; the appender stays usable. Raises `LogError`; a record over the size limit is
-        `LogError(retryable=False)` and nothing of the call is appended.
+        an earlier one; the appender stays usable. Raises `LogError`. `RecordRefusedError` names the first record that is
+        over the size limit and says how many before it were appended; calls that wait beside this one are not affected.
         """
         ...
 

@@ -3,6 +3,9 @@
 State in memory changes only after a commit. Any error kills the ownership; `open` takes a new one and reads what was
 committed since from the changelog, so it does not matter whether the transaction in doubt was committed.
 The order of inputs is theirs in the log; timers come after them, most urgent first.
+
+Where the log refuses a record that our own limits allow (its topic is set to take less), each input of that transaction is
+decided again in a transaction of its own. One that is refused alone is decided as failed, with the refusal in its cause.
 """
 
 from collections import deque
@@ -12,8 +15,9 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
+from engine.decision_rules import with_version
 from engine.partition.aggregate import Aggregate, Timer
-from engine.partition.decider import Decider, Sealed
+from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
 from engine.partition.ports import (
     Clock,
     Log,
@@ -23,6 +27,7 @@ from engine.partition.ports import (
     Ownership,
     Reader,
     Record,
+    RecordRefusedError,
     RulesFeed,
     Snapshot,
     Snapshots,
@@ -30,13 +35,13 @@ from engine.partition.ports import (
 from engine.partition.state import State, unpack_any
 from engine.partition.timers import RIPEN_AT_ONCE, Gate, TimerQueue
 from engine.rules import Rules
-from schemas.decisions import OutboxEntry, Position
+from schemas.decisions import Cause, OutboxEntry, Position, Refusal
 from schemas.envelope import rules_seen
-from schemas.instant import HOUR, Instant
+from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Record as RuleRecord
-from schemas.state import OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
+from schemas.state import ENTITIES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
 from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
-from schemas.wire import packed_name, to_pack
+from schemas.wire import UNREADABLE, packed_name, to_pack
 
 RESTORE_BATCH = 5_000
 RESTORE_POLL_SECONDS = 0.1
@@ -58,6 +63,14 @@ RIPENED_MAX = 20_000
 SNAPSHOT_SLICE = 2_000
 """Values per slice: about 2 ms of work between two chances for the cycle to run."""
 
+REASON_LENGTH_MAX = 300
+"""Of why the log refused a record: its topic, the size and the limit."""
+
+Input = tuple[str | int, ...]
+"""An input by its kind and place: an offset, or the key and instant of a timer."""
+
+ADOPTION: Input = ("adoption",)
+
 
 class Limits(Struct, frozen=True, kw_only=True):
     """The bounds of a cycle."""
@@ -73,10 +86,21 @@ class Limits(Struct, frozen=True, kw_only=True):
     sample_gap_seconds: float = 0.5
     answer_seconds: float = 3.0
     """A broker takes milliseconds to tell where a topic ends, and longer than this to come back."""
+    ahead_seconds: float = 30.0
+    """Wall seconds by which the time of a partition may be ahead of the clock; as much as two clocks may disagree."""
     records_bytes_max: int = 8_000_000
-    """Per transaction: a cycle stops reading decisions beyond it, so that a commit stays well below its deadline."""
+    """Per transaction, of all that is written: a cycle decides no further beyond it, so that a commit stays well below its
+    deadline."""
     unacknowledged_max: int = 1_000
     """Acknowledged outbox entries that wait for a transaction to be removed in; beyond it one is made for them."""
+
+
+class StateUnreadableError(LogError):
+    """A value of the changelog that is the partition's own cannot be read: nothing may be decided without it."""
+
+    def __init__(self, where: str, error: Exception | str) -> None:
+        cure = "the partition stays stopped: see 'Records that cannot be read' in operators.md"
+        super().__init__(f"{where} cannot be read ({error}); {cure}", retryable=False)
 
 
 class Names(Struct, frozen=True):
@@ -116,18 +140,21 @@ class Runner:
         snapshots: Snapshots | None = None,
         names: Names = Names(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
+        skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
     ) -> None:
+        """`skip` is told of records of the changelog that are not the partition's: topic, partition, offset, reason."""
         self.aggregate = aggregate
         self.partition = partition
         self.state = State()
         self._log = log
         self._clock = clock
         self._make_outbox = outbox
-        self._versions = dict(versions)
+        self._versions = with_version(versions)
         self._feed = rules_feed
         self._snapshots = snapshots
         self._names = names
         self._limits = limits
+        self._skip = skip
         self._position = Position()
         self._changelog_offset = 0
         self._rules = Rules()
@@ -137,6 +164,7 @@ class Runner:
         self._ripened: dict[str, tuple[bytes, Timer]] = {}
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
+        self._unreadable: dict[str, StateUnreadableError] = {}
         self._acknowledged: dict[int, None] = {}
         self._ownership: Ownership | None = None
         self._reader: Reader | None = None
@@ -145,6 +173,10 @@ class Runner:
         self._samples: deque[tuple[float, int]] = deque(maxlen=16)
         self._last_commit = float("-inf")
         self._appended_at: Instant | None = None
+        self.ahead_since: Instant | None = None
+        """Since when (by the clock) the partition waits because it decided later than the clock says; None: it does not."""
+        self._suspects: dict[Input, Refusal | None] = {}
+        self._refused = ""
         self.topic_id = ""
         self.restored_from: Literal["memory", "snapshot", "changelog"] = "changelog"
 
@@ -168,6 +200,23 @@ class Runner:
         """How many requests were unread when the end of the input was last asked for."""
         end = self._samples[-1][1] if self._samples else self._takeover_end
         return max(0, end - self._position.input_offset)
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the partition from doing all of its work, since when, and what to do; None where nothing does."""
+        if self._suspects:
+            return (
+                f"the log refused a record: {self._refused}. {len(self._suspects)} inputs are decided one by one, to find "
+                "the one that cannot be written. `leadclock topics check` shows which topic is set to take too little."
+            )
+        if self.ahead_since is None:
+            return None
+        decided_at = to_rfc3339(self._position.decided_at)
+        return (
+            f"a process whose clock was ahead decided here at {decided_at}. Since {to_rfc3339(self.ahead_since)} requests "
+            "are decided, and nothing that depends on time is done. Stop any process that runs on another clock, and set "
+            f"this machine's clock if it is wrong; otherwise the partition goes on at {decided_at}."
+        )
 
     @property
     def next_due_at(self) -> Instant | None:
@@ -218,10 +267,12 @@ class Runner:
         decider = Decider(self.aggregate, self.partition, self.state, self._rules, self._position)
         try:
             done = await self._decide(decider, records, now, sealed, behind=behind)
-            ticks = [] if behind or done < len(records) else await self._fire(decider, now, sealed)
+            ticks = [] if behind or done < len(records) or self._is_alone(sealed) else await self._fire(decider, now, sealed)
             seconds = await self._commit(self._ownership, decider, sealed)
-        except BaseException:
+        except BaseException as error:
             self.state.rollback()
+            if isinstance(error, RecordRefusedError):
+                self._take_refusal(sealed, str(error)[:REASON_LENGTH_MAX])
             raise
         if done < len(records):
             await self._reader.seek(self.partition, self._position.input_offset)
@@ -276,27 +327,38 @@ class Runner:
         for index, record in enumerate(records):
             if self._feed is not None:
                 await self._catch_up(self._feed, decider, record, now, sealed)
+            if self._must_wait(("request", record.offset), sealed):
+                return index
             if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
                 await self._clock.sleep(0)
-            decision = decider.request(record, now, behind=behind)
+            refusal = self._suspects.get(("request", record.offset)) if self._suspects else None
+            decision = decider.request(record, now, behind=behind, refusal=refusal)
             sealed.append(decision)
-            size += len(decision.value)
+            size += decision.size_bytes
             if size > self._limits.records_bytes_max:
                 return index + 1
         return len(records)
 
     async def _fire(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> list[Timer]:
+        """Decide what is due, most urgent first; return what fitted into the transaction."""
         while self._timers.ripen(now, RIPEN_AT_ONCE):
             await self._clock.sleep(0)
         due = self._timers.pop_due(now, self._limits.timers_max)
+        size = sum(one.size_bytes for one in sealed)
         for index, timer in enumerate(due):
+            mark = ("tick", timer.key, timer.due_at)
+            if size > self._limits.records_bytes_max or self._must_wait(mark, sealed):
+                self._timers.give_back(due[index:])
+                return due[:index]
             try:
                 if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
                     await self._clock.sleep(0)
-                sealed.append(decider.tick(timer.key, timer.due_at, now))
+                refusal = self._suspects.get(mark) if self._suspects else None
+                sealed.append(decider.tick(timer.key, timer.due_at, now, refusal=refusal))
             except BaseException:
                 self._timers.give_back(due[index:])
                 raise
+            size += sealed[-1].size_bytes
         return due
 
     async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed]) -> float:
@@ -331,6 +393,8 @@ class Runner:
         assert self._outbox is not None  # noqa: S101 - opened with the reader
         self.state.commit()
         self._position = position
+        if self._suspects:
+            self._acquit(sealed)
         for number in self._acknowledged:
             del self._entries[number]
         self._acknowledged.clear()
@@ -362,13 +426,50 @@ class Runner:
         if timer is not None and timer.due_at <= due_at:
             self._timers.park(timer, self._position.decided_at + HOUR)
 
+    # -- what the log refuses ------------------------------------------------------------------------------------------
+
+    def _take_refusal(self, sealed: list[Sealed], reason: str) -> None:
+        """Suspect every input of a refused transaction. One that was suspected and is refused alone is the one.
+
+        So each is refused twice: what the topics take is asked for anew after a refusal, and may be more by then.
+        """
+        self._refused = reason
+        inputs = [_input_of(one.decision.cause) for one in sealed]
+        if len(inputs) == 1 and inputs[0] in self._suspects:
+            before = self._suspects[inputs[0]]
+            times = 1 if before is None else min(REFUSALS_MAX, before.times + 1)
+            self._suspects[inputs[0]] = Refusal(reason=reason, times=times)
+        else:
+            self._suspects.update((one, self._suspects.get(one)) for one in inputs)
+
+    def _must_wait(self, one: Input, sealed: list[Sealed]) -> bool:
+        """Tell whether an input must not be decided in this transaction: it, or what is in it, is to be alone."""
+        return bool(sealed and self._suspects) and (one in self._suspects or self._is_alone(sealed))
+
+    def _is_alone(self, sealed: list[Sealed]) -> bool:
+        """Tell whether a transaction holds a suspect, beside which nothing is decided."""
+        return bool(sealed and self._suspects) and _input_of(sealed[-1].decision.cause) in self._suspects
+
+    def _acquit(self, sealed: list[Sealed]) -> None:
+        """Suspect no more what was written, and what is not there any more: timers that moved meanwhile."""
+        for one in sealed:
+            self._suspects.pop(_input_of(one.decision.cause), None)
+        for suspect in list(self._suspects):
+            if suspect[0] == "request":
+                is_there = int(suspect[1]) >= self._position.input_offset
+            else:
+                timer = self._timer_of(str(suspect[1])) if suspect[0] == "tick" else None
+                is_there = timer is not None and timer.due_at == suspect[2]
+            if not is_there:
+                del self._suspects[suspect]
+
     # -- rules ---------------------------------------------------------------------------------------------------------
 
     def _adopt(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> None:
         """Adopt what the feed has read since, and the versions that this process decides with."""
         entries = [] if self._feed is None else [*self._unadopted, *self._feed.entries[self._feed_index :]]
         if entries or self._versions != decider.position.versions:
-            sealed.append(decider.adoption(entries, self._versions, now))
+            sealed.append(decider.adoption(entries, self._versions, now, refusal=self._suspects.get(ADOPTION)))
             self._feed_index += len(entries) - len(self._unadopted)
             self._unadopted = []
 
@@ -435,10 +536,18 @@ class Runner:
     def _is_behind(self, reader: Reader) -> bool:
         """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""
         position = reader.position(self.partition)
-        if position < self._takeover_end or not self._clock.agrees(self._appended_at):
+        if self._is_ahead() or position < self._takeover_end or not self._clock.agrees(self._appended_at):
             return True
         before = self._clock.monotonic() - self._limits.behind_seconds
         return any(sampled <= before and end > position for sampled, end in self._samples)
+
+    def _is_ahead(self) -> bool:
+        """Tell whether a clock that ran ahead of ours decided here: what is due by it is not due by ours."""
+        if self._clock.seconds_until(self._position.decided_at) <= self._limits.ahead_seconds:
+            self.ahead_since = None
+            return False
+        self.ahead_since = self.ahead_since or self._clock.now()
+        return True
 
     # -- restoring -----------------------------------------------------------------------------------------------------
 
@@ -449,7 +558,9 @@ class Runner:
         can be read stands behind all of it.
         """
         self.restored_from = "memory"
+        self._unreadable.clear()
         if self._changelog_offset == 0:
+            self._forget()
             self._load_snapshot()
             self.restored_from = "snapshot" if self._changelog_offset else "changelog"
         reader = await self._changelog(start=self._changelog_offset)
@@ -460,6 +571,12 @@ class Runner:
         finally:
             await reader.close()
         self._timers.rebuild(self._all_timers())
+
+    def _forget(self) -> None:
+        """Drop what a restore that failed has read: a newer snapshot does not say what was removed since."""
+        self.state.clear()
+        self._entries.clear()
+        self._position = Position()
 
     async def _set_mark(self, ownership: Ownership, end: int) -> bytes:
         """Write the tombstone of an outbox entry that never was, under a header that no other owner's mark has."""
@@ -473,6 +590,8 @@ class Runner:
         while True:
             records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=RESTORE_POLL_SECONDS)
             if self._take_over_all(records, mark):
+                for error in self._unreadable.values():
+                    raise error
                 return
             stalls = 0 if records else stalls + 1
             if stalls > RESTORE_STALLS_MAX:
@@ -485,13 +604,28 @@ class Runner:
         """Take over records of the changelog; tell whether this owner's mark is among them."""
         is_marked = False
         for record in records:
-            key = (record.key or b"").decode()
-            if key.startswith(OWN_PREFIX):
-                self._take_over(key, record.value)
-                is_marked |= record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers
-            else:
-                self.state.restore(key, record.value)
+            try:
+                key = (record.key or b"").decode()
+                if key.startswith(OWN_PREFIX):
+                    self._take_over(key, record.value)
+                    self._unreadable.pop(key, None)
+                    is_marked |= record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers
+                elif key.partition("/")[0] in ENTITIES:
+                    self.state.restore(key, record.value)
+                else:
+                    self._skip(record.topic, record.partition, record.offset, "its key is not that of a value of state")
+            except (*UNREADABLE, ValueError) as error:
+                self._refuse(record, error)
         return is_marked
+
+    def _refuse(self, record: Record, error: Exception) -> None:
+        """Skip a record whose key is none of ours; a value of the runner's own must be followed by one that can be read."""
+        key = (record.key or b"").decode(errors="replace")
+        if key.startswith(OWN_PREFIX):
+            where = f"{record.topic}[{record.partition}] offset {record.offset}"
+            self._unreadable[key] = StateUnreadableError(where, error)
+        else:
+            self._skip(record.topic, record.partition, record.offset, f"its key cannot be read: {error}")
 
     async def _changelog(self, *, start: int) -> Reader:
         topic = self._names.of(self.aggregate.state_topic.name)
@@ -544,7 +678,13 @@ class Runner:
         marks = {kind: packed_name(field) if field else None for kind, field in self.aggregate.timer_fields.items()}
         for key, packed in self.state.items():
             mark = marks.get(key.partition("/")[0], b"")
-            timer = None if mark is None or mark not in packed else self.aggregate.timer(key, unpack_any(key, packed))
+            if mark is None or mark not in packed:
+                continue
+            try:
+                timer = self.aggregate.timer(key, unpack_any(key, packed))
+            except UNREADABLE as error:
+                topic = self._names.of(self.aggregate.state_topic.name)
+                raise StateUnreadableError(f"the value of {key} in {topic}[{self.partition}]", error) from error
             if timer is not None:
                 yield timer
 
@@ -561,6 +701,17 @@ class Runner:
         if self._ownership is not None:
             await self._ownership.close()
             self._ownership = None
+
+
+def _input_of(cause: Cause) -> Input:
+    """Return what tells an input from every other one that may be decided in its place."""
+    match cause.kind:
+        case "request":
+            return "request", cause.offset or 0
+        case "tick":
+            return "tick", cause.key or "", cause.due_at or 0
+        case _:
+            return ADOPTION
 
 
 def _newest(feed: RulesFeed, partition: int) -> int:

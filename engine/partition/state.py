@@ -55,6 +55,12 @@ class State:
         """The transaction is not: forget what was decided."""
         self._pending.clear()
 
+    def clear(self) -> None:
+        """Forget everything, the committed values included."""
+        self._committed.clear()
+        self._pending.clear()
+        self._numbers.clear()
+
     def pending(self) -> dict[str, bytes | None]:
         """Return what this cycle decided so far: the records of the changelog."""
         return self._pending

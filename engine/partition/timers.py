@@ -1,4 +1,4 @@
-"""Which entities are due, most urgent first? A derived structure: rebuilt from state, never stored.
+"""Which entities are due? Companies take turns; a company's own come most urgent first. Rebuilt from state, never stored.
 
 Cancelling and moving a timer are changes of the entity. Entries that no longer say what the entity says are passed over
 when they come up (lazy deletion), so that setting a timer costs one append. What is due in a later minute is only a key
@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from engine.fair_share import FairQueue
 from engine.partition.aggregate import Timer
 from schemas.instant import HOUR, MINUTE, Instant
 
@@ -52,7 +53,7 @@ GateOf = Callable[[str], Gate | None]
 
 
 class TimerQueue:
-    """What comes later, by minute; what comes soon, by time; what is due, by urgency (class, priority, due, id)."""
+    """What comes later, by minute; what comes soon, by time; what is due, by turns of companies and urgency."""
 
     def __init__(self, timer_of: TimerOf, gate_of: GateOf = lambda _: None) -> None:
         self._timer_of = timer_of
@@ -64,7 +65,7 @@ class TimerQueue:
         self._far_count = 0
         self._near: list[Timer] = []
         self._near_until: Instant = 0
-        self._ready: list[Ready] = []
+        self._ready: FairQueue[Ready] = FairQueue()
         self._parked: list[tuple[Instant, Timer]] = []
         self._aged_at: Instant | None = None
 
@@ -115,23 +116,26 @@ class TimerQueue:
         return left <= 0
 
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
-        """Take up to `limit` timers that are due and still meant, most urgent first."""
+        """Take up to `limit` timers that are due and still meant: one of each company in turn, its most urgent first."""
         self.ripen(now)
         self._age(now)
         turns = _Turns(self._gate_of, now)
         self._open_gates(turns)
         due: list[Timer] = []
         taken: set[str] = set()
-        while self._ready and len(due) < limit:
-            entry = heapq.heappop(self._ready)
+
+        def is_wanted(entry: Ready) -> bool:
             timer = entry[-1]
             if timer.key in taken or self._timer_of(timer.key) != timer:
-                continue
+                return False
             if timer.gate and not turns.lets_through(timer):
                 self._shut(entry)
-                continue
-            taken.add(timer.key)
-            due.append(timer)
+                return False
+            return True
+
+        while len(due) < limit and (entry := self._ready.take(is_wanted)) is not None:
+            taken.add(entry[-1].key)
+            due.append(entry[-1])
         return due
 
     def _open_gates(self, turns: "_Turns") -> None:
@@ -144,7 +148,7 @@ class TimerQueue:
                 if self._timer_of(timer.key) != timer:
                     heapq.heappop(waiting)
                 elif ahead.lets_through(timer):
-                    heapq.heappush(self._ready, heapq.heappop(waiting))
+                    self._ready.push(timer.company_id, heapq.heappop(waiting))
                 else:
                     break
             if not waiting:
@@ -207,7 +211,8 @@ class TimerQueue:
     def _get_ready(self, timer: Timer) -> None:
         if timer.aging and self._aged_at is None:
             self._aged_at = 0
-        heapq.heappush(self._ready, (timer.urgency_class, timer.priority, timer.due_at, timer.id, timer))
+        entry = timer.urgency_class, timer.priority, timer.due_at, timer.id, timer
+        self._ready.push(timer.company_id, entry)
 
     def _has_room(self, key: str) -> bool:
         gate = self._gate_of(key)
@@ -218,8 +223,7 @@ class TimerQueue:
         if self._aged_at is None or now - self._aged_at < AGED_EVERY:
             return
         self._aged_at = now
-        self._ready = [_aged(timer, now) for *_, timer in self._ready]
-        heapq.heapify(self._ready)
+        self._ready.reorder(lambda entry: _aged(entry[-1], now))
         for gate, waiting in self._gated.items():
             self._gated[gate] = again = [_aged(timer, now) for *_, timer in waiting]
             heapq.heapify(again)

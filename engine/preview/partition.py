@@ -112,6 +112,8 @@ class VirtualPartition:
         if decision.verdict in {"refused", "failed"} and decision.answer is not None:
             answer = decision.answer
             raise RefusedError(answer.code or "decision_failed", answer.detail or "", answer.errors)
+        if decision.verdict == "failed" and not any(fact.type == "lead.ended" for fact in decision.facts):
+            raise RefusedError("decision_failed", decision.error or "")
         for key, entity in sealed.changes:
             timer = None if entity is None else self._aggregate.timer(key, entity)
             if timer is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.calendar.zones import canonical_zone
 from schemas.instant import Instant, from_datetime
+from schemas.wire import to_json
 
 TEXT_LENGTH_MAX = 255
 """Of a column that is text: what an index row and a screen can hold."""
@@ -183,15 +184,14 @@ def check_token(value: Any) -> Any:
 
 
 _TOO_LARGE = f"must have at most {VALUE_BYTES_MAX} bytes"
-_NUMBER_BYTES = 8
 
 
 def _size(value: Any, depth: int) -> int:
-    """Return about how many bytes the JSON of a value has, checking it on the way."""
+    """Return how many bytes the stored JSON of a value has, up to one per list and object; check it on the way."""
     if depth > DEPTH_MAX:
         raise FieldError(f"must not be nested more than {DEPTH_MAX} levels deep")
     if isinstance(value, str):
-        return len(sound_text(value).encode()) + 2
+        return len(to_json(sound_text(value)))
     if value is None or isinstance(value, bool | int | float):
         return _number_size(value)
     if isinstance(value, Mapping):
@@ -206,7 +206,7 @@ def _number_size(value: float | None) -> int:
         raise FieldError("must not contain whole numbers of more than 64 bits; send them as text")
     if isinstance(value, float) and not isfinite(value):
         raise FieldError("must not contain NaN or Infinity")
-    return _NUMBER_BYTES
+    return len(to_json(value))
 
 
 def _key(name: Any) -> str:

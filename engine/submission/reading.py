@@ -11,6 +11,7 @@ from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from engine.submission.fields import FieldError, check_token, is_blank, parse_moment, sound_text
 from engine.submission.numbers import Number, read_number
 from engine.submission.place import Place, locate
+from engine.tokens import LEAD_BYTES_MAX, check_tokens
 from schemas.instant import DAY, SECOND, Instant
 from schemas.records import TrafficSource
 
@@ -178,8 +179,9 @@ class Reading:
             self.fault("traffic_source_id", f"names a paused traffic source: {source_id}")
 
     def close(self) -> None:
-        """Raise `RefusedError` with every fault, if there is one."""
+        """Raise `RefusedError`: `validation_failed` with every fault, else `too_large` for tokens that no lead may have."""
         if not self.errors:
+            check_tokens(self.data, "lead", LEAD_BYTES_MAX)
             return
         shown = dict(list(self.errors.items())[:FIELDS_SHOWN_MAX])
         fields = ", ".join(field or "a field without a name" for field in list(shown)[:FIELDS_NAMED_MAX])

@@ -52,7 +52,7 @@ class Outlook:
         self.held: Counter[str] = Counter()
 
     def add(self, known: Known) -> None:
-        """Run a lead on to the end of the hours, and add what it does."""
+        """Run a lead on to the end of the hours, and add what it does; nothing of it is added where that raises."""
         course = Course(known, self.now)
         meant_at = _meant_at(known.lead, self.now)
         allowed = course.allowed(meant_at) if _waits_in_vain(known.lead) else None
@@ -70,6 +70,11 @@ class Outlook:
         then = course.lead
         if then is not None and then.held_at is not None:
             self.held[then.status_wait or ""] += 1
+
+    def leave_out(self) -> None:
+        """Count a lead that cannot be tried out at all."""
+        self.leads += 1
+        self.was_cut += 1
 
     def shown(self) -> dict[str, Any]:
         """Return the sums as the interface shows them: hours that begin in UTC, those without anything left out."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from engine.contact.ledger import attempts_of
+from engine.decision_rules import version_of
 from engine.rules import Rules
 from engine.why.history import Told
 from schemas.contact import Head, Lead
@@ -38,6 +40,7 @@ def plan_record(
         "schedule_version": lead.schedule_version,
         "rules": dict(adopted),
         "versions": dict(versions),
+        "decision_rules": version_of(versions),
         "candidates": [chosen, *others],
         "chosen": data.get("source"),
         "next_action_at": _moment(data.get("at")),
@@ -51,14 +54,14 @@ def plan_record(
 
 def _counters(lead: Lead, head: Head, rules: Rules, at: Instant) -> dict[str, Any]:
     schedule = None if lead.schedule_id is None else rules.schedule(lead.schedule_id, lead.schedule_version or 0)
-    own = lead.attempts_max
+    own, attempts = lead.attempts_max, attempts_of(head)
     return {
         "enrolment_attempts": lead.attempts,
         "limit": own if own is not None or schedule is None else schedule.max_contact_attempts,
         "lifetime_calls": lead.outbound_calls_count,
         "lifetime_sms": lead.sms_count,
-        "contact_24h": sum(at - DAY < entry.at <= at for entry in head.ledger),
-        "contact_7d": sum(at - WEEK < entry.at <= at for entry in head.ledger),
+        "contact_24h": sum(at - DAY < entry.at <= at for entry in attempts),
+        "contact_7d": sum(at - WEEK < entry.at <= at for entry in attempts),
     }
 
 

@@ -38,6 +38,8 @@ ENDS: dict[str, str] = {
     "blocked": "This person is blocked: no action is taken",
     "failure": "No usable way to reach this lead was left",
     "disabled": "The schedule is no longer there",
+    "too_large": "What was due is too large to be written; a dead letter says what",
+    "decision_failed": "Deciding on the lead failed for a day; dead letters say why",
     "deleted": "The lead was deleted",
     "sent_away": "The number of the lead was changed: it goes on under the new one",
 }
@@ -98,7 +100,8 @@ class Teller:
     def _over(self, found: Standing) -> Answer:
         status = found.status or "completed"
         since = "" if found.fact is None else f" ({self.clock(found.fact.at)})"
-        sentence = f"{ENDS.get(status, 'The lead has ended')}{since}; nothing follows."
+        ended = ENDS.get(found.reason or "") or ENDS.get(status, "The lead has ended")
+        sentence = f"{ended}{since}; nothing follows."
         return self.answer_of("stopped" if status in STOPS else "ended", sentence, fact=found.fact, status=status)
 
     def _running(self, found: Standing) -> Answer:

@@ -106,6 +106,9 @@ WORDS: dict[str, Words] = {
         "The lead went through too many steps or schedules at once and is held back; look for a circle",
     ),
     "manual_hold": Words("somebody holds it", "Somebody holds this lead back"),
+    "decision_failed": Words(
+        "deciding on it failed", "Deciding on this lead failed; it is tried again, and a dead letter says what happened"
+    ),
     "expires_first": Words("it expires before the step is due", "The lead expires before the step is due"),
 }
 """The codes of `status_wait` and of reasons (research/domain.md 2.1, contracts.md section 2) in words."""

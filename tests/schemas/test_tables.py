@@ -60,7 +60,7 @@ STATUSES: dict[int, str] = {
     404: "not_found unknown_lead_token",
     405: "method_not_allowed",
     409: """
-        duplicate_lead idempotency_conflict lead_not_live call_in_progress call_ended version_conflict
+        duplicate_lead idempotency_conflict too_many_leads lead_not_live call_in_progress call_ended version_conflict
         record_in_use duplicate_value
     """,
     410: "deleted",
@@ -73,7 +73,7 @@ STATUSES: dict[int, str] = {
     """,
     429: "rate_limited number_recently_dialed",
     500: "internal_error decision_failed",
-    503: "requests_unread events_unavailable reads_unavailable reads_too_slow",
+    503: "requests_unread events_unavailable reads_unavailable reports_busy reads_too_slow",
 }
 """research/domain.md 2.5 and ours beside it: a sender branches on both, so neither moves once it is out."""
 
@@ -91,6 +91,7 @@ def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
         "internal_error",
         "events_unavailable",
         "reads_unavailable",
+        "reports_busy",
         "reads_too_slow",
     }
     assert all(400 <= problem.status < 600 and problem.title for problem in PROBLEMS.values())

@@ -117,6 +117,8 @@ def test_a_mistyped_word_is_told_the_right_one(step: Any, place: str, hint: str)
         (sms("Hi {{first_name}"), "steps[0].template", "braces"),
         (sms("Hi {{first name}}"), "steps[0].template", "braces"),
         (sms("Hi }}"), "steps[0].template", "braces"),
+        (sms("a" * 1_531 + "{{first_name}}"), "steps[0].template", "has 11 segments without its tokens"),
+        (sms("ж" * 671), "steps[0].template", "has 11 segments without its tokens"),
         (sms("a\x00b"), "steps[0].template", "NUL"),
         (email(subject="a\nb"), "steps[0].subject", "one line"),
         (email(subject=""), "steps[0].subject", "blank"),

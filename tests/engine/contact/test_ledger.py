@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.contact import ledger
+from engine.contact.person import Person
 from engine.partition.draft import RefusedError
 from schemas.commands import Command, PlaceCall, SendSms
+from schemas.contact import Head
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import OUTCOMES
 from schemas.requests import CallProgressed, CallStartRequested, ReachRequested
-from schemas.wire import to_json
+from schemas.wire import from_pack, to_json, to_pack
 from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
 
 FLORIDA = ("FL",)
@@ -257,3 +260,40 @@ def _only_texts(world: World, recount: Counted, now: Instant) -> bool:
     texts = {command.command_id for command in world.commands if isinstance(command, SendSms)}
     recent = {name for name, at_ in recount.placed.items() if at_ > now - 8 * HOUR and name not in recount.is_free}
     return recent <= texts
+
+
+# -- what is kept of many ----------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gaps=st.lists(st.tuples(st.sampled_from([1, 30 * SECOND, HOUR, DAY]), st.sampled_from(["call", "sms"])), max_size=120),
+    released=st.sets(st.integers(0, 119), max_size=40),
+)
+def test_a_long_ledger_is_kept_short_and_tells_every_attempt_to_the_millisecond(
+    gaps: list[tuple[Instant, str]], released: set[int]
+) -> None:
+    world = World()
+    person = Person(world._draft(), 1, KEY)
+    made: list[tuple[Instant, str, str]] = []
+    for number, (gap, kind) in enumerate(gaps):
+        person.now += gap
+        ledger.reserve(person, kind, f"c{number}")
+        made = [entry for entry in (*made, (person.now, kind, f"c{number}")) if entry[0] > person.now - ledger.LEDGER_FOR]
+        newest = {name for _, _, name in made[-ledger.LEDGER_WHOLE_MAX :]}
+        if number in released and f"c{number}" in newest:
+            ledger.release(person, f"c{number}")
+            made.pop()
+    head = from_pack(to_pack(person.head), Head)
+    assert [(entry.at, entry.kind) for entry in ledger.attempts_of(head)] == [(at, kind) for at, kind, _ in made]
+    assert len(head.ledger) == min(len(made), ledger.LEDGER_WHOLE_MAX)
+
+
+def test_a_ledger_of_a_thousand_attempts_has_a_few_kilobytes() -> None:
+    world = World()
+    person = Person(world._draft(), 1, KEY)
+    for number in range(1_200):
+        person.now += 40 * MINUTE
+        ledger.reserve(person, "call", f"00000000-0000-8000-8000-{number:012}")
+    assert len(ledger.attempts_of(person.head)) == ledger.LEDGER_MAX
+    assert len(to_json(person.head)) < 11_000

@@ -163,3 +163,26 @@ def test_who_is_on_the_line_is_not_texted_through_another_contact(world: World) 
     world._apply(draft)
     lead = world.submit(contact_key=ADDRESS_KEY, email=ADDRESS, schedule_id=2)
     assert (world.steps(), lead.failed_channels, lead.step) == ([], (), "text")
+
+
+def test_the_open_commands_for_leads_of_other_contacts_are_counted_and_bounded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.contact.reach.RELAYS_MAX", 1)
+    world.submit(email=ADDRESS)
+    assert world.head(ADDRESS_KEY).relays == 1
+    late = world.submit(email=ADDRESS, contact_key="1|+13055550177", caller_id="+13055550177")
+    assert (len(world.commands), world.lead(late.id).step) == (1, "mail")
+    world.outcome("accepted", world.commands[0])
+    assert world.head(ADDRESS_KEY).relays == 0
+    world.wait(60)
+    assert [command.lead_id for command in world.commands if command.contact_key == ADDRESS_KEY] == [
+        world.lead_ids()[0],
+        late.id,
+    ]
+
+
+def test_a_command_whose_outcome_stays_out_is_counted_no_longer_than_it_is_kept(world: World) -> None:
+    world.submit(email=ADDRESS)
+    world.wait(8 * 86_400)
+    assert world.head(ADDRESS_KEY).relays == 0

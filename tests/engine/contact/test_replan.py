@@ -252,6 +252,23 @@ def test_e31_new_rules_of_a_zone_plan_its_leads_anew() -> None:
     assert fact.data["cause"] == "versions tzdata 2026a -> 2026b"
 
 
+def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
+    """A history that does not say its version was decided by the first one."""
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    lead = world.submit()
+    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or 0) + HOUR
+    world.state.set(lead_key(lead.id), to_pack(lead))
+    world.state.commit()
+    world.timers[lead_key(lead.id)] = 0
+
+    world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026a", "decision_rules": "2"}))
+    world.wait(1)
+
+    (fact,) = [fact for fact in world.facts if fact.type == "lead.replanned"]
+    assert fact.data["cause"] == "versions decision_rules 1 -> 2"
+
+
 def test_the_first_versions_of_a_partition_plan_nobody_anew() -> None:
     world = World()
     world.adopt(Adoption(versions={"tzdata": "2026b"}))

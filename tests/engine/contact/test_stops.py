@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from engine.limits import RECORD_BYTES_MAX
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook
 from schemas.contact import Lead
 from schemas.envelope import Envelope
 from schemas.records import OutgoingWebhook
 from schemas.requests import CallerActed, LeadDeleteRequested
-from schemas.topics import RECORD_BYTES_MAX
 from schemas.wire import to_json
 from tests.engine.contact.world import KEY, World
 
@@ -80,7 +80,7 @@ def test_the_webhooks_of_the_end_are_told_of_an_opt_out_and_nobody_is_contacted(
 def test_an_opt_out_of_many_leads_is_true_at_once_and_written_in_parts() -> None:
     world = World()
     world.schedule(REST, CALL, duplicate_policy="create")
-    for _ in range(250):
+    for _ in range(200):
         world.submit()
     world.act("opt_out")
     opted = [world.lead(lead_id).status == "opt_out" for lead_id in world.lead_ids()]
@@ -107,7 +107,7 @@ def test_an_opt_out_of_leads_with_much_data_still_fits_into_one_record() -> None
 def test_a_due_lead_is_stopped_though_its_row_was_not_written_yet() -> None:
     world = World()
     world.schedule(REST, CALL, duplicate_policy="create")
-    for _ in range(250):
+    for _ in range(200):
         world.submit()
     world.act("opt_out")
     world.now += 3_600_000

@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError, RepeatedError
+from schemas.account import Seen
 from schemas.commands import PlaceCall, SendSms
 from schemas.instant import DAY, HOUR
 from schemas.records import Number, Offer, Schedule
 from schemas.requests import LeadSubmitted
+from schemas.wire import from_pack
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World
 
 CALL = {"id": "call", "kind": "call"}
 REST = {"id": "rest", "kind": "wait", "duration": "1h"}
+OTHER = "+13055550199"
 
 
 @pytest.fixture
@@ -78,10 +81,51 @@ def test_a_producers_own_id_is_taken_once_whatever_its_place_in_the_inbox(world:
     assert len(world.lead_ids()) == 1
 
 
-def test_a_person_with_many_requests_does_not_fill_the_memory(world: World) -> None:
-    for number in range(1_005):
+def test_a_person_with_many_requests_has_a_small_head_and_repeats_are_still_known(world: World) -> None:
+    for number in range(700):
         world.ask(asked(), id=f"r{number}")
-    assert len(world.head().seen) == 1_000
+    assert len(world.head().seen) == 32
+    for number in range(0, 700, 7):
+        with pytest.raises(RepeatedError):
+            world.ask(asked(), id=f"r{number}")
+    for number in range(1_500):
+        world.ask(asked(), id=f"s{number}")
+    apart = [value for key, value in world.state.items() if key.startswith("seen/")]
+    assert (len(apart), max(len(from_pack(value, Seen).ids) for value in apart)) == (16, 64)
+
+
+def test_requests_are_forgotten_after_a_day_wherever_they_are_kept(world: World) -> None:
+    for number in range(100):
+        world.ask(asked(), id=f"r{number}")
+    world.now += DAY
+    for number in range(100):
+        world.ask(asked(), id=f"r{number}")
+    assert world.answer is not None
+    assert (len(world.lead_ids()), world.answer.dedupe_action) == (1, "updated")
+
+
+def test_a_person_has_a_bounded_number_of_live_leads_and_the_next_is_refused(world: World) -> None:
+    world.schedule(REST, CALL, record_id=7, duplicate_policy="create")
+    leads = [world.submit(schedule_id=7) for _ in range(200)]
+    with pytest.raises(RefusedError, match="200 live leads") as refused:
+        world.submit(schedule_id=7)
+    assert refused.value.code == "too_many_leads"
+    world.update(leads[3], schedule_stop=True)
+    newest = world.submit(schedule_id=7)
+    assert (len(world.head().lead_ids), world.head().lead_ids[-1]) == (200, newest.id)
+    assert (leads[3].id in world.head().lead_ids, world.lead(leads[3].id).status) == (False, "removed")
+    assert world.update(leads[3], lead_priority=5).lead_priority == 5
+
+
+def test_a_lead_that_moves_to_a_person_with_too_many_ends_there_and_is_found_by_its_id(world: World) -> None:
+    world.schedule(REST, CALL, record_id=7, duplicate_policy="create")
+    for _ in range(200):
+        world.submit(schedule_id=7)
+    other = world.submit(contact_key=f"1|{OTHER}", caller_id=OTHER)
+    moved = world.update(other, caller_id=NUMBER)
+    assert (moved.contact_key, moved.status, len(world.head().lead_ids)) == (KEY, "failure", 200)
+    ended = [fact.data for fact in world.facts if fact.type == "lead.ended"]
+    assert ended == [{"status": "failure", "reason": "too_many_leads"}]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +239,22 @@ def test_the_tokens_of_a_lead_stay_bounded_so_that_its_opt_out_can_be_written(wo
     assert world.lead(lead.id).data == LARGE
     getattr(world, change)(data={**dict.fromkeys(LARGE), "roof": "flat"})
     assert world.lead(lead.id).data == {"roof": "flat"}
+
+
+def test_a_new_lead_has_the_same_bound_of_stored_tokens_as_a_changed_one(world: World) -> None:
+    with pytest.raises(RefusedError, match="262144 bytes") as refused:
+        world.submit(data={f"list-{place}": [1e15] * 200 for place in range(100)})
+    assert (refused.value.code, list(refused.value.errors)) == ("too_large", ["data"])
+    assert world.lead_ids() == []
+
+
+def test_steps_of_a_schedule_cannot_make_the_tokens_too_large(world: World) -> None:
+    tokens = {f"t{place}": "x" * 4_000 for place in range(6)}
+    world.schedule({"id": "note", "kind": "update_lead", "set": tokens}, record_id=7)
+    lead = world.submit(data=LARGE, schedule_id=7)
+    assert world.lead(lead.id).data == LARGE
+    skipped = [fact.data for fact in world.facts if fact.type == "step.skipped"]
+    assert skipped == [{"step_id": "note", "reason": "too_large"}]
 
 
 def test_what_is_applied_to_many_leads_fits_into_one_decision(world: World) -> None:

@@ -53,6 +53,63 @@ def test_an_end_step_with_nothing_to_say_is_passed_over() -> None:
     assert (world.steps(), world.lead().status) == (["call"], "completed_connected")
 
 
+LARGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a token of 4,000 letters, 320 times": ({**TEXT, "template": "{{a}}" * 320}, {"a": "x" * 4_000}),
+    "11 segments of plain letters": ({**TEXT, "template": "{{a}}"}, {"a": "x" * 1_531}),
+    "11 segments of others": ({**TEXT, "template": "{{a}}!"}, {"a": "ж" * 670}),
+    "an e-mail of half a megabyte": ({**MAIL, "template": "{{a}}" * 6}, {"a": "x" * 100_000}),
+    "an e-mail that only JSON makes large": ({**MAIL, "template": "{{a}}" * 3}, {"a": "\x01" * 30_000}),
+    "a subject": ({**MAIL, "subject": "{{a}}"}, {"a": "x" * 999}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(("option", "steps", "status"), [("empty", ["call"], "running"), ("fail", [], "failure")])
+def test_a_message_that_is_too_large_is_passed_over_or_fails_the_lead_as_its_step_says(
+    name: str, option: str, steps: list[str], status: str
+) -> None:
+    step, data = LARGE[name]
+    world = World()
+    world.schedule({**step, "missing_token": option}, CALL)
+    lead = world.submit(email="ann@example.com", data=data)
+    found = [(fact.type, fact.data["reason"]) for fact in world.facts if fact.type.startswith("step.")]
+    assert (world.steps(), lead.status) == (steps, status)
+    assert found == [("step.failed" if option == "fail" else "step.skipped", "too_large")]
+
+
+@pytest.mark.parametrize(
+    ("step", "data"),
+    [
+        ({**TEXT, "template": "{{a}}"}, {"a": "x" * 1_530}),
+        ({**TEXT, "template": "{{a}}"}, {"a": "ж" * 670}),
+        ({**MAIL, "template": "{{a}}" * 5}, {"a": "x" * 100_000}),
+    ],
+)
+def test_the_largest_message_is_sent(step: dict[str, Any], data: dict[str, Any]) -> None:
+    world = World()
+    world.schedule(step)
+    world.submit(email="ann@example.com", data=data)
+    assert world.steps() == [step["id"]]
+
+
+def test_a_large_e_mail_is_ordered_by_a_decision_of_its_own_so_that_the_outcome_before_it_fits() -> None:
+    world = World()
+    world.schedule(CALL, {**MAIL, "template": "{{a}}" * 4})
+    world.submit(email="ann@example.com", data={"a": "x" * 100_000})
+    world.outcome("no_answer")
+    assert (world.steps(), world.lead().status) == (["call"], "scheduled")
+    world.wait(1)
+    assert world.steps() == ["call", "mail"]
+
+
+def test_a_late_message_that_lacks_a_token_is_passed_over_as_one_in_time_is() -> None:
+    world = World()
+    world.schedule(REST, {**TEXT, "missing_token": "skip_step", "on_late": "run"}, CALL)
+    world.submit()
+    world.wait(5 * 3_600)
+    assert world.steps() == ["call"]
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

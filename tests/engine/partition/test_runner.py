@@ -8,18 +8,19 @@ import pytest
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
+from engine.decision_rules import VERSION
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.ports import FencedError, LogError, Outgoing
-from engine.partition.runner import Runner
+from engine.partition.runner import Limits, Runner, StateUnreadableError
 from schemas.contact import Head
 from schemas.decisions import Decision, OutboxEntry
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import Instant
+from schemas.instant import Instant, to_rfc3339
 from schemas.requests import CallerActed, LeadDeleteRequested
 from schemas.state import head_key
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, TOPICS, Topic
-from schemas.wire import Entity, Message, to_json
+from schemas.wire import Entity, Message, packed_name, to_json
 
 KEY = "1|+13055550100"
 
@@ -50,6 +51,9 @@ class Counting:
         if request.action == "opt_out":
             draft.send("contacts.requests", KEY, CallerActed(company_id=1, contact_key=KEY, action="remove"))
 
+    def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
+        return False
+
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
         head = draft.get(key, Head)
         assert head is not None
@@ -58,6 +62,9 @@ class Counting:
         head.opted_out_at = draft.now
         head.last_call_at = None
         draft.put(key, head)
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        """What fails is tried again by the runner."""
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Nothing here rests on rules."""
@@ -138,18 +145,20 @@ class House:
         self.appender = await self.log.appender()
         return self
 
-    def runner(self) -> Runner:
-        return Runner(Counting(), 0, log=self.log, clock=self.clock, outbox=self._outbox, versions={"engine": "1"})
+    def runner(self, aggregate: Counting | None = None, limits: Limits = Limits()) -> Runner:  # noqa: B008 - frozen
+        made = aggregate or Counting()
+        versions = {"engine": "1"}
+        return Runner(made, 0, log=self.log, clock=self.clock, outbox=self._outbox, versions=versions, limits=limits)
 
     def _outbox(self, stream: str) -> KeptOutbox:
         self.outboxes.append(KeptOutbox(stream))
         return self.outboxes[-1]
 
-    async def ask(self, request: Message | bytes, kind: str = "caller.acted", **envelope: object) -> None:
+    async def ask(self, request: Message | bytes, kind: str = "caller.acted", key: str = KEY, **envelope: object) -> None:
         self.number += 1
         headers = to_headers(Envelope(id=f"r{self.number}", type=kind, source="/test", **envelope))  # type: ignore[arg-type]
         value = request if isinstance(request, bytes) else to_json(request)
-        await self.appender.append(0, [Outgoing("contacts.requests", KEY.encode(), value, headers)])
+        await self.appender.append(0, [Outgoing("contacts.requests", key.encode(), value, headers)])
 
     async def decisions(self) -> list[Decision]:
         reader = await self.log.reader("contacts.decisions", [0])
@@ -330,6 +339,115 @@ async def test_when_deciding_raises_the_input_is_recorded_as_failed_and_kept(hou
     assert [letter["dl_code"] for letter in await house.dead_letters()] == [b"decision_failed"]
 
 
+class Padding(Counting):
+    """A request or timer about contact n puts a value of n kilobytes; the contact has a timer a second later."""
+
+    def key_of(self, request: Message) -> str:
+        assert isinstance(request, CallerActed)
+        return request.contact_key
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        assert isinstance(request, CallerActed)
+        company_id, _, size = request.contact_key.partition("|")
+        padding = {"x" * 1_000 * int(size): "y"} if request.action == "opt_out" else {}
+        head = Head(
+            company_id=int(company_id), contact_key=request.contact_key, moved=padding, last_call_at=draft.now + 1000
+        )
+        draft.put(head_key(request.contact_key), head)
+
+    def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
+        head = draft.get(key, Head)
+        assert head is not None
+        head.moved, head.last_call_at = {"x" * 1_000 * int(key.partition("|")[2]): "y"}, None
+        draft.put(key, head)
+
+    def give_up(self, draft: Draft, key: str, reason: str) -> None:
+        head = draft.get(key, Head)
+        assert head is not None
+        head.last_call_at, head.blocked_at = None, draft.now
+        draft.put(key, head)
+
+
+async def cycles(runner: Runner, times: int) -> list[str]:
+    """Let a partition run as a host does, and return what it said between cycles that failed."""
+    found = []
+    for _ in range(times):
+        try:
+            await runner.cycle()
+        except LogError:
+            found.append(runner.trouble or "")
+            await runner.open()
+    return found
+
+
+@pytest.mark.parametrize("action", ["opt_out", "remove"], ids=["a request", "a timer"])
+async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left_behind(house: House, action: str) -> None:
+    await house.log.delete_topic("contacts.state")
+    await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
+    runner = house.runner(Padding())
+    await runner.open()
+    keys = [f"1|{size}" for size in (1, 2, 50, 3, 60, 4)]
+    for key in keys:
+        await house.ask(CallerActed(company_id=1, contact_key=key, action=action), key=key)  # type: ignore[arg-type]
+    troubles = await cycles(runner, 3)
+    house.clock.time += 2_000
+    troubles += await cycles(runner, 40)
+
+    decisions = await house.decisions()
+    failed = [one for one in decisions if one.verdict == "failed"]
+    letters = await house.dead_letters()
+    heads = {key: runner.state.get(head_key(key), Head) for key in keys}
+    kind = "request" if action == "opt_out" else "tick"
+    assert [(one.cause.kind, one.cause.refusal is not None) for one in failed] == [(kind, True)] * 2
+    assert [one.sequence for one in decisions] == list(range(1, len(decisions) + 1))
+    assert [letter["dl_code"] for letter in letters] == [b"too_large"] * 2
+    assert [key for key, head in heads.items() if head is None or head.blocked_at] == ["1|50", "1|60"]
+    assert len(troubles) == 3  # the whole, then each of the two alone
+    assert "is over the 20000 of contacts.state" in troubles[0]
+    assert runner.trouble is None
+
+
+async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: House) -> None:
+    await house.log.delete_topic("contacts.state")
+    await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
+    runner = house.runner(Padding())
+    await runner.open()
+    await house.ask(CallerActed(company_id=1, contact_key="1|50", action="opt_out"), key="1|50")
+    await cycles(runner, 1)
+    house.log._topics["contacts.state"] = msgspec.structs.replace(
+        house.log._topics["contacts.state"], record_bytes_max=1_000_000
+    )
+    await cycles(runner, 3)
+
+    assert [one.verdict for one in await house.decisions()][1:] == ["done"]
+
+
+async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: House) -> None:
+    await house.log.delete_topic("deadletter")
+    await house.log.create_topic("deadletter", 1, record_bytes_max=300)
+    runner = house.runner()
+    await runner.open()
+    await house.ask(b"{")
+    await house.ask(ACT)
+    await cycles(runner, 8)
+
+    assert [one.verdict for one in await house.decisions()][1:] == ["refused", "done"]
+    assert await house.dead_letters() == []
+
+
+async def test_large_timers_are_divided_among_transactions(house: House) -> None:
+    runner = house.runner(Padding(), Limits(records_bytes_max=100_000))
+    await runner.open()
+    for number in range(30):
+        await house.ask(CallerActed(company_id=number, contact_key=f"{number}|30", action="remove"), key=f"{number}|30")
+    await runner.cycle()
+    house.clock.time += 2_000
+    sizes = [sum(one.size_bytes for one in (await runner.cycle()).decisions) for _ in range(40)]
+
+    assert max(sizes) < 200_000
+    assert len([one for one in await house.decisions() if one.cause.kind == "tick"]) == 30
+
+
 async def test_nothing_fires_while_old_requests_are_unread(house: House) -> None:
     runner = house.runner()
     await runner.open()
@@ -381,3 +499,126 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
     await runner.cycle()
     await runner.cycle()
     assert runner.position.decided_at >= decided_at + 86_400_000
+
+
+async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: House) -> None:
+    """As `up --speed 600` did on a deployment that it joined: what is due then is not due now."""
+    runner = house.runner()
+    await runner.open()
+    house.clock.time += 18_000_000
+    await house.ask(ACT)
+    await runner.cycle()
+    ahead = runner.position.decided_at
+    house.clock.time -= 18_000_000
+    began = house.clock.time
+    successor = house.runner()
+    await successor.open()
+    await house.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
+    await successor.cycle()
+    decided = (await house.decisions())[-1]
+    await house.ask(ACT)  # the third one has a timer, due a second after the future
+    waiting = await successor.cycle()
+
+    assert (decided.verdict, decided.cause.behind) == ("done", True)
+    assert (waiting.behind, waiting.ticks) == (True, 0)
+    assert successor.ahead_since is not None
+    assert began <= successor.ahead_since < began + 5_000
+    assert successor.trouble is not None
+    assert f"goes on at {to_rfc3339(ahead)}" in successor.trouble
+    assert f"Since {to_rfc3339(successor.ahead_since)}" in successor.trouble
+
+    house.clock.time = ahead - 31_000
+    assert (await successor.cycle()).behind
+    house.clock.time = ahead + 2_000
+    assert (await successor.cycle()).ticks == 1
+    trouble: str | None = successor.trouble
+    assert trouble is None
+
+
+async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(house: House) -> None:
+    runner = house.runner()
+    await runner.open()
+    await runner.cycle()
+
+    assert runner.position.versions == {"engine": "1", "decision_rules": str(VERSION)}
+
+
+async def test_another_version_of_the_decision_rules_is_adopted_by_a_decision(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = house.runner()
+    await former.open()
+    await former.cycle()
+    await former.close()
+    monkeypatch.setattr("engine.decision_rules.VERSION", VERSION + 1)
+
+    runner = house.runner()
+    await runner.open()
+    await runner.cycle()
+
+    causes = [decision.cause for decision in await house.decisions()]
+    assert [cause.kind for cause in causes] == ["adoption", "adoption"]
+    assert [cause.versions["decision_rules"] for cause in causes] == [str(VERSION), str(VERSION + 1)]
+
+
+# -- records of the changelog that nobody of ours wrote ----------------------------------------------------------------
+
+
+async def restored(house: House, key: bytes | None, value: bytes | None) -> tuple[Runner, list[str]]:
+    """Return a runner that has been decided with, and what its successor skips; the changelog has one record more."""
+    former = house.runner()
+    await former.open()
+    await house.ask(ACT)
+    await former.cycle()
+    await former.close()
+    await house.appender.append(0, [Outgoing("contacts.state", key, value)])
+    skipped: list[str] = []
+    runner = house.runner()
+    runner._skip = lambda topic, partition, _offset, reason: skipped.append(f"{topic}[{partition}] {reason}")
+    return runner, skipped
+
+
+@pytest.mark.parametrize("key", [None, b"", b"\xff\xfe", b"nonsense", b"unknown/7"])
+async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: House, key: bytes | None) -> None:
+    runner, skipped = await restored(house, key, b"\xc1 no MessagePack")
+    await runner.open()
+    await house.ask(ACT)
+    await runner.cycle()
+
+    assert (await head_of(runner)).version == 2
+    assert len(skipped) == 1
+    assert skipped[0].startswith("contacts.state[0] its key ")
+
+
+@pytest.mark.parametrize("key", [b"__position__", b"__outbox__/7", b"__outbox__/x"])
+@pytest.mark.parametrize("value", [b"", b"\xc1", b"\x81\xa1x", b"null"])
+async def test_a_value_of_the_runner_that_cannot_be_read_stops_the_partition_with_a_sentence(
+    house: House, key: bytes, value: bytes
+) -> None:
+    """To go on without its position would be to decide inputs twice."""
+    runner, _ = await restored(house, key, value)
+
+    with pytest.raises(StateUnreadableError, match=r"contacts.state\[0\] offset \d+ cannot be read .*operators.md"):
+        await runner.open()
+
+
+async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(house: House) -> None:
+    runner, _ = await restored(house, b"__position__", b"\xc1")
+    good = [one for one in house.log.partition("contacts.state", 0).records if one.key == b"__position__"][-2]
+    with pytest.raises(StateUnreadableError):
+        await runner.open()
+
+    await house.appender.append(0, [Outgoing("contacts.state", good.key, good.value)])
+    await runner.open()
+    await house.ask(ACT)
+    await runner.cycle()
+
+    assert (await head_of(runner)).version == 2
+    assert [one.sequence for one in await house.decisions()] == [1, 2, 3]
+
+
+async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with_a_sentence(house: House) -> None:
+    runner, _ = await restored(house, b"head/1|+1", packed_name("last_call_at") + b"\xc1")
+
+    with pytest.raises(StateUnreadableError, match=r"the value of head/1\|\+1 in contacts.state\[0\] cannot be read"):
+        await runner.open()

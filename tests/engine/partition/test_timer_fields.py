@@ -35,3 +35,12 @@ def test_a_value_that_has_a_timer_shows_the_field_in_its_bytes(aggregate: Aggreg
     assert isinstance(whole, Entity)
     timer = aggregate.timer(f"{kind}/1", whole)
     assert (timer is not None) == (field is not None)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, field in ContactAggregate().timer_fields.items() if field is not None])
+def test_a_timer_takes_its_turn_with_the_company_of_its_value(kind: str) -> None:
+    whole = sample(ENTITIES[kind])
+    assert isinstance(whole, Entity)
+    timer = ContactAggregate().timer(f"{kind}/1", whole)
+    assert timer is not None
+    assert timer.company_id == getattr(whole, "company_id", None) != 0

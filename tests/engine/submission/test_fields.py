@@ -194,6 +194,7 @@ def levels(count: int) -> Any:
         ({"a": "x" * 4096}, "at most 4096 bytes"),
         (["x"] * 2000, "at most 4096 bytes"),
         (["x" * 4092], "at most 4096 bytes"),
+        ([1e15] * 300, "at most 4096 bytes"),
         (levels(9), "nested more than 8"),
         ({"a": levels(8)}, "nested more than 8"),
         ("a\x00b", "NUL"),

@@ -189,6 +189,16 @@ def test_data_may_be_the_text_of_an_object(submit: Submit) -> None:
     assert list(refusal(submit, {"data": "{"}).errors) == ["data"]
 
 
+GROWING = {f"list-{place}": [1e15] * 200 for place in range(100)}
+"""100 kB as it is sent, 380 kB as it is stored."""
+
+
+def test_tokens_that_grow_beyond_the_bound_when_stored_are_too_large_at_the_door(submit: Submit) -> None:
+    with pytest.raises(RefusedError, match="262144 bytes") as refused:
+        submit({"data": GROWING})
+    assert (refused.value.code, list(refused.value.errors)) == ("too_large", ["data"])
+
+
 def test_at_most_200_tokens(submit: Submit) -> None:
     tokens = {f"t{number}": number for number in range(200)}
     assert len(submit({"data": tokens}).request.data) == 200

@@ -1,0 +1,35 @@
+"""Which deployment is this? One record on `accounts.rules` and one row in the database, for every process to compare.
+
+The first record on partition 0 counts, so two processes that write at the same time agree on one id afterwards. Its key
+holds the id: compaction never removes the first one.
+"""
+
+from schemas.instant import Instant
+from schemas.wire import Message
+
+KEY_PREFIX = "deployment/"
+PARTITION = 0
+"""Of `accounts.rules`: there is one deployment, however many partitions."""
+
+
+class Deployment(Message, frozen=True, kw_only=True):
+    """The identity of a deployment: what all of its processes must have in common.
+
+    `app` begins every transactional id, so processes with different ones do not fence each other. Domain time was
+    `clock_domain_at` when wall time was `clock_wall_at`, and runs `clock_speed` times as fast.
+    `is_demo`: `leadclock up` made it, with a demo company and sandbox channels.
+    """
+
+    id: str
+    topic_prefix: str
+    app: str
+    clock_wall_at: Instant = 0
+    clock_domain_at: Instant = 0
+    clock_speed: float = 1.0
+    is_demo: bool = False
+    created_at: Instant
+
+
+def deployment_key(deployment: Deployment) -> bytes:
+    """Return the key of the record on `accounts.rules`."""
+    return f"{KEY_PREFIX}{deployment.id}".encode()
