@@ -1,22 +1,58 @@
-"""How are the recorded decisions of a partition read? In batches, up to the end that they have when the reading begins."""
+"""How is the record of a partition read? Its decisions in batches, and the position that it committed with its state."""
 
 from collections.abc import AsyncIterator
 
-from engine.partition.ports import LogError, Reader, Record
+import msgspec
+
+from engine.partition.ports import Log, LogError, Reader, Record
+from schemas.decisions import Position
+from schemas.state import POSITION_KEY
+from schemas.wire import UNREADABLE
 
 BATCH = 1_000
 POLL_SECONDS = 1.0
 STALLS_MAX = 30
 """Empty polls in a row, a second each, after which the log is given up."""
 
+TAIL_RECORDS = 5_000
+"""Of a changelog, read before all of it: the position is the last record of every transaction."""
+
 
 async def batches(reader: Reader, partition: int) -> AsyncIterator[list[Record]]:
-    """Yield the records in order. Raises `LogError` where the end cannot be reached."""
+    """Yield the records from where the reader is to the end that there is now. Raises `LogError` where it stalls."""
     end = await reader.end(partition)
     stalls = 0
     while reader.position(partition) < end:
         batch = await reader.poll(limit=BATCH, timeout_seconds=POLL_SECONDS)
         stalls = 0 if batch else stalls + 1
         if stalls > STALLS_MAX:
-            raise LogError(f"the decisions cannot be read to their end {end}")
+            raise LogError(f"the topic cannot be read to its end {end}")
         yield [record for record in batch if record.offset < end]
+
+
+async def committed_position(log: Log, topic: str, partition: int) -> Position | None:
+    """Return the last position in a changelog, or None where there is none that can be read. Raises `LogError`."""
+    reader = await log.reader(topic, [partition])
+    try:
+        first, end = await reader.start(partition), await reader.end(partition)
+        start = max(first, end - TAIL_RECORDS)
+        await reader.seek(partition, start)
+        found = await _last_position(reader, partition)
+        if found is None and start > first:
+            await reader.seek(partition, first)
+            found = await _last_position(reader, partition)
+    finally:
+        await reader.close()
+    try:
+        return None if found is None else msgspec.msgpack.decode(found, type=Position)
+    except UNREADABLE:
+        return None
+
+
+async def _last_position(reader: Reader, partition: int) -> bytes | None:
+    found = None
+    async for batch in batches(reader, partition):
+        for record in batch:
+            if record.key == POSITION_KEY.encode():
+                found = record.value
+    return found

@@ -4,12 +4,13 @@ The row says everything that the engine knows (its `rest` holds what has no colu
 here as the scheduler will.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from adapters.projector.rows import COLUMNS_APART
 from engine.rules import Rules
@@ -21,6 +22,8 @@ from schemas.instant import Instant, from_datetime
 from schemas.wire import Entity
 
 E = TypeVar("E", bound=Entity)
+
+logger = structlog.get_logger("leadclock.why")
 
 Row = Mapping[str, Any]
 
@@ -56,16 +59,27 @@ async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now:
     known = Known(
         lead=lead_of(row),
         head=head_of(contact, company_id, contact_key),
-        siblings=tuple(lead_of(other) for other in others if other["id"] != row["id"]),
+        siblings=tuple(_readable(other for other in others if other["id"] != row["id"])),
         rules=rules,
     )
     return Case(known=known, facts=tuple(told_of(fact) for fact in reversed(facts)))
 
 
+def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
+    """Give the leads of rows; one that cannot be read keeps nobody from the answer about another one."""
+    for row in rows:
+        try:
+            lead = lead_of(row)
+        except Exception:
+            logger.exception("why.lead_not_read", lead_id=row["id"])
+        else:
+            yield lead
+
+
 def lead_of(row: Row) -> Lead:
     """Return the lead of a row, as its last decision left it."""
     own = {name: row[name] for name in COLUMNS_APART if row[name] is not None}
-    return _entity(Lead, row, {"columns": {**own, **row["columns"]}})
+    return _entity(Lead, row, {"columns": {**own, **row["columns"]}, "data": row["data"], "data_parts": 0})
 
 
 def head_of(row: Row | None, company_id: int, contact_key: str) -> Head:

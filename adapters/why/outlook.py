@@ -1,14 +1,19 @@
 """What will a company's leads do in the next hours? Read in slices, the most urgent first, up to a bound that is told."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
+
+import structlog
+from msgspec import Struct
 
 from adapters.why.case import Row, head_of, lead_of
 from engine.rules import Rules
 from engine.why.course import Known
 from engine.why.outlook import Outlook
 from schemas.instant import Instant
+
+logger = structlog.get_logger(__name__)
 
 SLICE = 100
 """Leads that are read and run on at once: some tenth of a second, then others have a turn."""
@@ -36,6 +41,18 @@ class Waiting(Protocol):
         ...
 
 
+Run = Callable[..., Awaitable[Any]]
+
+
+class Asked(Struct, frozen=True):
+    """What is asked, of whom, and how slices are computed."""
+
+    reads: Waiting
+    rules: Rules
+    company_id: int
+    run: Run
+
+
 async def outlook_of(
     reads: Waiting,
     rules: Rules,
@@ -45,46 +62,53 @@ async def outlook_of(
     hours: int,
     limit: int,
     progress: Callable[[int], None] = lambda _: None,
+    run: Run = asyncio.to_thread,
 ) -> dict[str, Any]:
-    """Return the sums over at most `limit` leads that are due within the hours, and as many that expire unreached."""
-    outlook = Outlook(now, hours)
+    """Return the sums over at most `limit` leads that are due within the hours, and as many that expire unreached.
+
+    `run` computes one slice of leads beside the event loop.
+    """
+    asked, outlook = Asked(reads, rules, company_id, run), Outlook(now, hours)
     until = outlook.until
     due = await reads.due_leads_count(company_id, before=until)
     after: tuple[Any, int] | None = None
     while outlook.leads < limit:
         size = min(SLICE, limit - outlook.leads)
         rows = await reads.due_leads(company_id, before=until, after=after, limit=size)
-        await _add(reads, rules, company_id, outlook, rows)
+        await _add(asked, outlook, rows)
         progress(len(rows))
         if len(rows) < size:
             break
         after = rows[-1]["next_action_at"], rows[-1]["id"]
     taken = outlook.leads
-    await _add_expiring(reads, rules, company_id, outlook, limit)
+    await _add_expiring(asked, outlook, limit)
     left_out = None if due is None else max(0, due - taken)
     return {**outlook.shown(), "limit": limit, "left_out": left_out}
 
 
-async def _add_expiring(reads: Waiting, rules: Rules, company_id: int, outlook: Outlook, limit: int) -> None:
+async def _add_expiring(asked: Asked, outlook: Outlook, limit: int) -> None:
     after, most = 0, outlook.leads + limit
     while outlook.leads < most:
-        rows = await reads.expiring_leads(company_id, before=outlook.until, after=after, limit=SLICE)
-        await _add(reads, rules, company_id, outlook, rows)
+        rows = await asked.reads.expiring_leads(asked.company_id, before=outlook.until, after=after, limit=SLICE)
+        await _add(asked, outlook, rows)
         if len(rows) < SLICE:
             return
         after = rows[-1]["id"]
 
 
-async def _add(reads: Waiting, rules: Rules, company_id: int, outlook: Outlook, rows: Sequence[Row]) -> None:
+async def _add(asked: Asked, outlook: Outlook, rows: Sequence[Row]) -> None:
+    company_id = asked.company_id
     keys = sorted({row["contact_key"] for row in rows})
-    heads = {row["contact_key"]: row for row in await reads.contacts(company_id, keys)} if keys else {}
-    known = [
-        Known(lead=lead_of(row), head=head_of(heads.get(row["contact_key"]), company_id, row["contact_key"]), rules=rules)
-        for row in rows
-    ]
-    await asyncio.to_thread(_run, outlook, known)
+    heads = {row["contact_key"]: row for row in await asked.reads.contacts(company_id, keys)} if keys else {}
+    await asked.run(_run, outlook, asked.rules, company_id, rows, heads)
 
 
-def _run(outlook: Outlook, known: Sequence[Known]) -> None:
-    for one in known:
-        outlook.add(one)
+def _run(outlook: Outlook, rules: Rules, company_id: int, rows: Sequence[Row], heads: Mapping[str, Row]) -> None:
+    for row in rows:
+        key = row["contact_key"]
+        try:
+            head = head_of(heads.get(key), company_id, key)
+            outlook.add(Known(lead=lead_of(row), head=head, rules=rules))
+        except Exception:  # one lead that cannot be tried out must not keep the company from its forecast
+            logger.exception("forecast.lead_failed", lead_id=row["id"])
+            outlook.leave_out()

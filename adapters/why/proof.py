@@ -17,12 +17,12 @@ from engine.why.course import Known
 from engine.why.history import Told
 from engine.why.record import plan_record
 from engine.why.shape import Answer, Case
-from schemas.contact import LIVE_STATUSES, Head, Lead
+from schemas.contact import LIVE_STATUSES, Head, Lead, Part
 from schemas.decisions import GENESIS, REMOVED, Change, Fact
 from schemas.instant import Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import head_key, lead_key
-from schemas.wire import digest, from_json, to_json
+from schemas.wire import UNREADABLE, digest, from_json, to_json
 
 
 class NoProofError(Exception):
@@ -135,6 +135,7 @@ class _Fold:
         self._of_contact = b'"contact_key":' + to_json(contact_key)
         self._now = Moment()
         self._then: Moment | None = None
+        self._parts: dict[str, dict[int, dict[str, Any]]] = {}
         self._chain: str | None = None
 
     def take(self, record: Record) -> None:
@@ -142,7 +143,7 @@ class _Fold:
         value = record.value or b""
         try:
             decision = _DECISIONS.decode(value)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise NoProofError(f"the record at offset {record.offset} is no decision: {error}") from error
         expected = GENESIS if decision.sequence == 1 else self._chain
         if expected is not None and decision.prev != expected:
@@ -157,6 +158,7 @@ class _Fold:
             now.adopted, now.versions = decision.cause.rules, decision.cause.versions
         for change in decision.changes:
             self._change(change)
+        self._join(decision.changes)
         own = [fact for fact in decision.facts if fact.lead_id == self._lead_id]
         for fact in own:
             self.facts.append(self._told(fact, decision, record.offset))
@@ -187,6 +189,26 @@ class _Fold:
             self._now.head = None if is_gone else from_json(bytes(change.value), Head)
         elif change.key.startswith("lead/"):
             self._sibling(change, is_gone=is_gone)
+
+    def _join(self, changes: Sequence[Change]) -> None:
+        """Put the data of large leads together: a decision holds the parts that changed (`engine.partition.parts`)."""
+        for change in changes:
+            kind, _, rest = change.key.partition("/")
+            number, _, owner = rest.partition("/")
+            if kind == "part" and self._lead_of(owner) is not None:
+                parts = self._parts.setdefault(owner, {})
+                parts[int(number)] = {} if change.value == REMOVED else from_json(bytes(change.value), Part).tokens
+        for owner in {change.key for change in changes} & self._parts.keys():
+            lead = self._lead_of(owner)
+            if lead is not None and lead.data_parts:
+                known = self._parts[owner]
+                lead.data = {name: said for part in range(lead.data_parts) for name, said in known.get(part, {}).items()}
+                lead.data_parts = 0
+
+    def _lead_of(self, key: str) -> Lead | None:
+        if key == self._lead:
+            return self._now.lead
+        return self._now.siblings.get(int(key.removeprefix("lead/"))) if key.startswith("lead/") else None
 
     def _sibling(self, change: Change, *, is_gone: bool) -> None:
         number = int(change.key.removeprefix("lead/"))

@@ -1,0 +1,33 @@
+"""How are the requests of a partition found by offset? In rising order, read ahead in batches."""
+
+from collections import deque
+
+from adapters.audit.recorded import BATCH, POLL_SECONDS, STALLS_MAX
+from engine.partition.ports import Reader, Record
+
+
+class Inputs:
+    """The requests of a partition by offset, asked for in rising order."""
+
+    def __init__(self, reader: Reader, partition: int) -> None:
+        self._reader = reader
+        self._partition = partition
+        self._ahead: deque[Record] = deque()
+
+    async def at(self, offset: int) -> Record | None:
+        """Return the request at an offset, or None where the log holds none. Raises `LogError`."""
+        stalls = 0
+        while not self._ahead or self._ahead[0].offset < offset:
+            if self._ahead:
+                self._ahead.popleft()
+                continue
+            if self._reader.position(self._partition) > offset or stalls > STALLS_MAX:
+                return None
+            found = await self._reader.poll(limit=BATCH, timeout_seconds=POLL_SECONDS)
+            self._ahead.extend(found)
+            stalls = 0 if found else stalls + 1
+        return self._ahead[0] if self._ahead[0].offset == offset else None
+
+    async def is_deleted(self, offset: int) -> bool:
+        """Tell whether the log has deleted what lay at an offset: its retention is over."""
+        return offset < await self._reader.start(self._partition)

@@ -1,0 +1,260 @@
+"""Is a recorded decision what its input leads to? Decided again where this code has its rules, else folded along the chain.
+
+The state is folded from the recorded decisions alone, so that what comes after a change of the rules is decided again on
+the state that the rules before it left.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from adapters.audit.inputs import Inputs
+from engine import decision_rules
+from engine.partition.aggregate import Aggregate
+from engine.partition.deadletters import digest_of
+from engine.partition.decider import Decider
+from engine.partition.ports import Record
+from engine.partition.state import State
+from engine.rules import Rules
+from schemas.decisions import REMOVED, Cause, Change, Decision, Position
+from schemas.instant import Instant
+from schemas.records import Record as RuleRecord
+from schemas.state import kind_of
+from schemas.wire import UNREADABLE, from_json, to_pack
+
+CODE = frozenset({decision_rules.VERSION_NAME, "leadclock"})
+"""Recorded versions that are those of code. The others are of data, with which the same rules may decide otherwise."""
+
+
+class Mismatch(Struct, frozen=True):
+    """Why a decision is not verified, and both sides of it."""
+
+    what: str
+    recorded: Any = None
+    decided: Any = None
+
+
+class Folded(Struct, frozen=True, kw_only=True):
+    """How many decisions were only folded, why, and which release can decide them again.
+
+    `reason` is `other_rules` (another version of the decision rules decided), or `other_data`: the same rules decide
+    otherwise here, with time zones, law or other `data` of another version than the recorded one.
+    """
+
+    reason: Literal["other_rules", "other_data"]
+    decision_rules: int
+    decided_by: str
+    data: str = ""
+    decisions: int = 0
+
+
+class _Recorded(Struct, frozen=True):
+    """What must be known of a recorded decision to decide it again; every byte of the rest is compared, not decoded."""
+
+    sequence: int
+    decided_at: Instant
+    prev: str
+    cause: Cause
+
+
+_RECORDED = msgspec.json.Decoder(_Recorded)
+_DECISION = msgspec.json.Decoder(Decision)
+
+
+class Replay:
+    """The fold of one partition's decisions, each checked before it is taken over.
+
+    `versions` are those that this process would adopt; `committed` is the position that the changelog held before the
+    decisions were read.
+    """
+
+    def __init__(
+        self,
+        aggregate: Aggregate,
+        partition: int,
+        rules: Sequence[tuple[int, RuleRecord]],
+        inputs: Inputs,
+        *,
+        versions: Mapping[str, str],
+        committed: Position | None,
+    ) -> None:
+        self.state = State()
+        self.decided_again = 0
+        self.inputs_gone = 0
+        self._decider = Decider(aggregate, partition, self.state, Rules(), Position())
+        self._rules = list(rules)
+        self._inputs = inputs
+        self._versions = versions
+        self._committed = committed
+        self._folded: Counter[Folded] = Counter()
+        self._known_versions: Mapping[str, str] | None = None
+        self._known_version = decision_rules.FIRST_VERSION
+
+    @property
+    def position(self) -> Position:
+        """Where the fold stands: behind the last decision that was verified."""
+        return self._decider.position
+
+    @property
+    def folded(self) -> tuple[Folded, ...]:
+        """What was only folded."""
+        return tuple(msgspec.structs.replace(kind, decisions=count) for kind, count in self._folded.items())
+
+    async def check(self, value: bytes) -> Mismatch | None:
+        """Verify the next decision and take it over; None where it is as recorded. Raises `LogError`."""
+        try:
+            recorded = _RECORDED.decode(value)
+        except UNREADABLE as error:
+            return Mismatch(f"the record is not a decision: {error}")
+        position = self.position
+        taken = self._break_in_order(recorded) or await self._take(recorded, value)
+        if not isinstance(taken, Mismatch):
+            taken = self._break_with_commit() or taken
+        if isinstance(taken, Mismatch):
+            self._go_back(position)  # what was verified ends before this decision
+            return taken
+        self.state.commit()
+        if taken is None:
+            self.decided_again += 1
+        else:
+            self._folded[taken] += 1
+        return None
+
+    def check_end(self) -> Mismatch | None:
+        """Verify that no decision is missing behind the last one that was read."""
+        committed = 0 if self._committed is None else self._committed.sequence
+        if committed <= self.position.sequence:
+            return None
+        return Mismatch("decisions are missing at the end", self.position.sequence, committed)
+
+    def _break_in_order(self, recorded: _Recorded) -> Mismatch | None:
+        position, cause = self.position, recorded.cause
+        if recorded.sequence != position.sequence + 1:
+            return Mismatch("decisions are missing", recorded.sequence, position.sequence + 1)
+        if recorded.prev != position.chain:
+            return Mismatch(
+                "the hash chain is broken: the decision before this one was changed", recorded.prev, position.chain
+            )
+        if cause.kind == "request" and (cause.offset or 0) < position.input_offset:
+            return Mismatch("the offsets of the inputs do not rise", cause.offset, position.input_offset)
+        return None
+
+    def _break_with_commit(self) -> Mismatch | None:
+        """Compare the digest that the partition committed with its state: nothing follows the last decision to show it."""
+        position, committed = self.position, self._committed
+        if committed is None or committed.sequence != position.sequence or committed.chain == position.chain:
+            return None
+        return Mismatch("the changelog holds another digest of this decision", position.chain, committed.chain)
+
+    async def _take(self, recorded: _Recorded, value: bytes) -> Mismatch | Folded | None:
+        """Decide the input again (None) where this code can, else fold what was decided."""
+        cause, position = recorded.cause, self.position
+        versions = cause.versions if cause.kind == "adoption" else position.versions
+        try:
+            rules_version = self._rules_version(versions)
+        except ValueError:
+            return Mismatch("the version of the decision rules is not a number", versions[decision_rules.VERSION_NAME])
+        request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" else None
+        news = self._adopted(cause.rules) if cause.kind == "adoption" else []
+        data = ""
+        if rules_version == decision_rules.VERSION:
+            mismatch = self._decide_again(recorded, value, request, news)
+            data = "" if mismatch is None else self._other_data(versions)
+            if not data:
+                return mismatch
+            self._go_back(position)
+        folded = Folded(
+            reason="other_data" if data else "other_rules",
+            decision_rules=rules_version,
+            decided_by=decision_rules.release_of(rules_version, versions),
+            data=data,
+        )
+        return await self._fold(cause, value, request, news) or folded
+
+    def _rules_version(self, versions: Mapping[str, str]) -> int:
+        """Return the version of the decision rules, read once for the decisions of one adoption. Raises `ValueError`."""
+        if versions is not self._known_versions:
+            self._known_version = decision_rules.version_of(versions)
+            self._known_versions = versions
+        return self._known_version
+
+    def _decide_again(
+        self, recorded: _Recorded, value: bytes, request: Record | None, news: list[tuple[int, RuleRecord]]
+    ) -> Mismatch | None:
+        cause, now = recorded.cause, recorded.decided_at
+        if request is not None:
+            decided = self._decider.request(request, now, behind=cause.behind, refusal=cause.refusal)
+        elif cause.kind == "tick":
+            key, due_at = cause.key or "", cause.due_at or 0
+            decided = self._decider.tick(key, due_at, now, behind=cause.behind, refusal=cause.refusal)
+        elif cause.kind == "adoption":
+            decided = self._decider.adoption(news, cause.versions, now, refusal=cause.refusal)
+        else:
+            return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
+        return None if decided.value == value else _first_difference(value, decided.value)
+
+    async def _fold(
+        self, cause: Cause, value: bytes, request: Record | None, news: list[tuple[int, RuleRecord]]
+    ) -> Mismatch | None:
+        """Take over what a decision changed, as it is recorded."""
+        if request is not None and digest_of(request) != cause.digest:
+            return Mismatch("the input was changed", cause.digest, digest_of(request))
+        if cause.kind == "request" and request is None:
+            if not await self._inputs.is_deleted(cause.offset or 0):
+                return Mismatch(f"there is no input at offset {cause.offset}")
+            self.inputs_gone += 1
+        try:
+            decision = _DECISION.decode(value)
+            changes = [(change.key, _packed(change)) for change in decision.changes]
+        except (*UNREADABLE, KeyError) as error:
+            return Mismatch(f"the decision cannot be folded by this code: {error}")
+        self._decider.fold(decision, value, changes, news)
+        positions = {str(partition): sequence for partition, sequence in sorted(self._decider.rules.positions.items())}
+        if cause.kind == "adoption" and positions != cause.rules:
+            return Mismatch("accounts.rules does not hold the rules that were adopted", cause.rules, positions)
+        return None
+
+    def _other_data(self, versions: Mapping[str, str]) -> str:
+        """Name the data of other versions here than those recorded; empty where all are the same."""
+        here = self._versions
+        names = [name for name in versions if name not in CODE and here.get(name, versions[name]) != versions[name]]
+        return ", ".join(f"{name} {versions[name]} (here {here[name]})" for name in names)
+
+    def _adopted(self, positions: Mapping[str, int]) -> list[tuple[int, RuleRecord]]:
+        taken: list[tuple[int, RuleRecord]] = []
+        left: list[tuple[int, RuleRecord]] = []
+        for partition, record in self._rules:
+            is_adopted = record.sequence <= positions.get(str(partition), 0)
+            (taken if is_adopted else left).append((partition, record))
+        self._rules = left
+        return taken
+
+    def _go_back(self, position: Position) -> None:
+        self.state.rollback()
+        self._decider.position = position
+
+
+def _packed(change: Change) -> bytes | None:
+    """Return a changed value as the state keeps it. Raises `KeyError` and `msgspec.DecodeError` for one that is unknown."""
+    return None if change.value == REMOVED else to_pack(from_json(bytes(change.value), kind_of(change.key)))
+
+
+def _first_difference(recorded: bytes, decided: bytes) -> Mismatch:
+    """Return the first field that differs, by its path."""
+    path, one, other = _differing(msgspec.json.decode(recorded), msgspec.json.decode(decided), "$")
+    return Mismatch(f"this code decides differently at {path}", one, other)
+
+
+def _differing(one: Any, other: Any, path: str) -> tuple[str, Any, Any]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in [*one, *(name for name in other if name not in one)]:
+            if one.get(name) != other.get(name):
+                return _differing(one.get(name), other.get(name), f"{path}.{name}")
+    if isinstance(one, list) and isinstance(other, list):
+        for index, (left, right) in enumerate(zip(one, other, strict=False)):
+            if left != right:
+                return _differing(left, right, f"{path}[{index}]")
+    return path, one, other

@@ -1,0 +1,149 @@
+"""How were the histories beside this file recorded? By the real code of one commit, in a simulated deployment with faults.
+
+Run it in a checkout of the commit whose history is wanted, with this file copied to `tests/histories` there:
+
+    .venv/bin/python -m tests.histories.record tests/histories/1390c62.jsonl.xz
+
+A history is never recorded again: it stands for what a release wrote, which later code must read. See `history.py`.
+"""
+
+import asyncio
+import base64
+import json
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.partitions.routing import partition_of
+from adapters.roles.context import versions
+from engine.identity import contact_key
+from engine.partition.ports import Outgoing, Record
+from schemas.envelope import to_headers
+from schemas.requests import LeadSubmitted
+from schemas.topics import TOPICS
+from schemas.wire import to_json
+from tests.simulation import cluster, virtual
+from tests.simulation.invariants import Findings
+from tests.simulation.run import Result, World
+
+SEED = 50
+"""The one of sixty whose run shows the most kinds of facts, steps and states."""
+
+PARTITIONS = 2
+"""What the seed draws."""
+COMPANIES = [1, 2, 3]
+ASKED = 130
+"""Requests in each of two halves; between them every process is replaced by one with newer time zones."""
+
+LEFT_OPEN = 40
+"""Requests at the end: what becomes of their leads is left to those who go on with the history."""
+
+NEWER_TZDATA = {"tzdata": "2099z"}
+NUMBERS = 60_000
+NOT_KEPT = ("leads.inbox",)
+
+
+class Recording(World):
+    """One deployment of three companies: faults, a change of versions, and a submission whose decision is too large."""
+
+    async def _run(self) -> Result:
+        cluster.VERSIONS = versions()
+        self.traffic._companies = COMPANIES
+        self.traffic._people = [f"+1305555{n:04}" for n in range(8)]
+        self.traffic._addresses = [f"p{n}@example.com" for n in range(3)]
+        providers = asyncio.ensure_future(self.gateways.run(self.partitions))
+        self.cluster.boot()
+        await self._phase(self.traffic.found())
+        await self._ask_in_trouble()
+        cluster.VERSIONS = {**versions(), **NEWER_TZDATA}
+        for machine in self.cluster.machines:
+            machine.kill()
+        await self._calm()
+        await self._ask_in_trouble()
+        await self._calm()
+        await self._fail()
+        await self._settle()
+        self.era.go_on(300.0)
+        await self._phase(self.traffic.ask(LEFT_OPEN, 5.0))
+        providers.cancel()
+        await self.cluster.stop()
+        await asyncio.gather(providers, return_exceptions=True)
+        return self._result(Findings())
+
+    async def _ask_in_trouble(self) -> None:
+        self._is_rough = True
+        self.weather.worsen()
+        trouble = asyncio.ensure_future(self._trouble())
+        await self._phase(self.traffic.ask(ASKED, 30.0))
+        self._is_rough = False
+        trouble.cancel()
+        await asyncio.wait([trouble])
+
+    async def _fail(self) -> None:
+        """Submit numbers that take less than a record as they come, and more than one as they are stored."""
+        company_id, caller_id = COMPANIES[-1], "+13055559999"
+        key = contact_key(company_id, caller_id, None) or ""
+        request = LeadSubmitted(
+            company_id=company_id,
+            contact_key=key,
+            caller_id=caller_id,
+            data={"numbers": []},
+            schedule_id=self.traffic._ids(company_id, "schedule")[0],
+            received_at=self.era.now(),
+        )
+        numbers = b"[%b]" % b",".join([b"1e15"] * NUMBERS)
+        headers = to_headers(self.traffic._envelope(request))
+        large = Outgoing("contacts.requests", key.encode(), to_json(request).replace(b"[]", numbers), headers)
+        await self.traffic._appender.append(partition_of(key.encode(), PARTITIONS), [large])
+
+
+def lines(log: EmbeddedLog) -> Iterator[dict[str, Any]]:
+    """Yield first what the topics are, then each record in order."""
+    kept = [topic.name for topic in TOPICS if topic.name not in NOT_KEPT]
+    ends = {name: [log.partition(name, number).end for number in range(PARTITIONS)] for name in kept}
+    yield {"partitions": PARTITIONS, "topic_ids": {name: log._facts(name).topic_id for name in kept}, "ends": ends}
+    for name in kept:
+        for number in range(PARTITIONS):
+            for record in log.partition(name, number).records:
+                yield line(record)
+
+
+def line(record: Record) -> dict[str, Any]:
+    """Return a record as it is kept: parts that are no text are in base64, under another name."""
+    found: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "at": record.appended_at,
+    }
+    for name, part in (("key", record.key), ("value", record.value)):
+        found |= encoded(name, part)
+    if record.headers:
+        found["headers"] = [[name, encoded("value", value)] for name, value in record.headers]
+    return found
+
+
+def encoded(name: str, part: bytes | None) -> dict[str, str]:
+    """Return a part of a record under its name, or nothing where there is none."""
+    if part is None:
+        return {}
+    try:
+        return {name: part.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(part).decode()}
+
+
+def main(path: Path) -> None:
+    """Record a history."""
+    virtual.TURNS_MAX = 10_000_000
+    world = Recording(SEED)
+    print(world.run())  # noqa: T201 - a script
+    data = b"".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in lines(world.log))
+    path.write_bytes(lzma.compress(data, preset=9))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
