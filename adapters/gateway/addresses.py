@@ -3,10 +3,10 @@
 The check is made on the address that is then connected to: a name that resolves differently a moment later gains nothing.
 """
 
-import asyncio
-import socket
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from adapters.gateway.resolver import BadNameError, Resolver
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -14,9 +14,52 @@ Network = IPv4Network | IPv6Network
 NAT64 = IPv6Network("64:ff9b::/96")
 """RFC 6052: the last 32 bits are an IPv4 address, which may be a private one."""
 
+SPECIAL_IPV4 = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private use
+        "100.64.0.0/10",  # shared by the customers of a carrier
+        "127.0.0.0/8",  # loopback
+        "169.254.0.0/16",  # link local, the metadata services of clouds
+        "172.16.0.0/12",  # private use
+        "192.0.0.0/24",  # IETF protocol assignments, with the anycast addresses in it
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112-v4: a sink for reverse look-ups of private addresses
+        "192.52.193.0/24",  # AMT: relays of multicast
+        "192.88.99.0/24",  # once the relays of 6to4 (RFC 7526), with 6a44
+        "192.168.0.0/16",  # private use
+        "192.175.48.0/24",  # AS112, delegated directly
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast (RFC 5771)
+        "240.0.0.0/4",  # reserved, with the broadcast address
+    )
+)
+"""IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast, which has a registry of its own.
+
+All of it, whatever its column "globally reachable" says: what is reachable is a sink or a relay, not somebody's web server.
+Python's `is_global` leaves out some of these, and other ones in each version."""
+
+SPECIAL_IPV6 = tuple(
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # IETF protocol assignments: Teredo, benchmarks, AMT, AS112, ORCHID, remote identification of drones
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4 (RFC 7526)
+        "2620:4f:8000::/48",  # AS112, delegated directly
+        "3fff::/20",  # documentation (RFC 9637)
+    )
+)
+"""IANA IPv6 Special-Purpose Address Registry (RFC 6890), as far as it lies in `UNICAST`; all of it, as for IPv4.
+
+An address that carries an IPv4 address is judged as that one before (`_embedded`)."""
+
 UNICAST = IPv6Network("2000::/3")
-"""All that was ever given out for the internet (RFC 4291, 2.4). Beside it lie the translators' own prefixes (64:ff9b:1::/48,
-::ffff:0:0:0/96), old site-local addresses and others that lead inside, some of which Python calls global."""
+"""All that was ever given out for the internet (RFC 4291, 2.4). Outside lie loopback, private (fc00::/7), link-local and
+discard-only addresses, multicast, segment routing (5f00::/16), the translators' own prefixes (64:ff9b:1::/48,
+::ffff:0:0:0/96), and old site-local addresses."""
 
 ADDRESSES_MAX = 16
 """Of one name; the rest is not looked at."""
@@ -39,9 +82,9 @@ def is_allowed(address: Address, allowed: Sequence[Network] = ()) -> bool:
     judged = _embedded(address) or address
     if any(judged.version == network.version and judged in network for network in allowed):
         return True
-    if isinstance(judged, IPv6Address) and judged not in UNICAST:
-        return False
-    return judged.is_global and not judged.is_multicast
+    if isinstance(judged, IPv4Address):
+        return not any(judged in network for network in SPECIAL_IPV4)
+    return judged in UNICAST and not any(judged in network for network in SPECIAL_IPV6)
 
 
 def _embedded(address: Address) -> IPv4Address | None:
@@ -53,16 +96,16 @@ def _embedded(address: Address) -> IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
 
 
-async def resolve(host: str, port: int, allowed: Sequence[Network] = ()) -> Address:
+async def resolve(host: str, resolver: Resolver, allowed: Sequence[Network] = ()) -> Address:
     """Return the first address of a host that may be connected to.
 
     Raises `ForbiddenAddressError` where there is none, and `OSError` where the name cannot be resolved.
     """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError:
-        raise ForbiddenAddressError(f"{host[:100]} is no name of a host: a part of it is empty or too long") from None
-    addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in found[:ADDRESSES_MAX]]
+        found = await resolver.addresses(host)
+    except BadNameError as error:
+        raise ForbiddenAddressError(str(error)) from None
+    addresses = [ip_address(text.partition("%")[0]) for text in found[:ADDRESSES_MAX]]
     for address in addresses:
         if is_allowed(address, allowed):
             return address

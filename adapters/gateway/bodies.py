@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote_plus
 from xml.sax.saxutils import escape
 
-from engine.contact.text import render
+from engine.contact.text import render_body
 from schemas.records import OutgoingWebhook
 from schemas.wire import to_json
 
@@ -14,11 +14,14 @@ JSON_TYPE = "application/json"
 
 
 def body_of(webhook: OutgoingWebhook, payload: dict[str, Any]) -> bytes:
-    """Return the bytes to post. Values are escaped as JSON, forms and XML want it: what a person typed stays a value."""
+    """Return the bytes to post. Values are escaped as JSON, forms and XML want it: what a person typed stays a value.
+
+    Raises `TextTooLongError` as soon as a template says more than 500,000 bytes.
+    """
     if webhook.body_template is None:
         return to_json(payload)
     escaped = _escape(content_type(webhook).lower())
-    text, _ = render(webhook.body_template, lambda token: escaped(_value(payload, token)))
+    text, _ = render_body(webhook.body_template, lambda token: escaped(_value(payload, token)), is_recorded=False)
     return text.encode()
 
 

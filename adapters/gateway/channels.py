@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from adapters.gateway.circuit import Endpoint
 from adapters.gateway.ports import (
     EmailProvider,
     Kind,
@@ -25,18 +26,19 @@ Press = Callable[[PressKeys | HangUp], Awaitable[bool]]
 ORDERS: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
 
 CONCURRENT_MAX: dict[Kind, int] = {
-    "call": 500,  # a call lasts minutes and costs us nothing but a few kilobytes meanwhile
-    "sms": 100,
-    "email": 20,  # each one is an SMTP connection: mail servers refuse hundreds from one address
-    "webhook": 100,
+    "call": 1_000,  # a call lasts minutes and costs us nothing but a few kilobytes meanwhile
+    "sms": 200,
+    "email": 40,  # each one is an SMTP connection: mail servers refuse hundreds from one address
+    "webhook": 200,
 }
+"""Of all companies together; one company alone takes half of them (`engine.fair_share.Shares`)."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
     """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again.
 
     `press` is for keys and for hanging up, which are no orders of their own: they go to a call that is under way, past the
-    orders behind it.
+    orders behind it. `endpoint_of` is there where companies name the receivers, each of which may fail by itself.
     """
 
     kind: Kind
@@ -45,6 +47,7 @@ class Channel(Struct, frozen=True, kw_only=True):
     concurrent_max: int
     never_twice: bool
     press: Press | None = None
+    endpoint_of: Callable[[Command], Endpoint] | None = None
 
     @property
     def order(self) -> object:
@@ -90,7 +93,17 @@ def webhook_channel(sender: WebhookSender, *, concurrent_max: int = CONCURRENT_M
     async def act(order: Command, _: Report) -> Result | None:
         return await sender.post(_as(PostWebhook, order))
 
-    return Channel(kind="webhook", provider=sender.name, act=act, concurrent_max=concurrent_max, never_twice=False)
+    def endpoint_of(order: Command) -> Endpoint:
+        return sender.endpoint_of(_as(PostWebhook, order))
+
+    return Channel(
+        kind="webhook",
+        provider=sender.name,
+        act=act,
+        concurrent_max=concurrent_max,
+        never_twice=False,
+        endpoint_of=endpoint_of,
+    )
 
 
 def _as(kind: type[C], order: Command) -> C:

@@ -106,11 +106,19 @@ class Courier:
             await asyncio.shield(self._release(taken.order.command_id))
             raise
 
-    async def carry_out(self, taken: Taken, approach: Approach) -> CarriedOut:
-        """Act, where that is left to do; what comes of it is not written down yet."""
+    async def carry_out(self, taken: Taken, approach: Approach, untried: str | None = None) -> CarriedOut:
+        """Act, where that is left to do; what comes of it is not written down yet.
+
+        `untried` says why the provider is not to be asked: the order has failed, and its step may repeat it.
+        """
         claim = approach.claim
-        is_done = claim.state in {"recorded", "posted"}
-        return CarriedOut(claim=claim, result=None if is_done else approach.refusal or await self._act(taken))
+        if claim.state in {"recorded", "posted"}:
+            return CarriedOut(claim=claim)
+        if approach.refusal is not None:
+            return CarriedOut(claim=claim, result=approach.refusal)
+        if untried is not None:
+            return CarriedOut(claim=claim, result=Result(outcome="failed", rang=False, detail=untried))
+        return CarriedOut(claim=claim, result=await self._act(taken))
 
     async def settle(self, taken: Taken, carried_out: CarriedOut) -> None:
         """Do what is left to do: record, post."""

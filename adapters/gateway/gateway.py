@@ -1,7 +1,7 @@
 """How does one channel work through its commands? One reader for all partitions, one queue per contact, bounded slots.
 
 Orders of one contact are carried out one after the other, in the order of the log; contacts do not wait for each other,
-and where there are more than slots, the most urgent of those taken in goes next.
+and where there are more than slots, companies take turns, each with the most urgent of its orders that were taken in.
 Progress is saved per partition as the offset before which everything is done: what stands behind it is read again after
 a restart, and the claims say what is left to do. Two gateways may work on one partition for a while: claims decide.
 """
@@ -25,15 +25,19 @@ from adapters.gateway.slots import Slots
 from adapters.gateway.troubles import Troubles
 from adapters.gateway.waits import sleep_until
 from adapters.observability.metrics import Metrics
-from engine.partition.decider import dead_letter
+from adapters.partitions.burial import append_letters
+from engine.fair_share import Shares
+from engine.partition.deadletters import dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, Outgoing, Reader, Record
 from engine.partition.runner import Names
 from schemas.commands import Command, Fence, HangUp, PressKeys
 from schemas.topics import COMMAND_TOPICS
+from schemas.wire import UNREADABLE
 
 POLL_RECORDS_MAX = 500
 HELD_MAX = 10_000
-"""Orders taken in and not done, over all partitions of the channel: a few kilobytes each."""
+"""Orders taken in and not done, over all partitions of the channel: a few kilobytes each. Companies share them
+(`engine.fair_share.Shares`): of one that holds its share, further orders are passed over, and those of others taken in."""
 
 POLL_SECONDS_IDLE = 0.25
 POLL_SECONDS_AWAITED = 0.01
@@ -43,9 +47,9 @@ SAVE_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
 """The longest that a log which is away goes unnoticed while there is nothing to read."""
 
-PRESSING_MAX = 100
+PRESSING_MAX = 200
 PRESS_SECONDS = 10.0
-"""Keys that are being pressed at once, and how long a provider may take for it."""
+"""Keys that are being pressed at once, shared by companies as slots are, and how long a provider may take for it."""
 
 HELD_LOOK_SECONDS = 5.0
 """How often an order is looked at again that another gateway has claimed."""
@@ -55,6 +59,14 @@ DRAIN_SECONDS = 5.0
 
 RENEWALS_PER_LEASE = 3
 _log = structlog.get_logger()
+
+
+class _ForeignOrderError(Exception):
+    """A record of a commands topic that is no order of ours; it goes to the dead letters."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 class Gateway:
@@ -78,12 +90,11 @@ class Gateway:
         self._clock = clock
         self._metrics = metrics or Metrics()
         self._names = names
-        self._held_max = held_max
         self._topic = names.of(COMMAND_TOPICS[channel.kind].name)
         self._topic_id = ""
         self._claimant = f"{channel.kind}/{uuid.uuid4()}"
         self._decoder = msgspec.json.Decoder(channel.order)
-        self._slots = Slots(channel.concurrent_max)
+        self._slots = Slots(channel)
         self._wanted: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
         self._lanes: dict[int, Lane] = {}
@@ -91,7 +102,8 @@ class Gateway:
         self._contacts: dict[str, deque[Taken]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._pressing: set[asyncio.Task[None]] = set()
-        self._held = 0
+        self._held = Shares(held_max)
+        self._keys = Shares(PRESSING_MAX)
         self._heard_at = float("-inf")
         self._approaching = 0
 
@@ -153,7 +165,7 @@ class Gateway:
         reader = await self._log.reader(self._topic, sorted(self._lanes), start=None)
         try:
             for lane in self._lanes.values():
-                await reader.seek(lane.partition, lane.next)
+                await reader.seek(lane.partition, lane.reads_at)
         except BaseException:
             await reader.close()
             raise
@@ -178,7 +190,8 @@ class Gateway:
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
         await self._hear(reader)
-        is_awaited = self._approaching > 0 or any(lane.cut or lane.is_waited_for for lane in self._lanes.values())
+        lanes = self._lanes.values()
+        is_awaited = self._approaching > 0 or any(lane.passed_over or lane.is_waited_for for lane in lanes)
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
         records = await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds)
         for record in records:
@@ -212,21 +225,35 @@ class Gateway:
     async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
         try:
+            order = self._read_order(record)
+        except _ForeignOrderError as error:
+            if lane.is_new(record.offset):
+                await self._bury(record, error, appender)
+        else:
+            self._take_order(lane, record, order, courier)
+        lane.looked_at(record.offset)
+
+    def _read_order(self, record: Record) -> Command | PressKeys | HangUp | Fence:
+        try:
             order: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
-        except msgspec.MsgspecError as error:
-            if record.offset >= lane.next and not lane.cut:
-                await self._bury(record, str(error), appender)
-            return
+        except UNREADABLE as error:
+            raise _ForeignOrderError("malformed_body", str(error)) from error
+        if record.key != order.contact_key.encode():  # its fences would be in another partition, where nobody looks
+            raise _ForeignOrderError("wrong_partition", "the key of the record is not its contact")
+        return order
+
+    def _take_order(self, lane: Lane, record: Record, order: Command | PressKeys | HangUp | Fence, courier: Courier) -> None:
         if isinstance(order, Fence):
             lane.fences.add(order, record.offset)
         elif isinstance(order, PressKeys | HangUp):
-            if record.offset >= lane.next and not lane.cut:
+            if lane.is_new(record.offset):
                 self._press_soon(order)
-        elif record.offset >= lane.next and not lane.cut:
-            lane.cut = self._held >= self._held_max
-            if not lane.cut:
-                lane.take_in(record.offset)
+        elif lane.is_wanted(order.company_id, record.offset):
+            if self._held.may_take(order.company_id):
+                lane.take_in(order.company_id, record.offset)
                 self._enqueue(Taken(lane, record, order), courier)
+            else:
+                lane.pass_over(order.company_id, record.offset)
 
     def _press_soon(self, order: PressKeys | HangUp) -> None:
         """Press keys on a call under way, or end it: at once, as its contact's next order waits until that call is over.
@@ -234,12 +261,14 @@ class Gateway:
         Nobody waits for what comes of it, and what is late or too much is left: a key answers a question of this moment.
         """
         is_late = order.not_after is not None and self._clock.now() > order.not_after
-        if is_late or len(self._pressing) >= PRESSING_MAX:
+        if is_late or not self._keys.may_take(order.company_id):
             _log.warning("keys.dropped", command_id=order.command_id, call_id=order.call_id, late=is_late)
             return
         task = asyncio.create_task(self._press(order), name=f"keys {order.command_id}")
+        self._keys.take(order.company_id)
         self._pressing.add(task)
         task.add_done_callback(self._pressing.discard)
+        task.add_done_callback(lambda _: self._keys.give_back(order.company_id))
 
     async def _press(self, order: PressKeys | HangUp) -> None:
         assert self.channel.press is not None  # noqa: S101 - else the order could not have been read
@@ -253,23 +282,28 @@ class Gateway:
         _log.info("keys.pressed" if pressed else "keys.too_late", **about)
 
     async def _go_back(self, lane: Lane, reader: Reader) -> None:
-        """Go back to what was cut off once there is room, and do not read again what is only looked through."""
-        if lane.cut and self._held <= self._held_max // 2:
-            lane.cut = False
-            await reader.seek(lane.partition, lane.next)
-        elif lane.cut and reader.position(lane.partition) < lane.seen:
-            await reader.seek(lane.partition, lane.seen)
+        """Go back to what was passed over once there is room, and do not read again what nobody returns for."""
+        position = reader.position(lane.partition)
+        returning = [company_id for company_id in lane.passed_over if self._has_room_again(company_id)]
+        goes_on_at = lane.go_back(returning, position)
+        if goes_on_at != position:
+            await reader.seek(lane.partition, goes_on_at)
 
-    async def _bury(self, record: Record, reason: str, appender: Appender) -> None:
-        letter = dead_letter(record, "malformed_body", reason)
+    def _has_room_again(self, company_id: int) -> bool:
+        """Tell whether a company may hold a good many more orders than it does: each going back reads others' as well."""
+        return self._held.may_take(company_id) and 2 * self._held.held(company_id) <= self._held.free
+
+    async def _bury(self, record: Record, error: "_ForeignOrderError", appender: Appender) -> None:
+        reason = str(error)
+        letter = dead_letter(record, error.code, reason)
         letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)
         count = await self.troubles.overcome(LOG, lambda: self._log.partition_count(letter.topic))
-        await self.troubles.overcome(LOG, lambda: appender.append(record.partition % count, [letter]))
+        await self.troubles.overcome(LOG, lambda: append_letters(appender, record.partition % count, [letter]))
         self._metrics.dead_letters.labels(self._topic).inc()
         _log.error("command.unreadable", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason)
 
     def _enqueue(self, taken: Taken, courier: Courier) -> None:
-        self._held += 1
+        self._held.take(taken.order.company_id)
         self._metrics.commands.labels(self.channel.kind).inc()
         queue = self._contacts.get(taken.order.contact_key)
         if queue is not None:
@@ -291,7 +325,7 @@ class Gateway:
                 _log.exception("delivery.failed", kind=self.channel.kind, command_id=taken.order.command_id)
                 is_done = True
             queue.popleft()
-            self._held -= 1
+            self._held.give_back(taken.order.company_id)
             if is_done:
                 taken.lane.done(taken.record.offset)
         del self._contacts[contact_key]
@@ -315,13 +349,13 @@ class Gateway:
 
     async def _carry_out(self, taken: Taken, courier: Courier) -> CarriedOut | None:
         """Claim an order and act on it when its turn comes; None where another gateway holds it."""
-        async with self._slots.taken_for(taken.order):
+        async with self._slots.taken_for(taken.order) as refusal:
             self._approaching += 1
             try:
                 approach = await courier.approach(taken)
             finally:
                 self._approaching -= 1
-            return None if approach is None else await courier.carry_out(taken, approach)
+            return None if approach is None else await courier.carry_out(taken, approach, refusal)
 
     async def _keep_house(self, courier: Courier) -> None:
         """Save progress, and keep the leases of what is under way."""
@@ -337,7 +371,7 @@ class Gateway:
     async def _save(self) -> None:
         for partition, lane in list(self._lanes.items()):
             floor = lane.floor
-            self._metrics.lag.labels(self._topic, str(partition)).set(lane.seen - floor)
+            self._metrics.lag.labels(self._topic, str(partition)).set(lane.next - floor)
             if self._saved.get(partition) != floor:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
                 self._saved[partition] = floor

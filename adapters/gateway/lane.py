@@ -1,6 +1,7 @@
-"""Where does a gateway stand in one commands partition? What it took in, what is done, and how far it has looked ahead."""
+"""Where does a gateway stand in one commands partition? What it took in, what is done, and whom it passed over."""
 
 import asyncio
+from collections.abc import Sequence
 
 from adapters.gateway.fences import Fences
 
@@ -13,20 +14,22 @@ class LaneLostError(Exception):
 
 
 class Lane:
-    """One partition. Orders are taken in at `next`; `seen` is as far as fences are known; `floor` is all done below.
+    """One partition. Every record before `next` was looked at; `floor` is all done below.
 
-    Where there was no room for an order the lane is `cut`: nothing more is taken in (order per contact!) until the
-    reader has gone back to `next`, while fences are still looked for ahead.
+    Where there is no room for an order of a company, the company is passed over: none of its orders behind that one is
+    taken in (order per contact!) until the reader has gone back to it, while those of other companies, and fences, are.
     """
 
     def __init__(self, partition: int, start: int) -> None:
         self.partition = partition
         self.next = start
-        self.seen = start
-        self.cut = False
         self.revoked = False
         self.fences = Fences()
         self._open: dict[int, None] = {}
+        self._passed_over: dict[int, int] = {}
+        """By company: its first order that may not have been taken in, or an offset before it."""
+        self._returning: set[int] = set()
+        """Those of them whose orders are taken in again; the reader has gone back."""
         self._askers: list[asyncio.Future[None]] = []
         self._ends: list[tuple[int, list[asyncio.Future[None]]]] = []
         self._sweep_at = FENCES_SWEPT_EVERY
@@ -34,17 +37,54 @@ class Lane:
     @property
     def floor(self) -> int:
         """Return the offset before which every order is done."""
-        return next(iter(self._open), self.next)
+        return min(min(self._open, default=self.next), min(self._passed_over.values(), default=self.next))
+
+    @property
+    def passed_over(self) -> set[int]:
+        """Return the companies that wait for room, with orders that the reader has to go back to."""
+        return set(self._passed_over) - self._returning
+
+    @property
+    def reads_at(self) -> int:
+        """Return where a new reader has to begin: behind what was looked at, or further back for who returns."""
+        return min((self._passed_over[company_id] for company_id in self._returning), default=self.next)
 
     @property
     def is_waited_for(self) -> bool:
         """Tell whether a delivery waits for this lane to be read."""
         return bool(self._askers or self._ends)
 
-    def take_in(self, offset: int) -> None:
-        """Take in the order at an offset, which is `next` or later."""
+    def is_new(self, offset: int) -> bool:
+        """Tell whether the record at an offset is looked at for the first time."""
+        return offset >= self.next
+
+    def looked_at(self, offset: int) -> None:
+        """The record at an offset was taken in, passed over, or needs nothing."""
+        self.next = max(self.next, offset + 1)
+
+    def is_wanted(self, company_id: int, offset: int) -> bool:
+        """Tell whether the order of a company at an offset is to be taken in, if there is room."""
+        if company_id not in self._passed_over:
+            return self.is_new(offset)
+        return company_id in self._returning and offset >= self._passed_over[company_id]
+
+    def take_in(self, company_id: int, offset: int) -> None:
+        """Take in an order that is wanted."""
         self._open[offset] = None
-        self.next = offset + 1
+        if company_id in self._passed_over:
+            self._passed_over[company_id] = offset + 1
+
+    def pass_over(self, company_id: int, offset: int) -> None:
+        """Leave an order that is wanted, and what comes behind it of its company, for later."""
+        self._passed_over.setdefault(company_id, offset)
+        self._returning.discard(company_id)
+
+    def go_back(self, company_ids: Sequence[int], position: int) -> int:
+        """There is room again for these companies, which were passed over; return where the reader goes on."""
+        self._returning.update(company_ids)
+        if company_ids:
+            return min(position, *(self._passed_over[company_id] for company_id in company_ids))
+        return position if self._returning else max(position, self.next)
 
     def done(self, offset: int) -> None:
         """The order at an offset needs nothing more."""
@@ -54,10 +94,12 @@ class Lane:
             self._sweep_at = len(self.fences) + FENCES_SWEPT_EVERY
 
     def reached(self, position: int) -> None:
-        """The reader stands at a position: every fence before it is known, and every order taken in or cut off."""
-        self.seen = max(self.seen, position)
-        if not self.cut:
-            self.next = max(self.next, position)
+        """The reader stands at a position, and every record before it was looked at."""
+        if position >= self.next:
+            self.next = position
+            for company_id in self._returning:
+                del self._passed_over[company_id]
+            self._returning.clear()
         self._let_pass()
 
     def revoke(self) -> None:
@@ -94,8 +136,8 @@ class Lane:
         self._askers = askers + self._askers
 
     def _let_pass(self) -> None:
-        passed = [futures for end, futures in self._ends if end <= self.seen]
-        self._ends = [waiting for waiting in self._ends if waiting[0] > self.seen]
+        passed = [futures for end, futures in self._ends if end <= self.next]
+        self._ends = [waiting for waiting in self._ends if waiting[0] > self.next]
         for futures in passed:
             _resolve(futures)
 

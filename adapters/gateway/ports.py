@@ -4,11 +4,12 @@ A provider's promise: it returns what came of an order, or None where it took th
 another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if surely nobody was reached.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from adapters.gateway.circuit import Endpoint
 from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
@@ -91,6 +92,18 @@ class Deliveries(Protocol):
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
         """Save that every command before `offset` is done; an offset below the saved one changes nothing."""
+        ...
+
+
+class Register(Protocol):
+    """Tells the rest of the deployment which channels are served. Every method raises `StoreError` and nothing else."""
+
+    async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
+        """Say that a process serves these channels by these providers now; said again every few seconds."""
+        ...
+
+    async def stop(self, process: str) -> None:
+        """Say that a process serves nothing any more."""
         ...
 
 
@@ -200,6 +213,10 @@ class WebhookSender(Protocol):
     """Posts webhooks; the same order posted again carries the same `webhook-id`. Contract: webhook_contract.py."""
 
     name: str
+
+    def endpoint_of(self, order: PostWebhook) -> Endpoint:
+        """Return where an order goes; `post` tells it of every try."""
+        ...
 
     async def post(self, order: PostWebhook) -> Result | None:
         """Post the payload, signed, and return whether the receiver took it."""

@@ -1,7 +1,8 @@
 """What does the built-in carrier do with a call or a text? The last two digits of the number choose; see sandbox.md.
 
-Nothing leaves the machine. Delays are in domain seconds and always the same, so a demonstration can run fast, and twice
-alike. Any ending that is not in a table is the good one.
+Only a number that is reserved for fiction behaves by its digits. Any other may be somebody's, who must not be opted out or
+given up by chance: it gets the good outcome, as does every ending that is not in a table. Nothing leaves the machine.
+Delays are in domain seconds and always the same, so a demonstration can run fast, and twice alike.
 """
 
 import asyncio
@@ -9,12 +10,15 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from adapters.gateway.fiction import is_fictional
 from adapters.gateway.ports import CallBack, NotPlacedError, Progress, Report, Result
 from adapters.gateway.waits import pass_seconds
 from engine.partition.ports import Clock
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 
 ENDING_DIGITS = 2
+NO_ENDING = ""
+"""Of a number that is not reserved for fiction: no table has it."""
 
 
 class CallScript(Struct, frozen=True, kw_only=True):
@@ -156,7 +160,7 @@ class SandboxVoice:
             await self._hold(order, script, report, reference)
             await self._pass(order, script.talks_for)
         if self._ended[order.command_id].is_set():
-            return self._hung_up(order, script, reference, ringing_at, answered_at)
+            return self._hung_up(script, reference, ringing_at, answered_at)
         if script.outcome is None:
             return None
         is_connected = script.connects and order.buyer_number is not None
@@ -175,9 +179,7 @@ class SandboxVoice:
             detail=script.detail + (f"; keys {self._keys[order.command_id]}" if self._keys[order.command_id] else ""),
         )
 
-    def _hung_up(
-        self, order: PlaceCall, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None
-    ) -> Result:
+    def _hung_up(self, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None) -> Result:
         """Return what came of a call that we ended: whoever had answered was spoken to, nobody else was reached."""
         answered = answered_at is not None
         return Result(
@@ -189,7 +191,7 @@ class SandboxVoice:
             answered_at=answered_at,
             hung_up_by="us",
             hangup_cause="hung up",
-            detail=f"{order.to[-ENDING_DIGITS:]}: we hung up",
+            detail="we hung up",
         )
 
     async def _pass(self, order: PlaceCall, seconds: float) -> None:
@@ -229,7 +231,7 @@ class SandboxSms:
     async def send(self, order: SendSms) -> Result | None:
         """Play the script of the number's ending."""
         _refuse_if_not_taken(order.to)
-        script = TEXTS.get(order.to[-ENDING_DIGITS:], DELIVERED)
+        script = TEXTS.get(ending_of(order.to), DELIVERED)
         if script.outcome is None:
             return None
         await pass_seconds(self._clock, script.after)
@@ -237,13 +239,18 @@ class SandboxSms:
         return Result(outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply)
 
 
+def ending_of(number: str) -> str:
+    """Return the digits that choose what a number does, `NO_ENDING` for a number that may be somebody's."""
+    return number[-ENDING_DIGITS:] if is_fictional(number) else NO_ENDING
+
+
 def _script(order: PlaceCall) -> CallScript:
     """Return what happens on a call; whoever answered waits on hold while the telephone of an absent buyer rings."""
-    script = CALLS.get(order.to[-ENDING_DIGITS:], ANSWERED)
+    script = CALLS.get(ending_of(order.to), ANSWERED)
     if script.answered_by == "machine":
         script = MACHINES.get(order.machine, script)
     rings_for = order.buyer_timeout_seconds
-    if not script.connects or rings_for is None or not (order.buyer_number or "").endswith(BUYER_IS_AWAY):
+    if not script.connects or rings_for is None or ending_of(order.buyer_number or "") != BUYER_IS_AWAY:
         return script
     return structs.replace(
         script, outcome="abandoned_by_us", connects=False, holds_for=rings_for, talks_for=0, ended_by="us",
@@ -260,7 +267,7 @@ def _cost(script: CallScript) -> float:
 
 
 def _refuse_if_not_taken(number: str) -> None:
-    if number.endswith(NOT_TAKEN):
+    if ending_of(number) == NOT_TAKEN:
         raise NotPlacedError("the sandbox takes no orders for this number")
 
 

@@ -1,52 +1,44 @@
-"""Who goes next where more orders wait than are carried out at once? The most urgent: class, priority, due, arrival."""
+"""Who goes next where more orders wait than are carried out at once? Companies take turns, each with its most urgent order.
 
-import asyncio
-import heapq
+An order whose endpoint does not answer waits for it without a slot, and for a bounded time.
+"""
+
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import count
 
+from adapters.fair_slots import FairSlots
+from adapters.gateway.channels import Channel
+from adapters.gateway.circuit import WAIT_SECONDS_MAX
 from schemas.commands import Command
-from schemas.instant import Instant
-
-Rank = tuple[int, float, Instant, int]
 
 
 class Slots:
-    """So many orders at once. One that waits does so in a heap: a callback is not made to stand behind a campaign."""
+    """The slots of one channel."""
 
-    def __init__(self, slots_max: int) -> None:
-        self._free = slots_max
-        self._waiting: list[tuple[Rank, asyncio.Future[None]]] = []
-        self._arrivals = count()
+    def __init__(self, channel: Channel) -> None:
+        self._slots = FairSlots(channel.concurrent_max)
+        self._endpoint_of = channel.endpoint_of
 
     @asynccontextmanager
-    async def taken_for(self, order: Command) -> AsyncIterator[None]:
-        """Wait for a slot and hold it for the block."""
-        await self._take(order)
-        try:
-            yield
-        finally:
-            self._pass_on()
+    async def taken_for(self, order: Command) -> AsyncIterator[str | None]:
+        """Wait for a slot and hold it for the block. Gives None, or why the order is not to be tried.
 
-    async def _take(self, order: Command) -> None:
-        if self._free > 0:  # then nobody waits
-            self._free -= 1
+        Also who is not to be tried takes a slot: its end is written down by the same database as everybody's.
+        """
+        rank = order.urgency_class, order.priority, order.not_before
+        endpoint = None if self._endpoint_of is None else self._endpoint_of(order)
+        if endpoint is None:
+            async with self._slots.taken_for(order.company_id, rank):
+                yield None
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        rank = (order.urgency_class, order.priority, order.not_before, next(self._arrivals))
-        heapq.heappush(self._waiting, (rank, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was given in the same moment
-                self._pass_on()
-            raise
-
-    def _pass_on(self) -> None:
-        while self._waiting:
-            _, turn = heapq.heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+        seconds = WAIT_SECONDS_MAX
+        while (seconds := await endpoint.wait(seconds)) > 0:
+            async with self._slots.taken_for(order.company_id, rank, endpoint):
+                if endpoint.begin(order.command_id):
+                    try:
+                        yield None
+                    finally:
+                        endpoint.end(order.command_id)
+                    return
+        async with self._slots.taken_for(order.company_id, rank):
+            yield endpoint.refusal()

@@ -5,7 +5,7 @@ The record of the webhook is the newest that this process has read: who changes 
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from http import HTTPStatus
 
 import httpx
@@ -13,8 +13,13 @@ from msgspec import Struct
 
 from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
 from adapters.gateway.bodies import JSON_TYPE, body_of
+from adapters.gateway.channels import CONCURRENT_MAX
+from adapters.gateway.circuit import Endpoint, Endpoints
 from adapters.gateway.ports import Result, RulesBook
+from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import signature_headers, signing_key
+from adapters.gateway.targets import DEFAULT_PORTS, check_own_port
+from engine.contact.text import TextTooLongError
 from engine.partition.ports import Clock
 from schemas.commands import PostWebhook
 from schemas.records import OutgoingWebhook
@@ -30,7 +35,9 @@ RESPONSE_BYTES_MAX = 16_384
 """Read and thrown away; a longer answer is cut off."""
 
 DETAIL_BYTES_MAX = 200
-CONNECTIONS_MAX = 100
+CONNECTIONS_MAX = CONCURRENT_MAX["webhook"]
+"""One for each delivery that may be in flight: none waits for a connection of another one."""
+
 
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive"}
@@ -47,7 +54,7 @@ class _Target(Struct, frozen=True, kw_only=True):
 
 
 class SignedWebhooks:
-    """A `WebhookSender`. `allowed` are the private networks that the operator has named."""
+    """A `WebhookSender`. `allowed` are the private networks that the operator has named; `own_ports` are closed there."""
 
     name = "webhook"
 
@@ -58,16 +65,21 @@ class SignedWebhooks:
         *,
         deployment_secret: str,
         allowed: Sequence[Network] = (),
+        own_ports: Collection[int] = (),
         try_gaps_seconds: Sequence[float] = TRY_GAPS_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
         tls: ssl.SSLContext | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         self._rules = rules
         self._clock = clock
         self._deployment_secret = deployment_secret
         self._allowed = tuple(allowed)
+        self._own_ports = own_ports
         self._try_gaps_seconds = tuple(try_gaps_seconds)
         self._answer_seconds = answer_seconds
+        self._endpoints = Endpoints()
+        self._resolver = resolver or Resolver()
         self._client = httpx.AsyncClient(
             verify=tls or ssl.create_default_context(),
             follow_redirects=False,
@@ -79,6 +91,16 @@ class SignedWebhooks:
     async def close(self) -> None:
         """Close every connection."""
         await self._client.aclose()
+        await self._resolver.close()
+
+    def endpoint_of(self, order: PostWebhook) -> Endpoint:
+        """Return the host and port that an order goes to, as far as this process knows its webhook."""
+        webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", order.outgoing_webhook_id)
+        try:
+            name = "" if webhook is None else httpx.URL(webhook.url).netloc.decode("ascii")
+        except httpx.InvalidURL:
+            name = ""
+        return self._endpoints.of(order.company_id, name or f"webhook {order.outgoing_webhook_id}")
 
     async def post(self, order: PostWebhook) -> Result:
         """Post until the receiver says yes, says no, or the tries are used up."""
@@ -106,30 +128,33 @@ class SignedWebhooks:
 
     async def _try(self, order: PostWebhook, webhook: OutgoingWebhook) -> tuple[Result, bool]:
         """Return what came of one try, and whether another one may fare better."""
+        endpoint = self.endpoint_of(order)
         try:
             async with asyncio.timeout(self._answer_seconds):
                 target = await self._target(webhook.url)
                 status, said = await self._exchange(order, webhook, target)
-        except (ForbiddenAddressError, httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        except (ForbiddenAddressError, TextTooLongError, httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             return _failed(str(error)), False
         except (httpx.HTTPError, OSError) as error:  # a TimeoutError is an OSError
+            endpoint.failed(order.command_id)
             return _failed(f"{type(error).__name__}: {error}"), True
+        is_worth_another = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
+        if is_worth_another:
+            endpoint.failed(order.command_id)
+        else:
+            endpoint.succeeded()
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             return Result(outcome="accepted", rang=False, detail=str(status)), False
-        is_worth_another = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
         return _failed(f"{status} {said}".strip()), is_worth_another
 
     async def _target(self, text: str) -> _Target:
         url = httpx.URL(text)
         if url.scheme not in {"http", "https"} or not url.host:
             raise httpx.UnsupportedProtocol(f"the URL has no http or https host: {url.scheme or 'no scheme'}")
-        port = url.port or (443 if url.scheme == "https" else 80)
-        address = await resolve(url.host, port, self._allowed)
-        return _Target(
-            url=url.copy_with(host=str(address)),
-            host_header=url.netloc.decode("ascii"),
-            server_name=url.raw_host.decode("ascii"),
-        )
+        name = url.raw_host.decode("ascii")
+        address = await resolve(name, self._resolver, self._allowed)
+        check_own_port(address, url.port or DEFAULT_PORTS[url.scheme], self._own_ports)
+        return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
 
     async def _exchange(self, order: PostWebhook, webhook: OutgoingWebhook, target: _Target) -> tuple[int, str]:
         body = body_of(webhook, order.payload)

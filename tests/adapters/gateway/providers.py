@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from adapters.gateway.circuit import Endpoint, Endpoints
 from adapters.gateway.ports import Progress, Report, Result
 from schemas.commands import Command, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
@@ -71,6 +72,10 @@ class Webhook:
     def __init__(self, answer: Answer = good("accepted")) -> None:  # noqa: B008 - as above
         self.asked: list[str] = []
         self._answer = answer
+        self._endpoints = Endpoints()
+
+    def endpoint_of(self, order: PostWebhook) -> Endpoint:
+        return self._endpoints.of(order.company_id, f"{order.outgoing_webhook_id}.example.org")
 
     async def post(self, order: PostWebhook) -> Result | None:
         self.asked.append(order.command_id)

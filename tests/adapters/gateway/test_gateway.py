@@ -219,7 +219,7 @@ async def test_no_more_orders_are_under_way_than_the_channel_has_slots() -> None
             return await super().send(order)
 
     async with town("sms") as place:
-        await place.order(*(order_of("sms", number) for number in range(1, 21)))
+        await place.order(*(order_of("sms", number, company_id=number % 5 + 1) for number in range(1, 21)))
         async with running(place, sms_channel(Counting(), concurrent_max=3), MemoryDeliveries()):
             assert len(await place.outcome(20)) == 20
 
@@ -250,7 +250,7 @@ async def test_where_more_wait_than_there_are_slots_the_most_urgent_goes_next() 
 
 
 async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
-    slots, held = Slots(1), asyncio.Event()
+    slots, held = Slots(sms_channel(Sms(), concurrent_max=1)), asyncio.Event()
 
     async def hold(number: int, until_told: asyncio.Event) -> int:
         async with slots.taken_for(order_of("sms", number)):
@@ -290,14 +290,27 @@ async def test_what_there_is_no_room_for_is_read_again_in_order() -> None:
 
 
 async def test_a_record_that_nobody_can_read_goes_to_the_dead_letters_and_the_rest_goes_on() -> None:
+    unreadable = [b"\xff", b'{"type":"sms.send"}', b"", b'{"type":"\xff"}', b'{"type":"call.place","x":' + b"[" * 100_000]
     async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
-        await place.order(b"\xff", b'{"type":"sms.send"}', b"", order_of("call"))
+        await place.order(*unreadable, order_of("call"))
         outcomes = await place.outcome()
-        letters = await until(lambda: place.records(DEADLETTER.name), lambda found: len(found) >= 3)
+        letters = await until(lambda: place.records(DEADLETTER.name), lambda found: len(found) >= len(unreadable))
 
     assert outcomes == [("command-1", "connected_human")]
-    assert [letter.value for letter in letters] == [b"\xff", b'{"type":"sms.send"}', b""]
+    assert [letter.value for letter in letters] == unreadable
     assert {dict(letter.headers)["dl_code"] for letter in letters} == {b"malformed_body"}
+
+
+async def test_an_order_under_the_key_of_another_contact_is_not_carried_out() -> None:
+    """Its fences are written under its own key, perhaps to another partition, where this gateway does not look."""
+    voice = Voice()
+    async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
+        await place.order(to_json(order_of("call", 7)), order_of("call"))
+        await place.outcome()
+        (letter,) = await until(lambda: place.records(DEADLETTER.name), bool)
+
+    assert voice.asked == ["command-1"]
+    assert dict(letter.headers)["dl_code"] == b"wrong_partition"
 
 
 @pytest.mark.parametrize(
@@ -520,7 +533,16 @@ async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:
 
     async with town("sms") as place, running(place, sms_channel(Sms()), MemoryDeliveries()):
         owner = await place.log.own("contacts.requests", 0)
-        await owner.commit([Outgoing(place.topic, b"k", to_json(order_of("sms")), (("traceparent", trace.encode()),))])
+        await owner.commit(
+            [
+                Outgoing(
+                    place.topic,
+                    order_of("sms").contact_key.encode(),
+                    to_json(order_of("sms")),
+                    (("traceparent", trace.encode()),),
+                )
+            ]
+        )
         await place.outcome()
         records = await place.records()
 

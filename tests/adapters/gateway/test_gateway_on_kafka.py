@@ -4,14 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.gateway.channels import call_channel, sms_channel
+from adapters.gateway.channels import call_channel, sms_channel, webhook_channel
 from engine.partition.runner import Names
-from schemas.topics import COMMANDS_CALL, COMMANDS_SMS, CONTACTS_REQUESTS, DEADLETTER
+from schemas.topics import COMMANDS_CALL, COMMANDS_SMS, COMMANDS_WEBHOOK, CONTACTS_REQUESTS, DEADLETTER
 from tests.adapters.gateway.providers import Sms, Voice
+from tests.adapters.gateway.test_fair_gateway import HangingWebhooks, few, flood
 from tests.adapters.gateway.world import MemoryDeliveries, Town, fence_of, order_of, running, until
 from tests.adapters.kafka_world import KafkaWorld
 
-TOPICS = (COMMANDS_CALL, COMMANDS_SMS, CONTACTS_REQUESTS, DEADLETTER)
+TOPICS = (COMMANDS_CALL, COMMANDS_SMS, COMMANDS_WEBHOOK, CONTACTS_REQUESTS, DEADLETTER)
 
 
 @pytest.fixture
@@ -51,6 +52,19 @@ async def test_a_gateway_that_starts_again_goes_on_where_it_was(world: KafkaWorl
         await place.outcome(11)
 
     assert sorted(sms.asked) == sorted(f"command-{number}" for number in range(1, 12))
+
+
+async def test_a_backlog_of_one_company_on_a_hanging_endpoint_holds_up_no_webhook_of_another(
+    world: KafkaWorld, topic_prefix: str
+) -> None:
+    sender, place = HangingWebhooks(), Town(world.log, "webhook", 2, Names(topic_prefix))
+
+    await place.order(*flood("webhook"), *few("webhook", outgoing_webhook_id=8))
+    async with running(place, webhook_channel(sender), MemoryDeliveries(), held_max=400):
+        outcomes = await place.outcome(8)
+
+    assert [outcome for _, outcome in outcomes] == ["accepted"] * 8
+    assert len(sender.asked) == 8
 
 
 async def test_what_there_is_no_room_for_is_read_again(world: KafkaWorld, topic_prefix: str) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.gateway import lane as lane_module
 from adapters.gateway.fences import Fences
@@ -16,10 +18,23 @@ async def asking(lane: Lane) -> asyncio.Task[None]:
     return task
 
 
+def read(lane: Lane, company_id: int, *offsets: int, has_room: bool = True) -> list[int]:
+    """Let a lane read orders of a company; return the offsets of those that it takes in."""
+    taken = []
+    for offset in offsets:
+        if lane.is_wanted(company_id, offset):
+            if has_room:
+                lane.take_in(company_id, offset)
+                taken.append(offset)
+            else:
+                lane.pass_over(company_id, offset)
+        lane.looked_at(offset)
+    return taken
+
+
 def test_the_floor_is_the_first_order_that_is_not_done() -> None:
     lane = Lane(0, 10)
-    for offset in (10, 12, 13):
-        lane.take_in(offset)
+    read(lane, 1, 10, 12, 13)
     lane.reached(20)
 
     floors = [lane.floor]
@@ -30,27 +45,78 @@ def test_the_floor_is_the_first_order_that_is_not_done() -> None:
     assert floors == [10, 10, 13, 20]
 
 
-def test_what_was_cut_off_is_not_done_however_far_the_reader_is() -> None:
+def test_what_was_passed_over_is_not_done_however_far_the_reader_is() -> None:
     lane = Lane(0, 10)
-    lane.take_in(10)
-    lane.cut = True
+    read(lane, 1, 10)
+    read(lane, 1, 11, has_room=False)
+    assert read(lane, 2, 12, 13) == [12, 13]
+    assert read(lane, 1, 14) == []
     lane.reached(500)
-    lane.done(10)
+    for offset in (10, 12, 13):
+        lane.done(offset)
 
-    assert (lane.floor, lane.next, lane.seen) == (11, 11, 500)
+    assert (lane.floor, lane.next, lane.passed_over) == (11, 500, {1})
 
 
-async def test_an_end_that_was_seen_before_lets_nothing_pass_that_was_cut_off() -> None:
-    lane = Lane(0, 10)
-    lane.cut = True
-    lane.reached(500)
-    lane.cut = False  # the reader goes back to 10
+def test_a_reader_that_goes_back_takes_in_what_was_passed_over_and_nothing_twice() -> None:
+    lane = Lane(0, 0)
+    read(lane, 1, 0, has_room=False)
+    read(lane, 2, 1)
+    read(lane, 3, 2, has_room=False)
+    lane.reached(5)
 
-    task = await asking(lane)
-    lane.wait(500, lane.askers())
-    await asyncio.wait_for(task, 60)
+    assert lane.go_back([1], 5) == 0
+    assert lane.reads_at == 0
+    assert read(lane, 1, 0) == [0]
+    assert (read(lane, 2, 1), read(lane, 3, 2)) == ([], [])
+    assert read(lane, 1, 4) == [4]
+    lane.reached(5)
+    assert (lane.passed_over, lane.go_back([], 5)) == ({3}, 5)
+    assert read(lane, 1, 5) == [5]
 
-    assert lane.next == 10
+
+def test_a_reader_does_not_go_through_what_nobody_returns_for() -> None:
+    lane = Lane(0, 0)
+    read(lane, 1, 0, has_room=False)
+    lane.reached(900)
+    lane.go_back([1], 900)
+    read(lane, 1, 0)
+    read(lane, 1, 1, has_room=False)
+    lane.reached(2)
+
+    assert lane.go_back([], 2) == 900
+
+
+ROOM = st.dictionaries(st.integers(1, 3), st.booleans())
+
+
+@given(st.lists(st.integers(1, 3), max_size=40), st.lists(st.tuples(ROOM, st.integers(1, 9), st.booleans()), max_size=30))
+def test_every_order_is_taken_in_once_and_in_its_companys_order(
+    companies: list[int], turns: list[tuple[dict[int, bool], int, bool]]
+) -> None:
+    lane, taken, position = Lane(0, 0), dict[int, list[int]](), 0
+
+    def turn(room: dict[int, bool], batch: int, *, is_reopened: bool) -> None:
+        nonlocal position
+        position = lane.reads_at if is_reopened else position
+        for offset in range(position, min(position + batch, len(companies))):
+            company = companies[offset]
+            taken.setdefault(company, []).extend(read(lane, company, offset, has_room=room.get(company, True)))
+            position = offset + 1
+        lane.reached(position)
+        position = lane.go_back([one for one in lane.passed_over if room.get(one, True)], position)
+        done = {offset for offsets in taken.values() for offset in offsets}
+        assert all(offset in done for offset in range(min(lane.floor, lane.next)))
+
+    for room, batch, is_reopened in turns:
+        turn(room, batch, is_reopened=is_reopened)
+        for offset in [offset for offsets in taken.values() for offset in offsets][::2]:
+            lane.done(offset)
+    for _ in range(10 * len(companies) + 10):
+        turn({}, 9, is_reopened=False)
+
+    every = {one: [offset for offset, company in enumerate(companies) if company == one] for one in set(companies)}
+    assert {company: offsets for company, offsets in taken.items() if offsets} == every
 
 
 async def test_who_asks_waits_for_the_end_that_is_sampled_after() -> None:
@@ -111,7 +177,7 @@ def test_fences_before_the_floor_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
     lane = Lane(0, 0)
     for number in range(100):
         lane.fences.add(fence_of(order_of("call", number)), number)
-        lane.take_in(number)
+        read(lane, 1, number)
         lane.done(number)
 
     assert len(lane.fences) < 25

@@ -115,6 +115,37 @@ async def test_the_ending_of_a_number_chooses_what_a_text_does(ending: str, outc
     assert exchange.clock.now() - NOON == seconds * 1000
 
 
+@pytest.mark.parametrize("number", ["+12025550208", "+13052227308", "+447911123408", "+61291234508", "+4915112345608"])
+@pytest.mark.parametrize("ending", ["05", "08", "11", "14", "15"])
+async def test_a_number_that_may_be_somebodys_gets_the_good_outcome_whatever_its_digits(number: str, ending: str) -> None:
+    number = number[:-2] + ending
+
+    called, _ = await place(Calls(), number)
+    texted = await send(Texts(), number)
+
+    assert called is not None
+    assert texted is not None
+    assert (called.outcome, called.calls_back) == ("connected_human", None)
+    assert (texted.outcome, texted.reply) == ("delivered", None)
+
+
+async def test_only_a_buyers_number_that_is_reserved_for_fiction_does_not_answer() -> None:
+    result, _ = await place(Calls(), Calls.answers, buyer_number="+12025550202", buyer_id=4, buyer_timeout_seconds=15)
+
+    assert result is not None
+    assert result.outcome == "connected_buyer"
+
+
+@pytest.mark.parametrize("number", ["+447700900008", "+353209100008", "+33199000008", "+493023125008", "+61270100008"])
+async def test_the_numbers_that_other_countries_reserve_for_fiction_behave_by_their_ending(number: str) -> None:
+    called, _ = await place(Calls(), number)
+    texted = await send(Texts(), number)
+
+    assert called is not None
+    assert texted is not None
+    assert (called.outcome, texted.outcome) == ("opted_out", "opted_out")
+
+
 @pytest.mark.parametrize(("ending", "body"), [("13", "yes"), ("14", "STOP")])
 async def test_a_person_who_answers_is_heard_behind_the_receipt_of_the_text(ending: str, body: str) -> None:
     channel = sms_channel(SandboxSms(LeapingClock()))

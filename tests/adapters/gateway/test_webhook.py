@@ -1,8 +1,7 @@
 """Does a webhook go where it may, signed, and nowhere else?"""
 
-import asyncio
-import socket
 import ssl
+import tracemalloc
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,6 +15,7 @@ from adapters.gateway.addresses import ForbiddenAddressError, is_allowed, networ
 from adapters.gateway.bodies import body_of
 from adapters.gateway.channels import webhook_channel
 from adapters.gateway.ports import WebhookSender
+from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import shown_secret, signature_headers, signing_key
 from adapters.gateway.webhook import SignedWebhooks
 from engine.rules import Rules
@@ -158,8 +158,10 @@ def test_an_operator_allows_networks_and_nothing_beside_them() -> None:
     ["localhost", "127.0.0.1", "::1", "127.1", "2130706433", "0x7f.1", "017700000001", "0", "\uff11\uff12\uff17.0.0.1"],
 )
 async def test_no_spelling_of_this_machine_gets_through(host: str) -> None:
+    resolver = Resolver()
     with pytest.raises((ForbiddenAddressError, OSError)):
-        await resolve(host, 80)
+        await resolve(host, resolver)
+    await resolver.close()
 
 
 @pytest.mark.parametrize(
@@ -190,6 +192,22 @@ async def test_a_webhook_to_a_place_that_is_not_public_reaches_nobody(bureau: Lo
     assert bureau.receiver.received == []
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+async def test_a_webhook_to_a_port_of_our_own_reaches_nobody_although_the_network_is_allowed(
+    bureau: Local, host: str
+) -> None:
+    webhook = OutgoingWebhook(name="CRM", url=f"http://{host}:{bureau.receiver.port}/hooks")
+    own_ports: set[int] = set()
+    sender = bureau.with_book(Book(record_of(webhook)), own_ports=own_ports)
+    own_ports.add(bureau.receiver.port)  # the API's own port is known only once it listens
+
+    result = await sender.post(order_of("webhook"))
+
+    assert result.outcome == "failed"
+    assert "belongs to this deployment itself" in (result.detail or "")
+    assert bureau.receiver.received == []
+
+
 async def test_a_name_is_connected_to_at_the_address_that_was_checked(bureau: Local) -> None:
     sender = bureau.with_webhook(url=f"http://localhost:{bureau.receiver.port}/x")
 
@@ -200,19 +218,18 @@ async def test_a_name_is_connected_to_at_the_address_that_was_checked(bureau: Lo
     assert received.headers["host"] == f"localhost:{bureau.receiver.port}"
 
 
-async def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(
-    bureau: Local, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(bureau: Local) -> None:
     asked = []
 
-    async def changing(host: str, port: int, **_: Any) -> list[Any]:
-        asked.append(host)
-        address = "127.0.0.2" if len(asked) == 1 else "127.0.0.1"  # nobody listens on the first, the receiver on the second
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+    class Changing(Resolver):
+        async def addresses(self, host: str) -> list[str]:
+            asked.append(host)
+            return [
+                "127.0.0.2" if len(asked) == 1 else "127.0.0.1"
+            ]  # nobody listens on the first, the receiver on the second
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", changing)
     book = Book(record_of(OutgoingWebhook(name="CRM", url=f"http://hooks.example.com:{bureau.receiver.port}/")))
-    sender = bureau.with_book(book, allowed=networks(["127.0.0.2"]))
+    sender = bureau.with_book(book, allowed=networks(["127.0.0.2"]), resolver=Changing())
 
     result = await sender.post(order_of("webhook"))
 
@@ -281,6 +298,20 @@ def test_a_value_in_a_body_is_escaped_as_its_content_type_wants(kind: str, value
     webhook = OutgoingWebhook(name="CRM", url="u", headers={"content-Type": kind}, body_template="{{first_name}}!")
 
     assert body_of(webhook, {"data": {"lead": {"data": {"first_name": value}}}}) == f"{text}!".encode()
+
+
+async def test_a_body_that_is_too_large_is_given_up_before_it_is_put_together(bureau: Local) -> None:
+    sender = bureau.with_webhook(body_template="{{lead}}" * 4_000)
+    payload = {"data": {"lead": {"id": 5, "data": {"a": "x" * 250_000}}}}
+    tracemalloc.start()
+
+    result = await sender.post(order_of("webhook", payload=payload))
+
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (result.outcome, result.detail) == ("failed", "the text would have more than 500000 characters")
+    assert bureau.receiver.received == []
+    assert peak_bytes < 5_000_000
 
 
 async def test_a_slow_receiver_is_given_up(bureau: Local) -> None:

@@ -1,0 +1,193 @@
+"""May another delivery go to this endpoint now? A bulkhead bounds those in flight; a circuit breaker spares a dead endpoint.
+
+The circuit opens after several failures in a row. A while later it is half-open: one delivery, the probe, goes out. It
+closes the circuit or opens it for twice as long. Deliveries wait for that without a slot, and for a bounded time.
+
+Own code: purgatory and aiobreaker let every delivery through a half-open circuit, know one fixed pause, and only raise where
+deliveries here have to wait.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+import structlog
+
+FAILURES_MAX = 5
+"""Failed tries in a row that open a circuit: more than the three of one delivery."""
+
+PAUSE_SECONDS_MIN = 5.0
+"""For a receiver that restarts."""
+
+PAUSE_SECONDS_MAX = 30.0
+"""Not longer than a delivery waits: nearly every one sees a probe's result."""
+
+WAIT_SECONDS_MAX = 30.0
+"""About as long as three tries on an endpoint that hangs. A lead waits two minutes for the outcome of its webhook."""
+
+LEFT_SECONDS_MIN = 0.001
+"""Of the wait of a delivery that the circuit let pass in its last moment: it may be the probe, and is not to be lost."""
+
+IN_FLIGHT_MAX = 25
+"""To one endpoint: a quarter of what one company alone can hold, so that its other endpoints go on beside a dead one."""
+
+ENDPOINTS_MAX = 10_000
+"""Endpoints remembered; the one that was used longest ago is forgotten, which closes its circuit."""
+
+_log = structlog.get_logger()
+
+
+class Circuit:
+    """The state of one circuit. Instants are seconds of a monotonic clock; a delivery is known by its command id."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.opens_at = 0.0
+        """When it becomes half-open."""
+        self._pause_seconds = 0.0
+        self._probe: str | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether every delivery may go."""
+        return self._pause_seconds == 0
+
+    def lets_pass(self, at: float) -> bool:
+        """Tell whether a delivery may go now, as the probe where the circuit is half-open."""
+        return self.is_closed or (at >= self.opens_at and self._probe is None)
+
+    def begin(self, command_id: str) -> None:
+        """Let a delivery go."""
+        if not self.is_closed:
+            self._probe = command_id
+
+    def end(self, command_id: str) -> bool:
+        """End a delivery; tell whether it was a probe that tried nothing (a fence, a paused webhook): the next one is it."""
+        is_undecided = self._probe == command_id
+        if is_undecided:
+            self._probe = None
+        return is_undecided
+
+    def succeeded(self) -> None:
+        """Note that the endpoint answered."""
+        self.failures, self._pause_seconds, self._probe = 0, 0.0, None
+
+    def failed(self, command_id: str, at: float) -> bool:
+        """Note that a try failed; tell whether the circuit opened by it."""
+        self.failures += 1
+        has_opened = self._probe == command_id or (self.is_closed and self.failures >= FAILURES_MAX)
+        if has_opened:  # else it is closed still, or open already: this is a further try of an older delivery
+            self._pause_seconds = min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, 2 * self._pause_seconds))
+            self.opens_at = at + self._pause_seconds
+            self._probe = None
+        return has_opened
+
+
+class Endpoint:
+    """One endpoint of one company: a `Bulkhead` for its slots, and a circuit."""
+
+    def __init__(self, company_id: int, name: str) -> None:
+        self.company_id = company_id
+        self.name = name
+        self._circuit = Circuit()
+        self._in_flight = 0
+        self._waiting: dict[asyncio.Future[None], None] = {}
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether one more delivery may be in flight."""
+        return self._in_flight < IN_FLIGHT_MAX
+
+    def enter(self) -> None:
+        """Count a delivery in."""
+        self._in_flight += 1
+
+    def leave(self) -> None:
+        """Count a delivery out."""
+        self._in_flight -= 1
+
+    async def wait(self, seconds: float) -> float:
+        """Wait until the circuit lets a delivery pass, at most `seconds`; return how many are left, 0 where it did not."""
+        loop = asyncio.get_running_loop()
+        until: float | None = None
+        while not self._circuit.lets_pass(loop.time()):
+            until = loop.time() + seconds if until is None else until
+            turn: asyncio.Future[None] = loop.create_future()
+            self._waiting[turn] = None
+            try:
+                async with asyncio.timeout_at(until):
+                    await turn
+            except (TimeoutError, asyncio.CancelledError) as error:
+                del self._waiting[turn]
+                if turn.done() and not turn.cancelled():  # woken in the same moment: somebody else has to look
+                    self._wake_one()
+                if isinstance(error, TimeoutError):
+                    return 0.0
+                raise
+            del self._waiting[turn]
+        return seconds if until is None else max(LEFT_SECONDS_MIN, until - loop.time())
+
+    def begin(self, command_id: str) -> bool:
+        """Begin a delivery; False where the circuit has opened meanwhile."""
+        if not self._circuit.lets_pass(asyncio.get_running_loop().time()):
+            return False
+        self._circuit.begin(command_id)
+        return True
+
+    def end(self, command_id: str) -> None:
+        """End a delivery that was begun."""
+        if self._circuit.end(command_id):
+            self._wake_one()
+
+    def succeeded(self) -> None:
+        """Note that the endpoint answered, whatever it said of the delivery."""
+        if not self._circuit.is_closed:
+            _log.info("circuit.closed", company_id=self.company_id, endpoint=self.name)
+        self._circuit.succeeded()
+        for turn in self._waiting:
+            _wake(turn)
+
+    def failed(self, command_id: str) -> None:
+        """Note that the endpoint did not answer, or said that it cannot at present."""
+        loop = asyncio.get_running_loop()
+        if self._circuit.failed(command_id, loop.time()):
+            _log.warning(
+                "circuit.opened",
+                company_id=self.company_id,
+                endpoint=self.name,
+                failures=self._circuit.failures,
+                pause_seconds=round(self._circuit.opens_at - loop.time(), 1),
+            )
+            loop.call_at(self._circuit.opens_at, self._wake_one)
+
+    def refusal(self) -> str:
+        """Return why a delivery that waited was not tried, for people to read."""
+        return f"not tried: {self.name} has failed {self._circuit.failures} times in a row, and did not recover in time"
+
+    def _wake_one(self) -> None:
+        """Let the one that has waited longest look whether it may pass."""
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+
+class Endpoints:
+    """The endpoints of one process."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, str], Endpoint] = OrderedDict()
+
+    def of(self, company_id: int, name: str) -> Endpoint:
+        """Return an endpoint of a company: never shared between companies, of which each has its own receiver's fate."""
+        endpoint = self._known.get((company_id, name))
+        if endpoint is None:
+            endpoint = self._known[company_id, name] = Endpoint(company_id, name)
+            if len(self._known) > ENDPOINTS_MAX:
+                self._known.popitem(last=False)
+        self._known.move_to_end((company_id, name))
+        return endpoint
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)

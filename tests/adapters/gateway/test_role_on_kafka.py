@@ -1,0 +1,107 @@
+"""Do gateways that serve different channels carry out everything between them, on a real Kafka?"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from adapters.http.ports import Serving
+from adapters.observability.metrics import Metrics
+from adapters.postgres.gateways import PostgresServing
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import open_pool
+from adapters.roles.assigned import Membership
+from adapters.roles.context import open_context, prepare
+from adapters.roles.gateway import GatewayRole
+from adapters.settings import ChannelName, Settings
+
+PARTITIONS = 3
+WAIT_SECONDS = 60.0
+
+
+@pytest.fixture
+async def settings(kafka_bootstrap: str, topic_prefix: str, database: str) -> Settings:
+    await migrate(database)
+    return Settings(
+        kafka_bootstrap=kafka_bootstrap,
+        topic_prefix=topic_prefix,
+        partitions=PARTITIONS,
+        postgres_dsn=database,
+        secret_key="a secret of the tests, 32 characters long",
+        sandbox=("call", "sms"),
+        smtp_host="127.0.0.1",
+    )
+
+
+@asynccontextmanager
+async def gateway(settings: Settings, *channels: ChannelName) -> AsyncIterator[Metrics]:
+    sandbox = tuple(channel for channel in settings.sandbox if channel in channels)
+    metrics = Metrics()
+    stop = asyncio.Event()
+    async with open_context(replace(settings, channels=channels, sandbox=sandbox)) as context:
+        await prepare(context)
+        running = asyncio.create_task(GatewayRole(context, metrics).run(stop))
+        try:
+            yield metrics
+        finally:
+            stop.set()
+            await running
+
+
+def partitions_of(metrics: Metrics, topic: str) -> set[str]:
+    """Return the partitions of a topic that a gateway works on: it tells how far behind it is on each."""
+    lines = metrics.text().decode().splitlines()
+    return {line.split('partition="')[1][0] for line in lines if line.startswith("leadclock_lag_records{") and topic in line}
+
+
+async def test_each_channel_has_all_its_partitions_served_by_the_gateways_that_serve_it(settings: Settings) -> None:
+    everything = {str(partition) for partition in range(PARTITIONS)}
+
+    async with gateway(settings, "call") as calls, gateway(settings, "email", "webhook") as others:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while (
+                partitions_of(calls, "commands.call") != everything
+                or partitions_of(others, "commands.email") != everything
+                or partitions_of(others, "commands.webhook") != everything
+            ):
+                await asyncio.sleep(0.1)
+
+        assert not partitions_of(calls, "commands.email")
+        assert not partitions_of(others, "commands.call")
+
+
+async def test_a_gateway_says_what_it_serves_until_it_stops_and_counts_for_a_while_afterwards(settings: Settings) -> None:
+    pool = await open_pool(settings.postgres_dsn)
+    serving = PostgresServing(pool)
+    try:
+        assert await serving.read() == Serving()
+        async with gateway(settings, "call", "webhook"), asyncio.timeout(WAIT_SECONDS):
+            while not (found := await serving.read()).channels:
+                await asyncio.sleep(0.1)
+        stopped = await pool.fetchval("SELECT count(*) FROM work.gateways WHERE stopped_at IS NOT NULL")
+
+        assert found == Serving(channels=frozenset({"call", "webhook"}), sandbox=("call",))
+        assert stopped == 2
+        assert await serving.read() == found
+    finally:
+        await pool.close()
+
+
+async def test_a_group_that_cannot_be_followed_ends_the_whole_role(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = Membership.run
+
+    async def fail_for_emails(self: Membership, stop: asyncio.Event) -> None:
+        if self._role == "gateway.email":
+            raise RuntimeError("a fault of ours")
+        await follow(self, stop)
+
+    monkeypatch.setattr(Membership, "run", fail_for_emails)
+    async with open_context(settings) as context:
+        await prepare(context)
+        with pytest.raises(RuntimeError, match="a fault of ours"):
+            async with asyncio.timeout(WAIT_SECONDS):
+                await GatewayRole(context, Metrics()).run(asyncio.Event())
