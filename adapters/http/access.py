@@ -5,9 +5,11 @@ SHA-256 of a private half is known here, and comparing takes the same work wheth
 """
 
 import hmac
+import time
 from asyncio import Lock
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -15,9 +17,11 @@ from msgspec import Struct
 
 from adapters.http.ports import RulesSource
 from adapters.http.problems import ProblemError
+from adapters.http.rates import Limiter
+from adapters.http.unknown_keys import Allowances, Unknown
 from engine.rules import Target
 from schemas.instant import Instant
-from schemas.records import ApiKey, Company, Offer, Schedule
+from schemas.records import ApiKey, Company, Offer, Record, Schedule
 
 CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
 
@@ -55,6 +59,11 @@ class Access(Struct, frozen=True):
             raise ProblemError("forbidden", f"This key needs the scope {scope}, granted by this name.")
 
 
+def forwarded_for(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return X-Forwarded-For as one list: a proxy may add a line of its own below the one that a client made up."""
+    return ",".join(value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for")
+
+
 class TokenTarget(Struct, frozen=True):
     """What a lead token points at, and whether it asks for a key as well."""
 
@@ -75,24 +84,44 @@ class TokenTarget(Struct, frozen=True):
 
 
 class Gate:
-    """Keys and tokens, looked up in what is known; before one is refused as unknown, the rules are read to their end."""
+    """Keys and tokens, looked up in what is known; before one is refused as unknown, the rules are read to their end.
 
-    def __init__(self, source: RulesSource, *, trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()) -> None:
+    `unknown` remembers what was not found, `allowances` bounds how often an address may send such.
+    """
+
+    def __init__(
+        self,
+        source: RulesSource,
+        *,
+        trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = (),
+        allowances: Allowances | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._source = source
         self._trusted_proxies = trusted_proxies
+        self._allowances = allowances or Allowances(Limiter({}), monotonic)
+        self.unknown = Unknown(lambda: sum(source.rules.positions.values()), monotonic)
         self._refreshing = Lock()
         self._refreshes_begun = 0
 
     async def authenticate(self, authorization: str, auth_token: str, *, address: str, now: Instant) -> Access:
-        """Return whose key this is. Raises `ProblemError` unauthenticated, the same for every reason but the network's."""
+        """Return whose key this is.
+
+        Raises `ProblemError`: unauthenticated, the same for every reason but the network's; rate_limited where too many
+        requests of this address had no good key.
+        """
         public, private = credentials(authorization, auth_token)
-        found = self._source.rules.api_key(public)
-        if found is None and public:
-            await self.refresh()
-            found = self._source.rules.api_key(public)
         given = sha256(private.encode()).hexdigest()
-        known = _NOBODY if found is None else found[1].private_key_sha256
-        if not hmac.compare_digest(given, known) or found is None or not _in_force(found[1], now):
+        # A public half that nobody has and a wrong private one take the same way, at the same cost.
+        found = self._found(public, given, now)
+        if found is None:
+            await self._allowances.take(address)
+            if public and not self.unknown.holds(f"{public}:{given}"):
+                await self.refresh()
+                found = self._found(public, given, now)
+                if found is None:
+                    self.unknown.add(f"{public}:{given}")
+        if found is None:
             raise unauthenticated("Send a valid public and private key with HTTP Basic; in one word: public.private.")
         record, key = found
         if key.ip_allow_list and not _listed(address, key.ip_allow_list):
@@ -101,14 +130,22 @@ class Gate:
             raise unauthenticated("This company takes keys in the Authorization header only, not as auth_token.")
         return Access(record.company_id, record.id, key.scopes)
 
-    async def target(self, lead_token: str) -> TokenTarget | None:
-        """Return what a lead token points at, or None where nobody has it."""
-        if not lead_token or len(lead_token) > TOKEN_LENGTH_MAX:
-            return None
-        target = self._source.rules.target(lead_token)
+    async def target(self, lead_token: str, *, address: str | None) -> TokenTarget | None:
+        """Return what a lead token points at, or None where nobody has it.
+
+        `address` is that of a sender who has no good key, None for one who has: whose allowance is the company's. Raises
+        `ProblemError` rate_limited where too many requests of the address named nobody's token.
+        """
+        is_possible = 0 < len(lead_token) <= TOKEN_LENGTH_MAX
+        target = self._source.rules.target(lead_token) if is_possible else None
         if target is None:
-            await self.refresh()
-            target = self._source.rules.target(lead_token)
+            if address is not None:
+                await self._allowances.take(address)
+            if is_possible and not self.unknown.holds(lead_token):
+                await self.refresh()
+                target = self._source.rules.target(lead_token)
+                if target is None:
+                    self.unknown.add(lead_token)
         return None if target is None else self._described(target)
 
     async def refresh(self) -> None:
@@ -126,7 +163,7 @@ class Gate:
         if not forwarded_for:
             return peer
         hops = [*(hop.strip() for hop in forwarded_for.split(",") if hop.strip()), peer]
-        while len(hops) > 1 and _within(hops[-1], self._trusted_proxies):
+        while len(hops) > 1 and within(hops[-1], self._trusted_proxies):
             hops.pop()
         return hops[-1]
 
@@ -140,6 +177,13 @@ class Gate:
             for record in rules.records("schedule", target.company_id)
             if (schedule := rules.body(Schedule, "schedule", record.id)) is not None and schedule.offer_id == target.id
         )
+
+    def _found(self, public: str, given: str, now: Instant) -> tuple[Record, ApiKey] | None:
+        """Return a key that is in force where the SHA-256 of its private half was given; one comparison in any case."""
+        found = self._source.rules.api_key(public)
+        known = _NOBODY if found is None else found[1].private_key_sha256
+        is_same = hmac.compare_digest(given, known)
+        return found if is_same and found is not None and _in_force(found[1], now) else None
 
     def _takes_auth_token(self, company_id: int) -> bool:
         company = self._source.rules.body(Company, "company", company_id)
@@ -195,12 +239,13 @@ def _in_force(key: ApiKey, now: Instant) -> bool:
 
 def _listed(address: str, networks: tuple[str, ...]) -> bool:
     try:
-        return _within(address, tuple(ip_network(network, strict=False) for network in networks))
+        return within(address, tuple(ip_network(network, strict=False) for network in networks))
     except ValueError:
         return False
 
 
-def _within(address: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
+def within(address: str, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
+    """Tell whether an address lies in one of some networks; no text that is not an address does."""
     try:
         return any(ip_address(address) in network for network in networks)
     except ValueError:

@@ -6,10 +6,11 @@ from urllib.parse import parse_qsl, urlencode
 
 from msgspec import structs
 
-from adapters.http.exchange import Exchange, Reply
-from adapters.http.exports import CSV, csv_text, wants_csv, whole_list
+from adapters.http.exchange import ROOT, Exchange, Reply
+from adapters.http.exports import CSV, csv_text, rows_shown, wants_csv, whole_list
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
+from engine.account.meant import meant
 from engine.submission.fields import INTEGER_MAX
 
 PER_PAGE_DEFAULT = 25
@@ -19,6 +20,10 @@ CURSOR_PER_PAGE_MAX = 1_000
 
 ROWS_BY_PAGE_MAX = 10_000
 """Rows beyond need a cursor: a database that skips a million rows does nothing else meanwhile."""
+
+COLUMNS_SHOWN = 10
+COLUMN_LENGTH_SHOWN = 100
+"""Unknown columns that one refusal names, and characters of each."""
 
 PAGING_PARAMETERS: Mapping[str, str] = {
     "page": "page to return, from 1",
@@ -60,6 +65,8 @@ def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
 
 def read_order(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
     """Read by which column a list is ordered, and whether downwards; faults are kept, such as an order beside a cursor."""
+    if not sortable:
+        return None, True
     order = parameters.choice("order", sorted(sortable))
     direction = parameters.choice("order_dir", ("desc", "asc"))
     if cursor is not None and (order is not None or direction == "asc"):
@@ -85,7 +92,8 @@ def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...
     wanted = parameters.words("columns")
     unknown = [name for name in wanted or () if name not in known]
     if unknown:
-        parameters.refuse("columns", f"names no column of this record: {', '.join(unknown)[:200]}")
+        named = (f"{name[:COLUMN_LENGTH_SHOWN]}{meant(name, known)}" for name in unknown[:COLUMNS_SHOWN])
+        parameters.refuse("columns", f"names no column of this record: {', '.join(named)}")
     return tuple(dict.fromkeys(wanted)) if wanted else None
 
 
@@ -131,7 +139,7 @@ def many(
     view: Callable[[Row], dict[str, Any]],
 ) -> Reply:
     """Return the answer with a list."""
-    rows = [view(row) for row in page.rows]
+    rows = list(rows_shown(page.rows, columns, view))
     is_bare = bare(exchange)
     if wants_csv(exchange):
         return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
@@ -179,10 +187,12 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequenc
 
 def bare(exchange: Exchange) -> bool:
     """Tell whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
-    if "root" not in exchange.query:
+    # In the body of a submission or a change of a lead it is a token like any other.
+    fields = exchange.query if exchange.operation.extra == "tokens" else exchange.fields
+    if ROOT not in fields:
         return False
-    parameters = Parameters(exchange.query)
-    root = parameters.flag("root")
+    parameters = Parameters(fields)
+    root = parameters.flag(ROOT)
     parameters.finish()
     return root is False
 

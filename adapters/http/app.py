@@ -29,20 +29,33 @@ from litestar.types import (
 )
 
 from adapters.http import documents, operations
-from adapters.http.access import Gate
+from adapters.http.access import Gate, forwarded_for
+from adapters.http.binding import NOT_READ
+from adapters.http.connections import RequestsUnderWay
 from adapters.http.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.failures import told, told_of_framework
 from adapters.http.identity import RequestIds
-from adapters.http.ports import Claims, Reads, Requests, RulesSource
+from adapters.http.ports import Claims, Reads, Requests, RulesSource, ServedChannels
+from adapters.http.problems import ProblemError
 from adapters.http.rates import Limiter
-from adapters.http.sending import NO_CONTENT, outgoing, request_id_of, response
+from adapters.http.report_slots import EngineThread, ReportSlots
+from adapters.http.sending import NO_CONTENT, Written, outgoing, request_id_of, response
 from adapters.http.settings import Settings
+from adapters.http.unknown_keys import Allowances
 from adapters.http.watch import Watch
 from adapters.observability.metrics import Metrics
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
 """A reader that takes nothing of a long answer for so long is gone; what was read for it, some megabytes, is let go."""
+
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+"""On every answer: a browser takes no export that holds what a sender wrote for a page or a script."""
+
+PROBES = frozenset({"/livez", "/readyz", "/startupz"})
+"""Answered also to an address that has too many requests under way: a flood beside it must not restart this process."""
+
+TOO_MANY = "Too many requests of this network address are under way. Wait for the answers to some of them."
 
 logger = structlog.get_logger("leadclock.http")
 
@@ -59,6 +72,7 @@ def build_app(
     reads: Reads,
     source: RulesSource,
     claims: Claims,
+    served: ServedChannels,
     settings: Settings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -69,19 +83,28 @@ def build_app(
     `now` is domain time; `ready` returns what this process waits for (name -> sentence), nothing where it is ready.
     """
     metrics = metrics or Metrics()
+    # Not the limiter of companies: addresses can be many, and would push companies out of its table.
+    addresses = Limiter(settings.rates)
     services = Services(
         requests=requests,
         reads=reads,
         source=source,
         claims=claims,
+        served=served,
         settings=settings,
-        gate=Gate(source, trusted_proxies=settings.trusted_proxies),
+        gate=Gate(
+            source,
+            trusted_proxies=settings.trusted_proxies,
+            allowances=Allowances(addresses, time.monotonic),
+        ),
         limiter=Limiter(settings.rates),
+        addresses=addresses,
         ids=RequestIds(settings.secret_key.encode()),
+        reports=ReportSlots(settings.reports_max),
+        engine=EngineThread(),
         now=now,
         monotonic=time.monotonic,
         ready=ready,
-        metrics=metrics,
     )
     return Api(services, Watch(metrics.registry))
 
@@ -92,6 +115,7 @@ class Api(Litestar):
     def __init__(self, services: Services, watch: Watch) -> None:
         self._services = services
         self._watch = watch
+        self._under_way = RequestsUnderWay(services.settings.connections_per_address)
         super().__init__(
             route_handlers=[_route(services, operation) for operation in OPERATIONS],
             openapi_config=None,
@@ -121,6 +145,9 @@ class Api(Litestar):
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                sandbox = self._services.served.last.sandbox
+                shown = [(b"leadclock-sandbox", ", ".join(sandbox).encode())] if sandbox else []
+                message["headers"] = [*message["headers"], NOSNIFF, *shown]
             if message.get("more_body"):
                 async with asyncio.timeout(STALL_SECONDS):
                     await send(message)
@@ -128,11 +155,11 @@ class Api(Litestar):
                 await send(message)
 
         try:
-            allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
-            if allowed:
-                await _tell_methods(answer, allowed, request_id)
-            else:
-                await super().__call__(scope, receive, answer)
+            with self._under_way.admitted(self._address(scope)) as is_admitted:
+                if is_admitted or scope["path"] in PROBES:
+                    await self._answered(scope, receive, answer, request_id)
+                else:
+                    await _refuse_one_more(scope, receive, answer, request_id)
         except Exception as error:
             # The answer has begun. The server ends the connection without an end of the body, so nobody takes it for whole.
             logger.warning("http.broken_off", request_id=request_id, exc_info=error)
@@ -148,6 +175,17 @@ class Api(Litestar):
                 company_id=state.get("company_id"),
             )
 
+    async def _answered(self, scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
+        allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
+        if allowed:
+            await _tell_methods(send, allowed, request_id)
+        else:
+            await super().__call__(scope, receive, send)
+
+    def _address(self, scope: HTTPScope) -> str:
+        client = scope["client"]
+        return self._services.gate.address(client[0] if client else "", forwarded_for(scope["headers"]))
+
     def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[Any]:
         """Tell an error of the framework in our form."""
         return response(told_of_framework(error, request_id_of(request)), request)
@@ -155,6 +193,14 @@ class Api(Litestar):
     def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
         """Tell an error of ours, and keep what it was in the log."""
         return response(told(error, request_id_of(request)), request)
+
+
+async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
+    """Answer a request of an address that has too many under way, without reading its body."""
+    error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **NOT_READ})
+    reply = told(error, request_id)
+    headers = {**reply.headers, "X-Request-Id": request_id}
+    await Written(reply, headers, is_head=scope["method"] == "HEAD")(scope, receive, send)
 
 
 def methods_of(path: str) -> tuple[str, ...]:
@@ -216,7 +262,7 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
             reply = Reply(status=NO_CONTENT)
         else:
             await exchange.read()
-            reply = await operation.handler(exchange)
+            reply = await _handled(services, exchange)
     except Exception as error:  # noqa: BLE001 - whatever it was, the sender gets an answer and we get the trace
         reply = told(error, exchange.request_id)
     if exchange.access is not None:
@@ -224,6 +270,15 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
     if services.settings.speed != 1.0:
         exchange.headers["Leadclock-Speed"] = f"{services.settings.speed:g}"
     return outgoing(reply, request, exchange.headers)
+
+
+async def _handled(services: Services, exchange: Exchange) -> Reply:
+    """Return the answer of the operation's handler; reports and forecasts wait for a slot. Raises `ProblemError`."""
+    operation = exchange.operation
+    if operation.rate != "report":
+        return await operation.handler(exchange)
+    async with services.reports.taken_for(exchange.company_id):
+        return await operation.handler(exchange)
 
 
 def _only_looks(request: HttpRequest) -> bool:

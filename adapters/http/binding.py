@@ -6,8 +6,9 @@ all. What cannot be carried on (NUL, numbers over 64 bits) is refused by field.
 """
 
 import asyncio
+import contextlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
@@ -33,8 +34,16 @@ PATH_LENGTH_MAX = 300
 """Fields named in one answer, and characters of where one is: a body of a long name over thousands of bad values must not
 become an answer of a thousand times its size."""
 
-BODY_SECONDS = 30.0
-"""Until the last byte of a body is here. A whole one takes a telephone a second; who trickles keeps a place from others."""
+BODY_SECONDS = 10.0
+"""For a body to arrive, and a second more for each BODY_BYTES_PER_SECOND_MIN of it: a trickle keeps a place from others."""
+
+BODY_BYTES_PER_SECOND_MIN = 10_000
+"""A tenth of a slow mobile connection: the largest body may take 36 s, one that stops or trickles is given up after 10 s."""
+
+DISCARD_SECONDS = 2.0
+DISCARD_BYTES_MAX = 8 * 1024 * 1024
+"""Of a body that is too large, read and thrown away so that its sender sees the answer; beyond that it sees a closed
+connection."""
 
 INTEGER_BITS_MAX = 63
 """What PostgreSQL's bigint holds and every JSON reader keeps exact or refuses."""
@@ -58,26 +67,61 @@ def read_query(query: bytes) -> Fields:
     return _nested(_pairs(query)) if query else {}
 
 
+def read_known(query: bytes, known: Collection[str]) -> tuple[Fields, list[str]]:
+    """Return the known fields of a query string, and the names of all others: whatever these hold, it is no fault.
+
+    Raises `ProblemError` malformed_body where known ones contradict each other.
+    """
+    kept, others = [], []
+    for name, value in parse_qsl(query.decode(errors="replace"), keep_blank_values=True, errors="replace"):
+        if name.partition("[")[0] in known:
+            kept.append((name, value))
+        else:
+            others.append(name)
+    return _nested(kept), others
+
+
 async def read_body(request: Request[Any, Any, Any]) -> bytes:
     """Return the body. Raises `ProblemError`: too_large as soon as it is known to be so, malformed_body for half of one."""
     declared = request.headers.get("content-length", "")
+    stream = request.stream()
     if declared.isascii() and declared.isdigit() and int(declared[:19]) > BODY_BYTES_MAX:
+        await _discard(stream)
         raise _too_large()
     chunks, size = [], 0
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
+        async with asyncio.timeout(BODY_SECONDS) as patience:
+            latest = patience.when() or 0.0
+            async for chunk in stream:
                 size += len(chunk)
                 if size > BODY_BYTES_MAX:
-                    raise _too_large()
+                    break
                 chunks.append(chunk)
+                patience.reschedule(latest + size / BODY_BYTES_PER_SECOND_MIN)
     except TimeoutError:
-        sentence = f"The body did not end within {BODY_SECONDS:g} s."
+        sentence = (
+            f"The body came too slowly: send it within {BODY_SECONDS:g} s, "
+            f"and {BODY_BYTES_PER_SECOND_MIN} bytes in each second beyond."
+        )
         raise ProblemError("malformed_body", sentence, headers=NOT_READ) from None
     except HTTPException:
         # The one thing that the framework tells here: the sender is gone. Nobody reads the answer, but the log does.
         raise ProblemError("malformed_body", "The body ended early.") from None
+    if size > BODY_BYTES_MAX:
+        await _discard(stream)
+        raise _too_large()
     return b"".join(chunks)
+
+
+async def _discard(stream: AsyncIterator[bytes]) -> None:
+    """Read the rest of a body that is too large, within bounds: a sender that is cut off while it sends sees no answer."""
+    size = 0
+    with contextlib.suppress(TimeoutError, HTTPException):
+        async with asyncio.timeout(DISCARD_SECONDS):
+            async for chunk in stream:
+                size += len(chunk)
+                if size > DISCARD_BYTES_MAX:
+                    return
 
 
 def check_encoding(content_encoding: str) -> None:
@@ -206,7 +250,7 @@ def _screen(value: Any, path: str, depth: int, errors: dict[str, list[str]]) -> 
     elif isinstance(value, list):
         for place, inner in enumerate(value):
             _screen(inner, f"{path}[{place}]"[:PATH_LENGTH_MAX], depth + 1, errors)
-    elif isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX:
+    elif isinstance(value, int) and (value if value >= 0 else ~value).bit_length() > INTEGER_BITS_MAX:
         _fault(errors, path, "must be a number of at most 64 bits; send longer ones as text")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from adapters.http.answers import read_shown
+from adapters.http.answers import PAGING_PARAMETERS, read_shown
 from adapters.http.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls import CALL_ANSWER, live_call, read_tokens, render
 from adapters.http.exchange import Exchange, Operation, Reply
@@ -219,7 +219,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="call:update",
         rate="write",
         safe=False,
-        parameters={"serializer": SERIALIZER, **UPDATE_PARAMETERS},
+        parameters={"serializer": SERIALIZER, "columns": PAGING_PARAMETERS["columns"], **UPDATE_PARAMETERS},
         types={"serializer": LIST_TYPES["serializer"]},
         answer=CALL_ANSWER,
         problems=("not_supported", "lead_not_live"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from adapters.http.answers import read_shown
+from adapters.http.answers import PAGING_PARAMETERS, read_shown
 from adapters.http.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls import CALL_ANSWER, render
 from adapters.http.exchange import Exchange, Operation, Reply
@@ -28,6 +28,7 @@ _WHOSE: Mapping[str, str] = {
     "force": f"true: also outside the hours that the schedule prefers, never outside the law's; needs {FORCE_SCOPE}",
     "override_reason": f"why this call is placed outside the hours or over the caps of the law; needs {LAW_SCOPE}, by name",
     "serializer": SERIALIZER,
+    "columns": PAGING_PARAMETERS["columns"],
 }
 START_PARAMETERS: Mapping[str, str] = {
     "from": "number that the call comes from",
@@ -143,7 +144,7 @@ def _check_lead(
 
 _GUARDS = (
     *("schedule_inactive", "suppressed_contact", "invalid_number", "quiet_hours", "frequency_cap", "outside_hours"),
-    *("number_recently_dialed", "requests_unread", "call_in_progress"),
+    *("number_recently_dialed", "requests_unread", "call_in_progress", "too_many_leads"),
 )
 _TYPES = {"serializer": LIST_TYPES["serializer"], "lead_id": REFERENCE, "override_reason": TEXT}
 

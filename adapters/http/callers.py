@@ -1,6 +1,7 @@
 """How does a person get out? By token and number: opt out, leave, or skip to the end; the contact itself decides.
 
-GET is taken because links in messages use it; what only looks at a link (HEAD, prefetch) changes nothing.
+GET is taken because links in messages use it; what only looks at a link (HEAD, prefetch) changes nothing. What a mail
+tracker appends to such a link (utm_source, fbclid), or a one-click unsubscribe posts, is ignored and logged.
 """
 
 from functools import partial
@@ -57,6 +58,7 @@ def _operation(
         scope="lead:update",
         rate="write",
         safe=False,
+        extra="ignored",
         parameters=CALLER_PARAMETERS if action != "move_to_end" else MOVE_PARAMETERS,
         required=("lead_token",),
         answer=LEAD_ANSWER,

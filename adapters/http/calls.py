@@ -207,7 +207,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="call:delete",
         rate="write",
         safe=False,
-        parameters={"serializer": SERIALIZER},
+        parameters={"serializer": SERIALIZER, "columns": PAGING_PARAMETERS["columns"]},
         types=_TYPES,
         answer=CALL_ANSWER,
     ),

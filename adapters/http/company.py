@@ -82,6 +82,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="company:update",
         rate="write",
         safe=False,
+        extra="checked_by_handler",
         body={"type": "object", "required": [], "properties": record_inputs("company", settable("company"))},
         answer=_ANSWER,
         problems=("version_conflict",),

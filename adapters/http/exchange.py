@@ -5,22 +5,34 @@ that hold every operation to the same rules are all made of these rows.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal
 
 import msgspec
+import structlog
 from litestar import Request
 from msgspec import Struct
 
-from adapters.http.access import Access, Gate, TokenTarget, unauthenticated
-from adapters.http.binding import Fields, check_encoding, read_body, read_fields, read_query, screen
+from adapters.http.access import Access, Gate, TokenTarget, forwarded_for, unauthenticated
+from adapters.http.addresses import holder_of
+from adapters.http.binding import (
+    FIELDS_SHOWN_MAX,
+    PATH_LENGTH_MAX,
+    Fields,
+    check_encoding,
+    read_body,
+    read_fields,
+    read_known,
+    read_query,
+    screen,
+)
 from adapters.http.identity import RequestIds
-from adapters.http.parameters import read_id
-from adapters.http.ports import Claims, Reads, Requests, RulesSource
+from adapters.http.parameters import read_id, unknown_parameters
+from adapters.http.ports import Claims, Reads, Requests, RulesSource, ServedChannels
 from adapters.http.problems import ProblemError, not_found
 from adapters.http.rates import Limiter
+from adapters.http.report_slots import EngineThread, ReportSlots
 from adapters.http.settings import Settings
-from adapters.observability.metrics import Metrics
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -32,7 +44,16 @@ BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 """Of a path: what the sender puts there, and its name."""
 
+ROOT = "root"
+"""The parameter of every answer in an envelope: `root=false` gives the bare record or list."""
+
+Extra = Literal["refused", "checked_by_handler", "tokens", "ignored"]
+"""What a field is that an operation does not name: a mistake; in a body, a mistake that the handler tells with all others;
+a token of the lead; or nothing, such as what a mail tracker appends to the link with which a person opts out."""
+
 JSON = msgspec.json.Encoder()
+
+logger = structlog.get_logger("leadclock.http")
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -46,20 +67,26 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """What every handler can use. `now` is domain time, `monotonic` wall seconds that never go back."""
+    """What every handler can use. `now` is domain time, `monotonic` wall seconds that never go back.
+
+    `limiter` counts by company, `addresses` by network address.
+    """
 
     requests: Requests
     reads: Reads
     source: RulesSource
     claims: Claims
+    served: ServedChannels
     settings: Settings
     gate: Gate
     limiter: Limiter
+    addresses: Limiter
     ids: RequestIds
+    reports: ReportSlots
+    engine: EngineThread
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
     ready: Callable[[], Awaitable[Mapping[str, str]]]
-    metrics: Metrics
 
 
 Handler = Callable[["Exchange"], Awaitable[Reply]]
@@ -70,8 +97,9 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     `access`: a key with `scope`, a lead token (a key is optional), or open to all. `safe` operations change nothing.
     `suffixes` are ends that the path also takes (`.csv`). With `auth_token` the key may also stand in a field of that name,
-    for senders that cannot set headers. The rest is for the documentation: `parameters` names fields with
-    a sentence each, `types` gives the JSON Schema of those that are not what `adapters.http.shapes.PARAMETERS` says,
+    for senders that cannot set headers. `parameters` names fields with a sentence each; `extra` says what any other
+    field is. The rest is for the documentation: `types` gives the JSON Schema of the fields that are not what
+    `adapters.http.inputs.PARAMETERS` says,
     `required` those that must be there, `body` is the JSON Schema of a body, `answer` that of the answer where all is well
     (`created` says that this may be 201), and `problems` are the codes that only this operation has.
     """
@@ -87,6 +115,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     safe: bool = True
     suffixes: tuple[str, ...] = ("",)
     auth_token: bool = False
+    extra: Extra = "refused"
     parameters: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
     types: Mapping[str, Mapping[str, Any]] = {}
@@ -94,6 +123,16 @@ class Operation(Struct, frozen=True, kw_only=True):
     answer: Mapping[str, Any] | None = None
     created: bool = False
     problems: tuple[str, ...] = ()
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the answer stands in an envelope, which `root=false` takes away."""
+        return self.answer is not None and "anyOf" in self.answer
+
+    def known(self) -> Collection[str]:
+        """Return the names of all fields that the operation knows."""
+        declared = (*(self.body or {}).get("properties", ()), *self.parameters)
+        return dict.fromkeys((*declared, ROOT) if self.has_root else declared)
 
 
 class Exchange:
@@ -135,7 +174,7 @@ class Exchange:
     def address(self) -> str:
         """The network address of who is asking."""
         client = self.request.scope["client"]
-        return self.services.gate.address(client[0] if client else "", self._header(b"x-forwarded-for"))
+        return self.services.gate.address(client[0] if client else "", forwarded_for(self.request.scope["headers"]))
 
     def _header(self, name: bytes) -> str:
         """Return a header by its lower-case name, empty where it was not sent: every request is asked for a few."""
@@ -151,7 +190,7 @@ class Exchange:
         early = operation.access == "key" and (not operation.auth_token or self._header(b"authorization") != "")
         if early:
             await self._authenticate("")
-        self.query = read_query(self.request.scope["query_string"])
+        self._read_query()
         self.fields = self.query
         if self.request.method not in {"GET", "HEAD"}:
             check_encoding(self._header(b"content-encoding"))
@@ -164,6 +203,7 @@ class Exchange:
             await self._authenticate(auth_token)
         screen(self.fields)
         screen(self.path)
+        self._check_names()
         self.waits_since = self.services.monotonic()  # a body that came slowly costs nobody the answer
 
     async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
@@ -175,20 +215,27 @@ class Exchange:
         if not token:
             sentence = f"must be the lead token of an offer{'' if field == 'offer_token' else ' or a schedule'}"
             raise ProblemError("validation_failed", f"Send the {field}.", {field: [sentence]})
-        target = await self.services.gate.target(token)
+        target = await self.services.gate.target(token, address=self.address if self.access is None else None)
         if target is None or (self.access is not None and self.access.company_id != target.company_id):
             raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
         if self.access is None:
             if target.require_auth:
                 raise unauthenticated("This lead token is used together with a key.")
-            self.limit(f"company/{target.company_id}")
+            self.limit(target.company_id)
         return target
 
-    def limit(self, sender: str) -> None:
-        """Take one from the sender's allowance. Raises `ProblemError` rate_limited."""
+    def limit(self, company_id: int) -> None:
+        """Take one from the allowance of a company. Raises `ProblemError` rate_limited."""
+        self._limit(self.services.limiter, f"company/{company_id}")
+
+    def limit_address(self) -> None:
+        """Take one from the allowance of an address, of which no company is known. Raises `ProblemError` rate_limited."""
+        self._limit(self.services.addresses, holder_of(self.address))
+
+    def _limit(self, limiter: Limiter, sender: str) -> None:
         if self.operation.rate is None:
             return
-        allowance = self.services.limiter.take(self.operation.rate, sender, self.services.monotonic())
+        allowance = limiter.take(self.operation.rate, sender, self.services.monotonic())
         if allowance is None:
             return
         self.headers.update(allowance.headers())
@@ -202,6 +249,38 @@ class Exchange:
             raise not_found(what)
         return found
 
+    def _read_query(self) -> None:
+        query = self.request.scope["query_string"]
+        if self.operation.extra == "ignored":
+            self.query, names = read_known(query, (*self.operation.known(), "auth_token"))
+            self._log_ignored(names)
+        else:
+            self.query = read_query(query)
+
+    def _check_names(self) -> None:
+        """Refuse what the operation does not know by name. Raises `ProblemError` validation_failed."""
+        extra = self.operation.extra
+        fields = self.query if extra == "checked_by_handler" else self.fields
+        if not fields or extra == "tokens":
+            return
+        known = self.operation.known()
+        unknown = [name for name in fields if name not in known]
+        if unknown and extra != "ignored" and not self._ignores_unknown():
+            raise unknown_parameters(unknown, known)
+        self._log_ignored(unknown)
+
+    def _log_ignored(self, names: list[str]) -> None:
+        # Names alone: what stands in a link may be a secret.
+        if names:
+            shown = [name[:PATH_LENGTH_MAX] for name in names[:FIELDS_SHOWN_MAX]]
+            logger.info("http.parameters_ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
+
+    def _ignores_unknown(self) -> bool:
+        """Tell whether the company of the key lets unknown parameters be ignored."""
+        company_id = None if self.access is None else self.access.company_id
+        company = self.services.source.rules.body(Company, "company", company_id)
+        return company is not None and company.unknown_parameters == "ignore"
+
     async def _authenticate(self, auth_token: str) -> None:
         authorization = self._header(b"authorization")
         if not authorization and not auth_token and self.operation.access == "token":
@@ -210,7 +289,7 @@ class Exchange:
         self.access = await gate.authenticate(authorization, auth_token, address=self.address, now=self.now)
         if self.operation.scope:
             self.access.require(self.operation.scope)
-        self.limit(f"company/{self.access.company_id}")
+        self.limit(self.access.company_id)
 
 
 def _text(value: Any) -> str:

@@ -7,10 +7,11 @@ numbers stay as they are: what was exported imports again.
 import csv
 import io
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import structlog
 from msgspec import structs
 
 from adapters.http.exchange import Exchange, Reply
@@ -23,6 +24,8 @@ BATCH_ROWS = 1_000
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+
+logger = structlog.get_logger("leadclock.http")
 
 Read = Callable[[Paging], Awaitable[Page]]
 View = Callable[[Row], Mapping[str, Any]]
@@ -58,6 +61,20 @@ def csv_cell(value: Any) -> Any:
     return value
 
 
+def rows_shown(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterator[Mapping[str, Any]]:
+    """Give rows as they are shown. One that cannot be shown has its id and nothing else, and is told in the log.
+
+    A fault of one row must not keep its company from all others.
+    """
+    for row in rows:
+        try:
+            found = view(row)
+        except Exception:
+            logger.exception("http.row_not_shown", id=row["id"])
+            found = {**dict.fromkeys(columns), **({"id": row["id"]} if "id" in columns else {})}
+        yield found
+
+
 async def whole_list(read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
     """Return the answer with every row of a list, in its order. What is created meanwhile is not in it.
 
@@ -69,10 +86,10 @@ async def whole_list(read: Read, paging: Paging, columns: Sequence[str], view: V
 
 
 async def _batches(read: Read, paging: Paging, page: Page, columns: Sequence[str], view: View) -> AsyncIterator[bytes]:
-    yield csv_text(columns, map(view, page.rows))
+    yield csv_text(columns, rows_shown(page.rows, columns, view))
     while page.after is not None:
         page = await read(structs.replace(paging, after=page.after))
-        yield csv_text(columns, map(view, page.rows), headed=False)
+        yield csv_text(columns, rows_shown(page.rows, columns, view), headed=False)
 
 
 def _liked(accept: str) -> dict[str, float]:

@@ -9,8 +9,9 @@ from adapters.http.access import unauthenticated
 from adapters.http.exchange import Reply
 from adapters.http.ports import EventsUnavailableError, ReadsTooSlowError, ReadsUnavailableError
 from adapters.http.problems import CODES_BY_STATUS, MEDIA_TYPE, ProblemError, problem
+from engine.limits import RECORD_BYTES_MAX
 from engine.partition.draft import RefusedError
-from engine.partition.ports import LogError
+from engine.partition.ports import LogError, RecordRefusedError
 from schemas.problems import PROBLEMS
 
 RETRY_AFTER_SECONDS = 2
@@ -25,18 +26,17 @@ OUTAGES: Mapping[str, str] = {
 }
 """Code of an outage -> what its sender can do."""
 
+TOO_LARGE = f"This request would be a larger record than is stored, at most {RECORD_BYTES_MAX} bytes. Shorten its fields."
+
 logger = structlog.get_logger("leadclock.http")
 
 
 def told(error: Exception, request_id: str) -> Reply:
     """Return the answer to a request that ended in an error; outages and faults of ours are logged."""
+    refusal = _refusal(error)
+    if refusal is not None:
+        return _problem(refusal, request_id)
     match error:
-        case ProblemError():
-            return _problem(error, request_id)
-        case RefusedError(code="unauthenticated"):
-            return _problem(unauthenticated(error.detail), request_id)
-        case RefusedError():
-            return _problem(ProblemError(error.code, error.detail, error.errors), request_id)
         case EventsUnavailableError() | LogError():
             logger.warning("http.events_unavailable", request_id=request_id, error=str(error))
             return _outage("events_unavailable", request_id)
@@ -47,6 +47,21 @@ def told(error: Exception, request_id: str) -> Reply:
         case _:
             logger.error("http.failed", request_id=request_id, exc_info=error)
             return _problem(ProblemError("internal_error", "Tell us the request_id; it is in our log."), request_id)
+
+
+def _refusal(error: Exception) -> ProblemError | None:
+    """Return what the sender did wrong, or None where the fault is not the sender's."""
+    match error:
+        case ProblemError():
+            return error
+        case RefusedError(code="unauthenticated"):
+            return unauthenticated(error.detail)
+        case RefusedError():
+            return ProblemError(error.code, error.detail, error.errors)
+        case RecordRefusedError():
+            return ProblemError("too_large", TOO_LARGE)
+        case _:
+            return None
 
 
 def told_of_framework(error: HTTPException, request_id: str) -> Reply:

@@ -12,6 +12,8 @@ def _header(sentence: str, kind: str = "string", *, always: bool = False) -> dic
 
 HEADERS: Mapping[str, Any] = {
     "X-Request-Id": _header("the name of this request in our log", always=True),
+    "X-Content-Type-Options": _header("nosniff: the content is of the type that Content-Type names", always=True),
+    "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: nobody is reached by them"),
     "RateLimit-Limit": _header("requests a second of this class", "integer"),
     "RateLimit-Remaining": _header("left in this moment", "integer"),
     "RateLimit-Reset": _header("seconds until all of them are there again", "integer"),
@@ -34,7 +36,7 @@ def _headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-ALWAYS = _headers("X-Request-Id")
+ALWAYS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox")
 RATE_HEADERS = _headers("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 PAGING_HEADERS = _headers("X-Per-Page", "X-Total-Count", "X-Next-Cursor", "Link")
 LATER_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")

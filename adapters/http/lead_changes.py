@@ -257,6 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         auth_token=True,
         rate="write",
         safe=False,
+        extra="tokens",
         parameters=UPDATE_PARAMETERS,
         types={"apply_to": choice(["calls", "self"])},
         answer=LEAD_ANSWER,

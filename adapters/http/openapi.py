@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from adapters.http.examples import EXAMPLES, REQUEST, Example, recorded
-from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
+from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, ROOT, Operation
 from adapters.http.headers import (
     ALWAYS,
     ETAG,
@@ -37,7 +37,9 @@ _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
 stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
 `ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is given several times the last one counts. A
-field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused.
+field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused. A parameter that an
+operation does not know is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
+any further field of a lead is a token; links to opt out or be removed ignore what mail trackers append.
 
 Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
 lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
@@ -137,7 +139,8 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
     several = len(operation.methods) > 1
     example = EXAMPLES.get(operation.name, Example())
     takes_body = method in BODY_METHODS and _takes_body(operation)
-    in_query = () if takes_body else _names(operation)
+    declared = () if takes_body else _names(operation)
+    in_query = dict.fromkeys((*declared, ROOT) if operation.has_root else declared)
     described: dict[str, Any] = {
         "operationId": f"{name}_{method.lower()}" if several else name,
         "summary": operation.summary,
@@ -196,7 +199,7 @@ def _in_query(operation: Operation, name: str, example: Example) -> dict[str, An
         "name": name,
         "in": "query",
         "required": name in operation.required,
-        "description": operation.parameters.get(name, ""),
+        "description": operation.parameters.get(name, "false: the bare record" if name == ROOT else ""),
         "schema": schema,
         **listed,
         **shown,
@@ -232,10 +235,10 @@ def _input_schema(operation: Operation) -> dict[str, Any]:
     properties = {name: _described(operation, name) for name in _names(operation)}
     required = [*(operation.body or {}).get("required", ()), *operation.required]
     schema = {"type": "object", "required": required, "properties": properties}
-    # Of a record, an unknown field is a mistake; of a lead it is a token, elsewhere nobody's business.
-    if operation.body is not None:
-        return {**schema, "additionalProperties": False}
-    return {**schema, "propertyNames": TOKEN_NAME} if "data" in properties else schema
+    if operation.extra == "ignored":
+        return schema
+    # A field that is not named here is a token of the lead, anywhere else a mistake.
+    return {**schema, **({"propertyNames": TOKEN_NAME} if operation.extra == "tokens" else {"additionalProperties": False})}
 
 
 def _request_body(operation: Operation, example: Example) -> dict[str, Any]:

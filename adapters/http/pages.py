@@ -1,6 +1,6 @@
 """How does a person read the documents? Two pages, rendered here once, that need nothing from the internet.
 
-All is there without a script; the one inside (`page.js`) filters by words, puts in the address of the server, and copies.
+All is there without a script; the one beside it (`page.js`) filters by words, puts in the address of the server, and copies.
 
 Everything on them is taken from the OpenAPI and AsyncAPI documents, so that page and document never differ. The problem
 catalogue is what `type` of a problem leads to.
@@ -12,10 +12,24 @@ from importlib.resources import files
 from typing import Any
 
 from adapters.http.asking import curl, script, written
+from adapters.http.headers import ALWAYS
 from adapters.http.problems import DOCUMENTATION_PATH
 from adapters.http.type_words import Document, Reader, plain
 from schemas.instant import DAY
 from schemas.problems import PROBLEMS
+
+STYLE_PATH = f"{DOCUMENTATION_PATH}/page.css"
+SCRIPT_PATH = f"{DOCUMENTATION_PATH}/page.js"
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
+"""Sent with a page: it runs nothing but its own script, asks nobody for anything, stands in no frame, and tells no other
+site where its reader came from."""
 
 _FIND = (
     "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
@@ -113,14 +127,16 @@ def _page(title: str, menu: str, body: str) -> bytes:
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width,initial-scale=1'>"
-        f"<title>{escape(title)}</title><style>{_asset('page.css')}</style></head>"
+        f"<title>{escape(title)}</title><link rel='stylesheet' href='{STYLE_PATH}'></head>"
         f"<body><nav aria-label='Contents'>{_FIND}<details id='menu' open>"
-        f"<summary>Contents</summary>{menu}</details></nav><main>{body}</main><script>{_asset('page.js')}</script></body></html>"
+        f"<summary>Contents</summary>{menu}</details></nav><main>{body}</main>"
+        f"<script src='{SCRIPT_PATH}'></script></body></html>"
     ).encode()
 
 
-def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text()
+def asset(name: str) -> bytes:
+    """Return a file that the pages take from beside them: `page.css` or `page.js`."""
+    return files(__package__).joinpath(name).read_bytes()
 
 
 def _words(tag: str) -> str:
@@ -201,7 +217,7 @@ def _answers(reader: Reader, operation: Document) -> str:
         )
         if "application/problem+json" in content:
             told = _codes(content["application/problem+json"]["schema"])
-        names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name != "X-Request-Id")
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name not in ALWAYS)
         rows.append(f"<tr><td>{status}</td><td>{told}</td><td>{names}</td></tr>")
     return _table(("status", "content", "headers"), rows)
 
@@ -292,7 +308,7 @@ def _message(reader: Reader, key: str) -> str:
     name = payload.get("$ref", "").rpartition("/")[2]
     shown = reader.told(payload) if name else escape(message.get("summary", "the bytes as they were"))
     kind = message.get("contentType", "application/json")
-    told = f"<p><code>{escape(message['name'])}</code>: {shown} <span style='color:var(--soft)'>{escape(kind)}</span></p>"
+    told = f"<p><code>{escape(message['name'])}</code>: {shown} <span class='bound'>{escape(kind)}</span></p>"
     return told + "".join(map(_record_example, message.get("examples", ())))
 
 

@@ -5,11 +5,13 @@ RFC 3339, without an offset in `time_zone`; lists as repeated `name[]`, as JSON 
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from adapters.http.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
 from adapters.http.problems import ProblemError
+from engine.account.meant import meant
 from engine.calendar.wall import CalendarError
 from engine.calendar.zones import resolve_local
 from engine.submission.fields import (
@@ -138,6 +140,15 @@ class Parameters:
         return self.read(name, lambda value: tuple(parse_id(word) for word in _words(value)))
 
 
+def unknown_parameters(unknown: Sequence[str], known: Collection[str]) -> ProblemError:
+    """Return the refusal of names that a request does not know, each with the nearest known one, else with all of them."""
+    errors: dict[str, list[str]] = {}
+    for name in unknown[:FIELDS_SHOWN_MAX]:
+        hint = meant(name, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
+        errors.setdefault(name[:PATH_LENGTH_MAX], []).append(f"is not a parameter of this request{hint}")
+    return ProblemError("validation_failed", "Correct or remove the parameters named in errors.", errors)
+
+
 def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Instant | None, Instant | None]:
     """Return from when and until when rows were created: what the label and both bounds have in common."""
     label = parameters.choice("created_at_label", LABELS)
@@ -159,7 +170,7 @@ def _one_of(value: Any, options: Collection[str]) -> str:
     if not options:
         raise FieldError("cannot be chosen here")
     if not isinstance(value, str) or value not in options:
-        raise FieldError(f"must be one of {', '.join(options)}")
+        raise FieldError(f"must be one of {', '.join(options)}{meant(value, options)}")
     return value
 
 

@@ -52,7 +52,8 @@ class Requests(Protocol):
         """Append a request and return when it is durable.
 
         `request_id` becomes its `ce_id`: sent again under the same id it changes nothing. `ce_rules` says how far this
-        process has read the rules of the company. Raises `EventsUnavailableError`.
+        process has read the rules of the company. Raises `EventsUnavailableError`, and `RecordRefusedError` where the record
+        would be too large: it was not stored, and sending it again does not help.
         """
         ...
 
@@ -272,6 +273,26 @@ class Reads(Waiting, Protocol):
 
     async def ping(self) -> None:
         """Return where the database answers and its schema is the expected one."""
+        ...
+
+
+class Serving(Struct, frozen=True, kw_only=True):
+    """Which channels (call, sms, email, webhook) gateways serve, and which of them by the sandbox, which reaches nobody."""
+
+    channels: frozenset[str] = frozenset()
+    sandbox: tuple[str, ...] = ()
+
+
+class ServedChannels(Protocol):
+    """Who serves what in this deployment, as its gateways say."""
+
+    @property
+    def last(self) -> Serving:
+        """Return what was read last; nothing is served before the first time."""
+        ...
+
+    async def read(self) -> Serving:
+        """Read who serves what now. Raises `ReadsUnavailableError`."""
         ...
 
 

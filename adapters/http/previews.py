@@ -1,6 +1,5 @@
 """What would a schedule do to a lead? Asked over HTTP: the engine's own code on a virtual clock; nothing is stored."""
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -30,7 +29,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     fields = {
         name: _decoded(value) if name in _STRUCTURES else value
         for name, value in exchange.fields.items()
-        # Unknown names in a query are nobody's business, in a body they are a mistake.
+        # An unknown name in the query comes this far only where the company has unknown parameters ignored.
         if name in FIELDS or (name not in exchange.query and name not in _OURS)
     }
     schedule_id = exchange.fields.get(_SCHEDULE_ID)
@@ -40,7 +39,8 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
     # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
     packs = exchange.services.source.rules.rule_packs(exchange.company_id)
-    forecast = await asyncio.to_thread(preview, trial, country=country, rule_packs=packs)
+    make = partial(preview, country=country, rule_packs=packs)
+    forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
     return one(exchange, "preview", shown(forecast))
 
 
@@ -142,6 +142,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="schedule:read",
         rate="report",
         safe=True,
+        extra="checked_by_handler",
         body=_BODY,
         answer=one_of("preview", _ANSWER),
         problems=("invalid_schedule", "schedule_inactive", "unknown_lead_token"),

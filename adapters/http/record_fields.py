@@ -74,7 +74,7 @@ def read_record_fields(exchange: Exchange, record_type: str) -> dict[str, Any]:
     return {
         name: _as_json(name, value, country)
         for name, value in exchange.fields.items()
-        # Unknown names in a query are nobody's business, in a body they are a mistake.
+        # An unknown name in the query comes this far only where the company has unknown parameters ignored.
         if name in wanted or (name not in passed_over and name not in exchange.query)
     }
 

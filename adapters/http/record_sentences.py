@@ -63,6 +63,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "optout_confirmation": "the one text that answers an opt-out by text; null: none",
         "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
         "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
+        "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
     },
     "offer": {
         "time_zone": "zone of calls to its leads that are on no schedule, and whose zone and country nothing tells",

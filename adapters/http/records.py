@@ -15,6 +15,7 @@ from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
 from adapters.gateway.signing import shown_secret, signing_key
+from adapters.gateway.targets import refusal_of
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import GROUP, Counted, read_in_order
@@ -26,6 +27,7 @@ from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.record_sentences import sentence_of
 from adapters.http.shapes import many_of, record_answer, view_name
+from adapters.http.unserved import refuse_unserved
 from adapters.http.writes import change, if_versions
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
@@ -147,6 +149,8 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
 async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     """Create a record."""
     fields = read_record_fields(exchange, kind.type)
+    await refuse_unserved(exchange, kind.type, fields)
+    _check_target(exchange, kind, fields)
     private_key = ""
     if kind.type in {"offer", "schedule"}:
         fields["lead_token"] = new_lead_token()
@@ -168,6 +172,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     """Change a record."""
     row = await live_row(exchange, kind)
     fields = read_record_fields(exchange, kind.type)
+    await refuse_unserved(exchange, kind.type, fields, row)
+    _check_target(exchange, kind, fields)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
     actions = _actions(exchange, kind)
@@ -283,6 +289,17 @@ def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
 
+def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:
+    """Refuse to save a webhook to a private address. Raises `ProblemError`."""
+    url = fields.get("url")
+    if kind.type != "outgoing_webhook" or not isinstance(url, str):
+        return
+    settings = exchange.services.settings
+    fault = refusal_of(url, settings.webhook_networks, settings.own_ports)
+    if fault is not None:
+        raise ProblemError("validation_failed", "Mend url and send it again.", {"url": [fault]})
+
+
 def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
     """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
     access = exchange.access
@@ -359,6 +376,7 @@ def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
         "safe": reads,
         "answer": record_answer(kind.type, kind.root),
         "created": verb == "create",
+        "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
     }
     return Operation(methods=methods, path=kind.path + below, handler=partial(handler, kind=kind), **{**usual, **more})
 

@@ -25,6 +25,8 @@ def _codes(operation: Operation) -> Iterator[str]:
         yield from ("malformed_body", "validation_failed")
     if operation.rate is not None:
         yield "rate_limited"
+    if operation.rate == "report":
+        yield "reports_busy"
     if PLACEHOLDER.search(operation.path) or operation.body is not None or {"id", "lead_id"} & operation.parameters.keys():
         yield from ("not_found", "deleted")
     if "cursor" in operation.parameters:

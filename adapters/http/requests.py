@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from adapters.http.ports import EventsUnavailableError, Result
 from adapters.partitions.routing import partition_of
-from engine.partition.ports import Appender, Log, LogError, Outgoing
+from engine.limits import RECORD_BYTES_MAX
+from engine.partition.ports import Appender, Log, LogError, Outgoing, RecordRefusedError, record_bytes
 from engine.partition.runner import Names
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
@@ -74,12 +75,17 @@ class LogRequests:
         if self._waiting_count >= WAITING_MAX:
             raise EventsUnavailableError(f"{WAITING_MAX} requests wait for the log")
         record = self._record(topic, key, message, request_id=request_id, company_id=company_id)
+        size = record_bytes(record)
+        if size > RECORD_BYTES_MAX:
+            raise RecordRefusedError(f"the request would be a record of {size} bytes", index=0)
         done: asyncio.Future[None] | None = None
         try:
             async with asyncio.timeout(SUBMIT_SECONDS):
                 partition = partition_of(key.encode(), await self._count(record.topic))
                 done = self._enqueue(partition, record)
                 await asyncio.shield(done)
+        except RecordRefusedError:
+            raise
         except (LogError, TimeoutError) as error:
             if done is not None:
                 done.cancel()  # its sender is told that nothing was stored: unless it is on its way already, it stays here
@@ -133,16 +139,31 @@ class LogRequests:
             self._waiting.pop(place, None)
 
     async def _append(self, partition: int, batch: list[Waiting]) -> None:
-        error: LogError | None = None
-        try:
-            await self._appender.append(partition, [waiting.record for waiting in batch])
-        except LogError as refused:
-            error = refused
-        for waiting in batch:
-            # Who waited may have gone: its time was up, or its connection ended.
-            with suppress(asyncio.InvalidStateError):
-                if error is None:
-                    waiting.done.set_result(None)
-                else:
-                    waiting.done.set_exception(LogError(str(error), retryable=error.retryable))
-                    waiting.done.exception()  # noted, so that nobody is warned of one that nobody waited for
+        """Append a batch in order. A record that the log refuses for its size is left out; the others are appended."""
+        while batch:
+            try:
+                await self._appender.append(partition, [waiting.record for waiting in batch])
+            except RecordRefusedError as refused:
+                place = refused.index or 0
+                _settle(batch[: refused.appended], None)
+                _settle([batch[place]], RecordRefusedError(str(refused), index=0))
+                batch = batch[refused.appended : place] + batch[place + 1 :]
+            except LogError as error:
+                return _settle(batch, error)
+            else:
+                return _settle(batch, None)
+        return None
+
+
+def _settle(batch: list[Waiting], error: LogError | None) -> None:
+    """Tell those who wait for these records what came of them."""
+    for waiting in batch:
+        # Who waited may have gone: its time was up, or its connection ended.
+        with suppress(asyncio.InvalidStateError):
+            if error is None:
+                waiting.done.set_result(None)
+            else:
+                # An error of its own for each: whoever catches it adds a traceback.
+                own = error if len(batch) == 1 else LogError(str(error), retryable=error.retryable)
+                waiting.done.set_exception(own)
+                waiting.done.exception()  # noted, so that nobody is warned of one that nobody waited for

@@ -5,6 +5,7 @@ very same.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec import to_builtins
 
@@ -15,7 +16,9 @@ from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
 from adapters.http.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.shapes import many_of, record_answer, view_name
+from adapters.http.unserved import refuse_unserved
 from adapters.http.writes import change, if_versions
+from engine.partition.ports import LogError
 from engine.rules import Rules
 from engine.views.record import record_columns, record_view
 from schemas.instant import to_datetime
@@ -31,6 +34,7 @@ PUBLISH_FIELDS = ("migrate",)
 async def publish(exchange: Exchange) -> Reply:
     """Make what waits in the draft the present version of the schedule."""
     row = await live_row(exchange, KIND)
+    await refuse_unserved(exchange, KIND.type, row["body"].get("draft_fields", {}), row)
     fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
     message = RecordChangeRequested(
         company_id=exchange.company_id,
@@ -52,7 +56,8 @@ async def versions(exchange: Exchange) -> Reply:
     columns = read_columns(parameters, known)
     parameters.finish()
     source = exchange.services.source
-    await source.refresh()  # what was just published is on its way here as it is to the schedulers
+    with suppress(LogError):  # while the log is away nothing is published: what was read is all
+        await source.refresh()  # what was just published is on its way here as it is to the schedulers
     found = _published(source.rules, row)
     if paging.cursor is not None and paging.cursor >= 0:
         found = [version for version in found if version["version"] < paging.cursor]

@@ -5,6 +5,7 @@ there is one loop, one producer and one pool per process, and no second process 
 """
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,9 +16,15 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from litestar import Litestar
 
+from adapters.http.connections import ConnectionWatch, Networks
+from adapters.http.settings import PER_ADDRESS_MAX
+
 BACKLOG = 1_024
-BACKPRESSURE = 1_000
-"""Connections of this process at once; more wait in the socket, whose backlog bounds them."""
+CONNECTIONS_MAX = 1_000
+"""Of this process at once; more wait in the socket, whose backlog bounds them."""
+
+FILES_BESIDE = 200
+"""Open files that are no connections of clients: of the database, the broker, the health port, the log."""
 
 HEADER_READ_MILLISECONDS = 10_000
 """A client that sends its headers slower than this is not one of ours; one that sends nothing, also between two requests,
@@ -35,8 +42,13 @@ class ServerError(Exception):
 
 
 @asynccontextmanager
-async def serving(app: Litestar, *, host: str, port: int) -> AsyncIterator[int]:
-    """Serve until the block ends; yields the port, a free one where 0 was asked for. Raises `ServerError`."""
+async def serving(
+    app: Litestar, *, host: str, port: int, per_address_max: int = PER_ADDRESS_MAX, trusted_proxies: Networks = ()
+) -> AsyncIterator[int]:
+    """Serve until the block ends; yields the port, a free one where 0 was asked for. Raises `ServerError`.
+
+    One client address holds at most `per_address_max` connections, unless it is in `trusted_proxies`.
+    """
     port = _checked_port(host, port)
     server = Server(
         app,
@@ -46,17 +58,33 @@ async def serving(app: Litestar, *, host: str, port: int) -> AsyncIterator[int]:
         http=HTTPModes.http1,
         websockets=False,
         backlog=BACKLOG,
-        backpressure=BACKPRESSURE,
+        backpressure=_connections_max(),
         http1_settings=HTTP1Settings(header_read_timeout=HEADER_READ_MILLISECONDS),
         log_enabled=False,
     )
     task = asyncio.create_task(server.serve(), name=f"http {host}:{port}")
     try:
         await _answering(host, port, task)
-        yield port
+        watch = ConnectionWatch(port, per_address_max=per_address_max, trusted_proxies=trusted_proxies)
+        watching = asyncio.create_task(watch.run(), name=f"connections {port}")
+        try:
+            yield port
+        finally:
+            watching.cancel()
     finally:
         server.stop()  # type: ignore[no-untyped-call]
         await _ended(task)
+
+
+def _connections_max() -> int:
+    """Return how many connections to take: so many that the process can still open files; raises its limit where it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX + FILES_BESIDE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, soft - FILES_BESIDE)
+    return CONNECTIONS_MAX
 
 
 def _checked_port(host: str, port: int) -> int:

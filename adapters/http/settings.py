@@ -1,12 +1,20 @@
 """What can an operator set about the HTTP interface? One struct, validated once, passed down."""
 
+from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network
 from math import ceil, inf
 
 from msgspec import Struct, field
 
+PER_ADDRESS_MAX = 500
+"""Half of all connections of a process: a busy sender needs some hundred, and no single address keeps the others out."""
+
 WAIT_SECONDS = 2.0
 """contracts.md section 3: how long an answer waits for its own projection before it becomes 202."""
+
+
+REPORTS_MAX = 5
+"""Reports, forecasts and previews that are made at once: each may hold a connection to the database, of ten by default."""
 
 
 class Rate(Struct, frozen=True):
@@ -22,8 +30,9 @@ RATES: dict[str, Rate] = {
     "submission": Rate(1_000, 5_000),
     "report": Rate(5, 5),
     "call_start": Rate(5, 5),
+    "unknown_key": Rate(50, 500),
 }
-"""contracts.md section 3; each one per company, which a key or a lead token names."""
+"""Each per company, which a key or a lead token names; `unknown_key` per network address, of requests without either."""
 
 
 def read_rate(text: str) -> Rate | None:
@@ -47,7 +56,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """`secret_key` is the deployment's own (LEADCLOCK_SECRET_KEY): webhook secrets and the seal of request ids rest on it.
 
     A rate that is missing from `rates` is turned off. `trusted_proxies` are the networks whose X-Forwarded-For is believed.
-    `speed` above 1 is said in an answer header: domain time runs faster than the wall's.
+    `speed` above 1 is said in an answer header: domain time runs faster than the wall's. `connections_per_address` bounds
+    the requests under way of one address too, which for a client of a trusted proxy is the one that it forwards. A webhook
+    is saved where its host may be public, or lies in `webhook_networks` on another port than `own_ports`. `reports_max`
+    bounds the reports, forecasts and previews that are made at once (adapters.http.report_slots).
     """
 
     secret_key: str
@@ -55,3 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     rates: dict[str, Rate] = field(default_factory=lambda: dict(RATES))
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     speed: float = 1.0
+    connections_per_address: int = PER_ADDRESS_MAX
+    webhook_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    own_ports: Collection[int] = ()
+    reports_max: int = REPORTS_MAX

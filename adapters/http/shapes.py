@@ -200,9 +200,14 @@ TOKEN_LEAD: Schema = {
 
 ANY_RECORD: Schema = {
     "description": "what the request itself would have been answered with",
-    "type": "object",
-    "required": ["status", "metadata"],
-    "properties": {"status": {"type": "integer"}, "errors": {"type": "object"}, "metadata": {"type": "object"}},
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["status", "metadata"],
+            "properties": {"status": {"type": "integer"}, "errors": {"type": "object"}, "metadata": {"type": "object"}},
+        },
+        {"type": "object"},
+    ],
 }
 
 _TIME_ZONES: Schema = {

@@ -137,7 +137,7 @@ async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
     return await exchange.services.reads.shown_lead(result.company_id, lead_id)
 
 
-_PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "lead_not_live")
+_PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "too_many_leads", "lead_not_live")
 _TYPES = {"apply_to": choice(["calls"])}
 
 
@@ -152,6 +152,7 @@ def _operation(name: str, path: str, summary: str, handler: Handler) -> Operatio
         scope="lead:create",
         rate="submission",
         safe=False,
+        extra="tokens",
         parameters=SUBMISSION_PARAMETERS,
         types=_TYPES,
         required=("lead_token",),

@@ -12,7 +12,6 @@ from adapters.http.ports import Result
 from adapters.http.problems import DECIDED, ProblemError
 from adapters.http.shapes import ANY_RECORD, TIME_ZONES
 from adapters.http.writes import Render, accepted, check
-from adapters.observability.metrics import CONTENT_TYPE
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
 
@@ -25,7 +24,7 @@ async def show_request(exchange: Exchange) -> Reply:
     request_id = exchange.path["id"]
     services = exchange.services
     if exchange.access is None:
-        exchange.limit(f"address/{exchange.address}")
+        exchange.limit_address()
     result = await services.reads.result(request_id) if is_uuid(request_id) else None
     if result is None and services.ids.is_ours(request_id, exchange.now):
         return accepted(request_id)
@@ -73,18 +72,15 @@ async def live(_exchange: Exchange) -> Reply:
 
 async def ready(exchange: Exchange) -> Reply:
     """Answer whether this process can serve, and what it waits for."""
-    waits = dict(await exchange.services.ready())
+    # Which servers these are and why they do not answer is said on the health port: this one is public.
+    waits = dict.fromkeys(await exchange.services.ready(), "not ready")
     try:
         await exchange.services.reads.ping()
-    except Exception as error:  # noqa: BLE001 - whatever it is, this process is not ready
-        waits["database"] = type(error).__name__
+    except Exception:  # noqa: BLE001 - whatever it is, this process is not ready
+        waits["database"] = "not ready"
     status = 503 if waits else 200
-    return Reply(status=status, content={"status": "waiting" if waits else "ready", "waits_for": waits})
-
-
-async def show_metrics(exchange: Exchange) -> Reply:
-    """Answer with the figures of this process in the text form of Prometheus."""
-    return Reply(content=exchange.services.metrics.text(), media_type=CONTENT_TYPE)
+    sandbox = exchange.services.served.last.sandbox
+    return Reply(status=status, content={"status": "waiting" if waits else "ready", "waits_for": waits, "sandbox": sandbox})
 
 
 def _version() -> str:
@@ -96,7 +92,14 @@ def _version() -> str:
 
 def _probe(name: str, summary: str, handler: Handler) -> Operation:
     return Operation(
-        name=name, methods=("GET",), path=f"/{name}", summary=summary, handler=handler, access="open", rate=None
+        name=name,
+        methods=("GET",),
+        path=f"/{name}",
+        summary=summary,
+        handler=handler,
+        access="open",
+        rate=None,
+        extra="ignored",
     )
 
 
@@ -109,6 +112,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show_request,
         access="token",
         rate="read",
+        parameters={"root": "false: the bare record"},
         answer=ANY_RECORD,
         created=True,
         problems=tuple(sorted(DECIDED)),
@@ -127,7 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _probe("livez", "Is it alive?", live),
     _probe("readyz", "Can it serve?", ready),
-    # The port opens when everything is made: who gets an answer has a process that has started.
+    # The port opens when everything is made: who gets an answer has a process that has started. Metrics are on the health
+    # port alone: they are about all companies, and no company's key may read them.
     _probe("startupz", "Has it started?", live),
-    _probe("metrics", "Figures of this process", show_metrics),
 )

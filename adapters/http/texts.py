@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from adapters.http.answers import one
 from adapters.http.call_reports import REFERENCE_LENGTH_MAX, read_occurred
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import MOMENT, PHONE, TEXT, text
@@ -9,7 +10,7 @@ from adapters.http.parameters import Parameters
 from adapters.http.people import read_number_of
 from adapters.http.ports import Result
 from adapters.http.problems import not_found
-from adapters.http.shapes import nullable
+from adapters.http.shapes import nullable, one_of
 from adapters.http.writes import change
 from engine.identity import contact_key
 from engine.submission.fields import parse_text
@@ -64,13 +65,13 @@ def _body(parameters: Parameters) -> str:
     return body if isinstance(body, str) else ""
 
 
-async def render(_exchange: Exchange, result: Result) -> Reply:
+async def render(exchange: Exchange, result: Result) -> Reply:
     """Answer how a text was understood."""
     answer = result.answer
     if answer is None:
         raise not_found("text")
     text = {"lead_id": answer.record_id, **{name: answer.extra[name] for name in ("contact_id", "meaning", "repeated")}}
-    return Reply(content={"status": 200, "errors": {}, "text": text, "metadata": {"root": "text"}})
+    return one(exchange, "text", text)
 
 
 _SHOWN = {
@@ -104,16 +105,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "provider": TEXT,
         },
         required=("from", "to", "body", "text_ref"),
-        answer={
-            "type": "object",
-            "required": ["status", "errors", "text", "metadata"],
-            "properties": {
-                "status": {"type": "integer"},
-                "errors": {"type": "object"},
-                "text": _SHOWN,
-                "metadata": {"type": "object"},
-            },
-        },
+        answer=one_of("text", _SHOWN),
         problems=("invalid_number", "bad_date"),
     ),
 )

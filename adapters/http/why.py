@@ -1,13 +1,13 @@
 """Was, or will, a lead be acted on, and if not, which rule? And what will be due? Answered from the projection."""
 
-import asyncio
+from functools import partial
 from typing import Any
 
 from adapters.http.answers import PAGING_PARAMETERS, one
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import whole
 from adapters.http.parameters import Parameters
-from adapters.http.problems import ProblemError, not_found
+from adapters.http.problems import not_found
 from adapters.http.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
@@ -20,8 +20,6 @@ HOURS_DEFAULT = 24
 FORECAST_DEFAULT = 1_000
 FORECAST_MAX = 5_000
 """Leads of one forecast over HTTP, at some millisecond each; the command takes more."""
-
-_FORECASTING = asyncio.Lock()
 
 
 async def why(exchange: Exchange) -> Reply:
@@ -39,23 +37,26 @@ async def why(exchange: Exchange) -> Reply:
     asked = now if at is None else at
     case = await case_of(services.reads, services.source.rules, row, at=asked, now=now)
     # Beside the loop: what a lead does in a year takes some tenths of a second to try out.
-    answer = await asyncio.to_thread(explain, case, asked, now)
+    answer = await services.engine.run(exchange.company_id, explain, case, asked, now)
     return one(exchange, "why", shown(answer, case.known.lead))
 
 
 async def forecast(exchange: Exchange) -> Reply:
-    """Answer with what will be due in the next hours, one forecast at a time: each keeps a processor busy for a while."""
+    """Answer with what will be due in the next hours."""
     parameters = Parameters(exchange.query)
     hours = parameters.whole("hours", least=1, most=HOURS_MAX) or HOURS_DEFAULT
     limit = parameters.whole("limit", least=1, most=FORECAST_MAX) or FORECAST_DEFAULT
     parameters.finish()
-    services = exchange.services
-    if _FORECASTING.locked():
-        raise ProblemError("rate_limited", "Another forecast is being made here; ask again in a few seconds.")
-    async with _FORECASTING:
-        found = await outlook_of(
-            services.reads, services.source.rules, exchange.company_id, now=exchange.now, hours=hours, limit=limit
-        )
+    services, company_id = exchange.services, exchange.company_id
+    found = await outlook_of(
+        services.reads,
+        services.source.rules,
+        company_id,
+        now=exchange.now,
+        hours=hours,
+        limit=limit,
+        run=partial(services.engine.run, company_id),
+    )
     return one(exchange, "forecast", found)
 
 
@@ -193,7 +194,10 @@ _FORECAST: dict[str, Any] = {
         },
         "limit": _COUNT,
         "left_out": nullable("integer", description="due leads beyond the limit; null: more than 10,000"),
-        "cut": {**_COUNT, "description": "leads that would do too much to be tried out"},
+        "cut": {
+            **_COUNT,
+            "description": "leads that could not be tried out to the end",
+        },
         "assumed": {"type": "array", "items": {"type": "string"}},
     },
 }

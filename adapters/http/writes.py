@@ -99,7 +99,7 @@ def accepted(request_id: str) -> Reply:
 def check(result: Result) -> None:
     """Raise `ProblemError` where a request was refused or could not be decided."""
     answer = result.answer
-    if result.verdict == "failed" or answer is None:
+    if answer is None or (result.verdict == "failed" and answer.code is None):
         raise ProblemError("decision_failed", "Deciding this request failed; nothing was changed.")
     if answer.code is not None:
         seconds = answer.extra.get("retry_after_seconds")

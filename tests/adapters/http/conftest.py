@@ -24,6 +24,7 @@ from adapters.http.identity import fingerprint
 from adapters.http.requests import LogRequests
 from adapters.http.settings import Settings
 from adapters.observability.metrics import Metrics
+from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -31,12 +32,15 @@ from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
+from adapters.roles.identity import establish, establish_database
 from adapters.roles.projector import ProjectorRole
 from adapters.roles.role import Role
+from adapters.settings import CHANNELS
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
 from schemas.requests import RecordChangeRequested
 
+GATEWAY = "a gateway that serves every channel"
 SECRET_KEY = "a secret of the deployment, long enough"
 PARTITIONS = 2
 WAIT_SECONDS = 30.0
@@ -113,6 +117,7 @@ class Town:
         self.companies = 0
         self.outage = Outage()
         self.pool: Any = None
+        self.metrics = Metrics()
         self.client = httpx.AsyncClient(
             timeout=WAIT_SECONDS,
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
@@ -155,6 +160,7 @@ async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
         context = await stack.enter_async_context(open_context(settings, log))
         stack.push_async_callback(log.close)
         await prepare(context)
+        await establish_database(context, await establish(context))
         await _start(stack, context)
         pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
@@ -167,17 +173,20 @@ async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
             log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=results.wait
         )
         stack.push_async_callback(requests.close)
+        metrics = Metrics()
+        await PostgresGateways(pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"))
         app = build_app(
             requests=requests,
             reads=reads,
             source=context.rules,
             claims=PostgresClaims(pool),
+            served=PostgresServing(pool),
             settings=http_settings,
             now=context.clock.now,
-            metrics=Metrics(),
+            metrics=metrics,
         )
         place = Town(context, requests, app, results)
-        place.outage, place.pool = outage, pool
+        place.outage, place.pool, place.metrics = outage, pool, metrics
         stack.push_async_callback(place.client.aclose)
         yield place
 

@@ -226,8 +226,8 @@ async def test_the_calls_of_a_number_and_offer_are_changed_together(company: Any
     for call in (first, second):
         shown = (await company.send("GET", f"/api/v1/calls/{call['id']}")).json()["call"]
         assert (shown["revenue"], shown["buyer_converted"]) == (3.5, True)
-    unheard = await company.send("POST", path, json={**fields, "svc_buyer_id": None, "payout": 9})
-    assert unheard.json()["call"]["payout"] == 0.0
+    of_one_call = await company.send("POST", path, json={**fields, "svc_buyer_id": None, "payout": 9})
+    assert (of_one_call.status_code, set(of_one_call.json()["errors"])) == (422, {"svc_buyer_id", "payout"})
 
 
 async def test_a_bad_update_by_number_is_refused(town: Any, company: Any, other: Any) -> None:

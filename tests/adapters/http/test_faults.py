@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+import msgspec
 import pytest
 
+from adapters.embedded.log import EmbeddedLog
 from adapters.http import requests
 from adapters.http.ports import ReadsUnavailableError
 from adapters.postgres.reads import PostgresReads
@@ -116,6 +118,37 @@ async def test_a_sender_that_goes_away_in_the_middle_of_many_harms_nobody(town: 
     done = await asyncio.gather(*tasks, return_exceptions=True)
     stayed = [answer for place, answer in enumerate(done) if place % 3]
     assert {getattr(answer, "status_code", answer) for answer in stayed} == {201}
+
+
+GROWING = "\x01" * 200_000
+"""As a form 200 kB, as JSON 1.2 MB: what is measured is the record, not the body."""
+
+
+async def test_a_request_whose_record_would_be_too_large_is_413_and_its_neighbours_are_stored(town: Town) -> None:
+    company = await town.company()
+    offers = [{"name": f"Offer {place}"} for place in range(20)]
+    offers[7]["name"] = GROWING
+    # Form and multipart fields reach the same append as the JSON of their neighbours.
+    answers = await asyncio.gather(
+        *(company.send("POST", "/api/v1/offers", files={"name": (None, body["name"])}) for body in offers)
+    )
+    assert [answer.status_code for answer in answers] == [413 if place == 7 else 201 for place in range(20)]
+    refused = answers[7]
+    assert (refused.json()["code"], refused.json()["retryable"]) == ("too_large", False)
+    assert "retry-after" not in refused.headers
+
+
+async def test_a_record_that_only_the_broker_finds_too_large_is_413_and_its_neighbours_are_stored(town: Town) -> None:
+    company = await town.company()
+    log = town.context.log
+    assert isinstance(log, EmbeddedLog)
+    topic = "accounts.requests"
+    log._topics[topic] = msgspec.structs.replace(log._topics[topic], record_bytes_max=5_000)  # an operator lowered it
+    offers = [{"name": f"Offer {place}"} for place in range(20)]
+    for place in (3, 4, 19):
+        offers[place]["name"] = "x" * 10_000
+    answers = await asyncio.gather(*(company.send("POST", "/api/v1/offers", json=body) for body in offers))
+    assert [answer.status_code for answer in answers] == [413 if place in {3, 4, 19} else 201 for place in range(20)]
 
 
 class Held:

@@ -1,6 +1,7 @@
 """Is a key only good where it was made for, in whatever way it is sent, and is it never kept or shown again?"""
 
 import asyncio
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -201,9 +202,44 @@ async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(
         assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 429
 
 
+async def test_wrong_keys_and_tokens_have_an_allowance_per_address_which_good_ones_do_not_touch(database: str) -> None:
+    settings = Settings(
+        secret_key=SECRET_KEY,
+        wait_seconds=10.0,
+        rates={"unknown_key": Rate(0.01, 4)},
+        trusted_proxies=(ip_network("127.0.0.0/8"),),
+    )
+    async with deployed(database, settings) as town:
+        company = await town.company()
+        schedule = await company.schedule()
+        flood, office = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "192.0.2.44"}
+        wrong = {"lead_token": "lt_nobodys", "caller_id": NUMBER}
+        for ask, status in (
+            (town.client.get("/api/v1/leads", headers=flood), 401),
+            (town.client.get("/api/v1/leads", headers={**flood, **basic("pk_wrong", "sk")}), 401),
+            (town.client.get("/api/v1/leads", headers={**flood, **basic(company.public_key, "sk")}), 401),
+            (town.client.post("/api/v1/leads", headers=flood, json=wrong), 404),
+            (town.client.get("/api/v1/leads", headers={**flood, **basic("pk_wrong", "sk")}), 429),
+            (town.client.post("/api/v1/leads", headers=flood, json=wrong), 429),
+            (town.client.post("/api/v1/leads", headers=office, json=wrong), 404),
+        ):
+            answer = await ask
+            assert answer.status_code == status, answer.text
+            assert (int(answer.headers.get("retry-after", 0)) > 0) == (status == 429)
+        # Who has a good key or token is not locked out, though the flood comes from the same address; nor is a new key.
+        assert (await company.send("GET", "/api/v1/leads", headers=flood)).status_code == 200
+        made = await company.record("keys", {"name": "new"})
+        new = {**flood, **basic(made["public_key"], made["private_key"])}
+        assert (await town.client.get("/api/v1/leads", headers=new)).status_code == 200
+        right = {**wrong, "lead_token": schedule["lead_token"]}
+        assert (await town.client.post("/api/v1/leads", headers=flood, json=right)).status_code == 201
+        assert (await company.send("POST", "/api/v1/leads", headers=flood, json=wrong)).status_code == 404
+
+
 class _Context:
     def __init__(self, settings: Deployment) -> None:
         self.settings = settings
+        self.own_ports: frozenset[int] = frozenset()
 
 
 def _context(**settings: Any) -> Any:
@@ -213,10 +249,12 @@ def _context(**settings: Any) -> Any:
 async def test_an_operator_changes_each_rate_or_turns_it_off() -> None:
     assert _http_settings(_context()).rates == RATES
     assert _http_settings(_context(rate_limits="off")).rates == {}
-    assert _http_settings(_context(rate_limits="call_starts")).rates == {"call_start": RATES["call_start"]}
+    assert _http_settings(_context(rate_limits="call_starts")).rates == {
+        name: RATES[name] for name in ("call_start", "unknown_key")
+    }
     changed = _http_settings(_context(rate_reads="2.5", rate_writes="off", rate_reports="1:90")).rates
     assert changed == {
-        **{name: RATES[name] for name in ("submission", "call_start")},
+        **{name: RATES[name] for name in ("submission", "call_start", "unknown_key")},
         "read": Rate(2.5, 3),
         "report": Rate(1, 90),
     }

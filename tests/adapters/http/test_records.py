@@ -7,10 +7,12 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from adapters.gateway.addresses import networks
 from adapters.http.openapi import openapi
 from engine.account.groups import METRICS, PERIODS
-from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, basic
+from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, UNLIMITED, Company, basic, deployed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -292,9 +294,10 @@ async def test_who_was_slower_changes_nothing(company: Any) -> None:
 async def test_only_what_can_be_paused_is_asked_whether_it_is(company: Any) -> None:
     await company.record("rule_packs", {"name": "Counsel"})
     await company.record("offers", {"name": "Solar"})
-    for collection, count in (("rule_packs", 1), ("offers", 0)):
-        listed = await company.send("GET", f"/api/v1/{collection}", params={"paused": "true"})
-        assert len(listed.json()[collection]) == count, collection
+    listed = await company.send("GET", "/api/v1/offers", params={"paused": "true"})
+    assert listed.json()["offers"] == []
+    refused = await company.send("GET", "/api/v1/rule_packs", params={"paused": "true"})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["paused"])
 
 
 async def test_a_record_is_called_by_its_right_article(company: Any) -> None:
@@ -431,3 +434,40 @@ async def test_a_list_of_groups_takes_every_order_of_the_interface(company: Any)
     for order in sorted(SEED_ORDERS):
         answer = await company.send("GET", "/api/v1/buyer_groups", params={"order": order, "order_dir": "asc"})
         assert [group["name"] for group in answer.json().get("buyer_groups", [])] == ["East"], (order, answer.text)
+
+
+PRIVATE = [
+    "http://127.0.0.1/hook",
+    "http://localhost:9000/hook",
+    "https://10.0.0.7/hook",
+    "http://127.1/hook",
+    "http://2130706433/hook",
+    "http://[::1]/hook",
+    "http://192.88.99.1/hook",
+    "http://169.254.169.254/hook",
+]
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+async def test_a_webhook_to_a_private_address_is_refused_when_it_is_saved(company: Company, url: str) -> None:
+    made = await company.record("outgoing_webhooks", {"name": "CRM", "url": "https://example.com/hook"})
+
+    for method, path in (("POST", "outgoing_webhooks"), ("PUT", f"outgoing_webhooks/{made['id']}")):
+        answer = await company.send(method, f"/api/v1/{path}", json={"name": "CRM", "url": url})
+        told = answer.json()
+        assert (answer.status_code, told["code"], list(told["errors"])) == (422, "validation_failed", ["url"])
+        assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in told["errors"]["url"][0]
+
+
+async def test_a_webhook_to_an_allowed_network_is_saved_but_for_our_own_ports(database: str) -> None:
+    settings = structs.replace(UNLIMITED, webhook_networks=networks(["127.0.0.0/8"]), own_ports={8080})
+    async with deployed(database, settings) as town:
+        company = await town.company()
+        await company.record("outgoing_webhooks", {"name": "CRM", "url": "http://127.0.0.1:9000/hook"})
+
+        answer = await company.send(
+            "POST", "/api/v1/outgoing_webhooks", json={"name": "API", "url": "http://localhost:8080/api/v1/leads"}
+        )
+
+        assert answer.status_code == 422
+        assert "port 8080 of 127.0.0.1 belongs to this deployment itself" in answer.json()["errors"]["url"][0]

@@ -51,7 +51,7 @@ async def test_versions_are_paged_and_cut_to_columns(company: Any) -> None:
     by_page = await company.send("GET", f"/api/v1/schedules/{schedule['id']}/versions", params={"per_page": 1})
     assert by_page.json()["metadata"]["next_cursor"] is None
     ordered = await company.send("GET", f"/api/v1/schedules/{schedule['id']}/versions", params={"order": "version"})
-    assert (ordered.status_code, ordered.json()["errors"]) == (422, {"order": ["cannot be chosen here"]})
+    assert (ordered.status_code, list(ordered.json()["errors"])) == (422, ["order"])
     newest = await versions(company, schedule, per_page=1, cursor=-1, columns="version,hours_to_expire")
     rest = await versions(company, schedule, cursor=newest[0]["version"], columns="version,hours_to_expire")
 

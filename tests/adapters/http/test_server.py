@@ -37,6 +37,20 @@ async def test_requests_over_a_socket_share_the_loop_of_their_producer(town: Any
         pass
 
 
+def post_at_once(port: int, body: bytes) -> bytes:
+    """Send the whole of a body before reading, as simple clients do; return the first line of the answer."""
+    head = f"POST /api/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+        connection.sendall(head.encode() + body)
+        return connection.recv(1_000).partition(b"\r\n")[0]
+
+
+async def test_a_sender_of_megabytes_sees_why_its_body_is_refused(town: Any) -> None:
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        told = await asyncio.gather(*(asyncio.to_thread(post_at_once, port, b"x" * 4_000_000) for _ in range(8)))
+    assert set(told) == {b"HTTP/1.1 413 Payload Too Large"}, told
+
+
 async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
     async with (
         serving(town.app, host="127.0.0.1", port=0) as port,
@@ -83,7 +97,7 @@ async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, mo
         told = await reader.read()  # to its end: the connection is closed
         writer.close()
     assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"The body did not end within 0.3 s." in told
+    assert b"send it within 0.3 s, and 10000 bytes in each second beyond" in told
 
 
 async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(town: Any) -> None:
@@ -95,7 +109,7 @@ async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(
             assert (await client.get(f"/api/v1/leads/{path}")).status_code in {401, 431}
         for place in range(20):
             assert (await client.request(f"MADE{place}", "/livez")).status_code == 405
-        figures = (await client.get("/metrics")).text
+    figures = town.metrics.text().decode()
     assert 'method="other"' in figures
     assert "MADE" not in figures
 

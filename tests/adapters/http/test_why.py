@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from adapters.http import report_slots
 from adapters.http import why as handlers
+from adapters.why import outlook
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -175,8 +177,32 @@ async def test_a_bad_bound_of_a_forecast_is_named(company: Any, query: dict[str,
     assert (answer.status_code, list(answer.json()["errors"])) == (422, list(query))
 
 
-async def test_one_forecast_is_made_at_a_time(company: Any) -> None:
-    async with handlers._FORECASTING, asyncio.timeout(20):
-        busy = await company.send("GET", FORECAST)
-        assert (busy.status_code, busy.json()["code"], busy.json()["retryable"]) == (429, "rate_limited", True)
-    assert (await company.send("GET", FORECAST)).status_code == 200
+async def test_forecasts_of_one_company_leave_room_for_those_of_another(
+    company: Any, other: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_slots, "WAIT_SECONDS", 0.2)
+    begun, go_on = 0, asyncio.Event()
+    real = outlook.outlook_of
+
+    async def hanging(reads: Any, rules: Any, company_id: int, **given: Any) -> Any:
+        nonlocal begun
+        if company_id == company.id:
+            begun += 1
+            await go_on.wait()
+        return await real(reads, rules, company_id, **given)
+
+    monkeypatch.setattr(handlers, "outlook_of", hanging)
+    first = [asyncio.create_task(company.send("GET", FORECAST)) for _ in range(3)]
+    while begun < 3:
+        await asyncio.sleep(0.01)
+
+    more = await asyncio.gather(*(company.send("GET", FORECAST) for _ in range(4)))
+    answers = [await other.send("GET", path) for path in (FORECAST, "/api/v1/leads/reports")]
+    go_on.set()
+
+    assert {(answer.status_code, answer.json()["code"], answer.headers["retry-after"]) for answer in more} == {
+        (429, "rate_limited", "5")
+    }
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert begun == 3
+    assert [answer.status_code for answer in await asyncio.gather(*first)] == [200] * 3

@@ -1,0 +1,68 @@
+"""Do reports wait their turn, and is it said whose fault it is where they wait in vain?"""
+
+import asyncio
+import threading
+
+import pytest
+
+from adapters.http import report_slots
+from adapters.http.problems import ProblemError
+from adapters.http.report_slots import WAITING_MAX, EngineThread, ReportSlots
+
+
+async def hold(slots: ReportSlots, company_id: int, until: asyncio.Event) -> str:
+    try:
+        async with slots.taken_for(company_id):
+            await until.wait()
+            return "made"
+    except ProblemError as refusal:
+        return f"{refusal.code}, again in {refusal.headers['Retry-After']} s"
+
+
+async def test_who_waits_too_long_hears_whether_its_own_reports_or_those_of_others_are_in_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report_slots, "WAIT_SECONDS", 0.05)
+    slots, until = ReportSlots(2), asyncio.Event()
+    made = [asyncio.create_task(hold(slots, company, until)) for company in (1, 2)]
+    await asyncio.sleep(0)
+
+    refused = await asyncio.gather(*(hold(slots, company, until) for company in (1, 3)))
+    until.set()
+
+    assert refused == ["rate_limited, again in 5 s", "reports_busy, again in 5 s"]
+    assert await asyncio.gather(*made) == ["made", "made"]
+    assert await hold(slots, 3, until) == "made"
+
+
+async def test_no_company_takes_every_place_in_which_reports_wait() -> None:
+    slots, until = ReportSlots(1), asyncio.Event()
+    flood = [asyncio.create_task(hold(slots, 1, until)) for _ in range(WAITING_MAX)]
+    await asyncio.sleep(0)
+    late = asyncio.create_task(hold(slots, 2, until))
+    await asyncio.sleep(0)
+    until.set()
+
+    answers = await asyncio.gather(*flood)
+    assert (answers.count("made"), answers.count("rate_limited, again in 5 s")) == (
+        1 + WAITING_MAX // 2,
+        WAITING_MAX // 2 - 1,
+    )
+    assert await late == "made"
+
+
+async def test_companies_take_turns_for_the_thread_that_computes() -> None:
+    engine, order, first = EngineThread(), list[int](), threading.Event()
+
+    def compute(company_id: int) -> None:
+        first.wait(60)
+        order.append(company_id)
+
+    long = [asyncio.create_task(engine.run(1, compute, 1)) for _ in range(20)]
+    await asyncio.sleep(0)
+    short = asyncio.create_task(engine.run(2, compute, 2))
+    await asyncio.sleep(0)
+    first.set()
+    await asyncio.gather(*long, short)
+
+    assert order == [1, 1, 2, *[1] * 18]  # the second of the flood waited before the other company came

@@ -1,0 +1,194 @@
+"""Do wrong keys and tokens cost little, and nobody else anything? Counted by the work done, on a clock of the test's own."""
+
+import asyncio
+import hmac
+
+import pytest
+
+from adapters.http.access import Gate
+from adapters.http.identity import fingerprint
+from adapters.http.problems import ProblemError
+from adapters.http.rates import Limiter
+from adapters.http.settings import Rate
+from adapters.http.unknown_keys import (
+    HELD_MAX,
+    HELD_PER_ADDRESS_MAX,
+    HOLD_SECONDS,
+    RATE,
+    REMEMBERED_MAX,
+    REMEMBERED_SECONDS,
+    Allowances,
+    Unknown,
+)
+from schemas.records import ApiKey, Offer
+from tests.adapters.http.test_access import PRIVATE, PUBLIC, Source, key
+
+BURST = 5
+FLOOD, NEIGHBOUR = "192.0.2.66", "192.0.2.7"
+
+
+class Clock:
+    """Seconds that pass when a test says so, or when somebody is held."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+        self.held: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.held.append(seconds)
+        await asyncio.sleep(0)
+
+
+class Door:
+    """A gate with an allowance of BURST unknown keys, one a second."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.clock = Clock()
+        self.retry_after = ""
+        allowances = Allowances(Limiter({RATE: Rate(1, BURST)}), self.clock.monotonic, self.clock.sleep)
+        self.gate = Gate(source, allowances=allowances, monotonic=self.clock.monotonic)
+
+    async def key(self, word: str, address: str = FLOOD) -> str:
+        """Return how a key is answered: a code, or nothing where it is good."""
+        try:
+            await self.gate.authenticate(f"Bearer {word}", "", address=address, now=5)
+        except ProblemError as problem:
+            return problem.code
+        return ""
+
+    async def token(self, token: str, address: str | None = FLOOD) -> str:
+        """Return how a lead token is answered: a code, unknown, or nothing where it is good."""
+        try:
+            return "" if await self.gate.target(token, address=address) else "unknown"
+        except ProblemError as problem:
+            self.retry_after = problem.headers["Retry-After"]
+            return problem.code
+
+
+async def test_the_same_wrong_key_or_token_is_answered_from_memory() -> None:
+    door = Door(Source())
+    for _ in range(2):
+        assert await door.key("pk_wrong.sk_wrong") == "unauthenticated"
+    assert door.source.refreshes == 1
+    for _ in range(2):
+        assert await door.token("lt_wrong") == "unknown"
+    assert door.source.refreshes == 2
+
+
+async def test_what_was_unknown_is_looked_for_again_after_a_second() -> None:
+    door = Door(Source())
+    for _ in range(3):
+        await door.key("pk_wrong.sk_wrong")
+        await door.token("lt_wrong", None)
+        door.clock.seconds += REMEMBERED_SECONDS
+    assert door.source.refreshes == 6
+
+
+async def test_a_key_or_token_that_was_asked_for_too_early_works_as_soon_as_newer_rules_arrive() -> None:
+    door = Door(Source())
+    assert await door.key(f"{PUBLIC}.{PRIVATE}") == "unauthenticated"
+    assert await door.token("lt_early") == "unknown"
+    door.source.take((key(), Offer(name="O", lead_token="lt_early")))
+    assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
+    assert await door.token("lt_early") == ""
+    assert door.source.refreshes == 2, "the newer rules came by themselves"
+    # Any newer record lapses all entries: an offer that is made now may be the one that was asked for.
+    await door.token("lt_other")
+    door.source.take((Offer(name="P", lead_token="lt_third"),))
+    before = door.source.refreshes
+    await door.token("lt_other")
+    assert door.source.refreshes == before + 1
+
+
+async def test_a_new_key_is_read_before_it_is_refused_also_while_its_address_sends_wrong_ones() -> None:
+    door = Door(Source(late=(key(),)))
+    assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
+    assert door.source.refreshes == 1
+
+
+async def test_wrong_keys_beyond_the_allowance_of_an_address_are_held_and_refused_without_a_reading() -> None:
+    door = Door(Source())
+    answers = [await door.key(f"pk_{number}.sk") for number in range(BURST)]
+    answers += [await door.token(f"lt_{number}") for number in range(3)]
+    answers += [await door.key("pk_last.sk")]
+    assert answers == ["unauthenticated"] * BURST + ["rate_limited"] * 4
+    assert door.source.refreshes == BURST
+    assert door.clock.held == [HOLD_SECONDS] * 4
+    assert door.retry_after == "1"
+    assert await door.token("lt_neighbour", NEIGHBOUR) == "unknown", "another address has its own allowance"
+    door.clock.seconds += 1
+    assert await door.token("lt_later") == "unknown"
+
+
+async def test_a_company_with_good_keys_is_never_locked_out_by_a_flood_from_its_own_address() -> None:
+    door = Door(Source(key(), Offer(name="O", lead_token="lt_good")))
+    for number in range(3 * BURST):
+        await door.key(f"pk_{number}.sk")
+    assert await door.token("lt_wrong") == "rate_limited"
+    for _ in range(3 * BURST):
+        assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
+        assert await door.token("lt_good") == ""
+    assert await door.token("lt_wrong", None) == "unknown", "a sender with a good key has the allowance of the company"
+
+
+async def test_at_most_so_many_are_held_at_once() -> None:
+    door = Door(Source())
+    over = HELD_PER_ADDRESS_MAX + 20
+    answers = await asyncio.gather(*(door.token(f"lt_{number}") for number in range(BURST + over)))
+    assert answers.count("rate_limited") == over
+    assert len(door.clock.held) == HELD_PER_ADDRESS_MAX
+    door.clock.held.clear()
+    places = range(2 * HELD_MAX // HELD_PER_ADDRESS_MAX)
+    flood = [door.token(f"lt_{number}", f"192.0.2.{place}") for place in places for number in range(BURST + over)]
+    assert (await asyncio.gather(*flood)).count("rate_limited") == len(places) * over
+    assert len(door.clock.held) == HELD_MAX
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({}, id="a wrong private half"),
+        pytest.param({"revoked_at": 3}, id="a revoked key"),
+        pytest.param({"expires_at": 4}, id="an expired key"),
+    ],
+)
+async def test_a_key_that_exists_is_refused_with_the_same_work_as_one_that_does_not(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, int]
+) -> None:
+    work: list[str] = []
+    compare = hmac.compare_digest
+
+    def comparing(given: str, known: str) -> bool:
+        work.append(f"compare {len(given)} with {len(known)}")
+        return compare(given, known)
+
+    monkeypatch.setattr(hmac, "compare_digest", comparing)
+
+    async def refused(source: Source) -> list[str]:
+        work.clear()
+        door = Door(source)
+        private = PRIVATE if more else "sk_wrong"
+        for _ in range(2):
+            assert await door.key(f"{PUBLIC}.{private}") == "unauthenticated"
+            work.append(f"{source.refreshes} readings, {len(door.gate.unknown)} remembered")
+        return list(work)
+
+    known = ApiKey(name="K", public_key=PUBLIC, private_key_sha256=fingerprint(PRIVATE), **more)  # type: ignore[arg-type]
+    exists, exists_not = await refused(Source(known)), await refused(Source())
+    assert exists == exists_not
+    assert len(exists) == 5, exists  # two comparisons and a reading, then one comparison and no reading
+
+
+def test_what_is_remembered_is_bounded_and_holds_no_secret() -> None:
+    clock = Clock()
+    unknown = Unknown(lambda: 1, clock.monotonic)
+    for number in range(REMEMBERED_MAX + 10):
+        unknown.add(f"lt_secret_{number}")
+    assert len(unknown) == REMEMBERED_MAX
+    assert unknown.holds(f"lt_secret_{REMEMBERED_MAX}")
+    assert not unknown.holds("lt_secret_0")
+    assert "lt_secret" not in repr(vars(unknown))
