@@ -5,7 +5,7 @@ changes nothing; the group offset is reported only after every earlier record wa
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,17 +14,19 @@ import structlog
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Bookmarks
 from adapters.intake.room import Room
+from adapters.partitions.burial import append_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
-from engine.partition.decider import dead_letter
+from engine.limits import RECORD_BYTES_MAX
+from engine.partition.deadletters import dead_letter
 from engine.partition.draft import RefusedError
-from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record
+from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record, RecordRefusedError, record_bytes
 from engine.partition.runner import Names
 from engine.submission.normalise import normalise
 from schemas.envelope import ID_LENGTH_MAX, Envelope, to_headers
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
-from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, RECORD_BYTES_MAX
+from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
 
 BATCH_MAX = 1_000
 POLL_SECONDS = 0.5
@@ -73,6 +75,7 @@ class IntakePartition:
         self._adopted = AdoptedRules(rules, bookmarks, partition)
         self._room = room
         self._observe = observe
+        self.trouble: str | None = None
         self._reader: Reader | None = None
         self._heard_at = float("-inf")
         self._end = 0
@@ -95,7 +98,7 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
-        if not await self._room.is_there():
+        if not await self._room.is_there(self._partition):
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
         await self._listen(self._reader)
@@ -105,12 +108,12 @@ class IntakePartition:
                 await self._renew(batch, record.offset)
             try:
                 request = await self._normalised(record, batch)
+                outgoing = self._outgoing(record, request)
             except RefusedError as refusal:
                 batch.dead.append(dead_letter(record, refusal.code, _sentence(refusal)))
                 continue
-            outgoing = self._outgoing(record, request)
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
-            batch.requests.setdefault(partition, []).append(outgoing)
+            batch.requests.setdefault(partition, []).append((record, outgoing))
         await self._append(batch)
         unread = max(0, self._end - self._reader.position(self._partition))
         self._observe(len(records) - batch.buried, batch.buried, unread)
@@ -136,17 +139,36 @@ class IntakePartition:
     async def _append(self, batch: "Batch") -> None:
         """Append what was gathered, and begin to gather anew."""
         requests, dead = batch.take()
-        if dead:
-            topic = self._names.of(DEADLETTER.name)
-            letters = [msgspec.structs.replace(one, topic=topic) for one in dead]
-            await self._appender.append(self._partition % self._dead_partitions, letters)
+        await self._bury(dead)
         answers = await asyncio.gather(
-            *(self._appender.append(partition, some) for partition, some in requests.items()), return_exceptions=True
+            *(self._pass_on(partition, some) for partition, some in requests.items()), return_exceptions=True
         )
-        for partition, answer in zip(requests, answers, strict=True):
+        for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-            self._room.appended(partition, answer[-1])
+            batch.buried += answer
+
+    async def _pass_on(self, partition: int, pairs: Sequence[tuple[Record, Outgoing]]) -> int:
+        """Append requests in order; return how many became dead letters because the log refused them for their size."""
+        buried = 0
+        while pairs:
+            try:
+                offsets = await self._appender.append(partition, [request for _, request in pairs])
+            except RecordRefusedError as refused:
+                place = refused.index or 0
+                await self._bury([dead_letter(pairs[place][0], "too_large", str(refused))])
+                buried += 1
+                pairs = [*pairs[refused.appended : place], *pairs[place + 1 :]]
+            else:
+                self._room.appended(self._partition, partition, offsets[-1], len(offsets))
+                break
+        return buried
+
+    async def _bury(self, letters: Sequence[Outgoing]) -> None:
+        if letters:
+            topic = self._names.of(DEADLETTER.name)
+            renamed = [msgspec.structs.replace(letter, topic=topic) for letter in letters]
+            await append_letters(self._appender, self._partition % self._dead_partitions, renamed)
 
     async def _normalised(self, record: Record, batch: "Batch") -> LeadSubmitted:
         raw = submission_of(record)
@@ -184,18 +206,25 @@ class IntakePartition:
             traceparent=_header(record, "traceparent"),
         )
         topic = self._names.of(CONTACTS_REQUESTS.name)
-        return Outgoing(topic, request.contact_key.encode(), msgspec.json.encode(request), to_headers(envelope))
+        outgoing = Outgoing(topic, request.contact_key.encode(), msgspec.json.encode(request), to_headers(envelope))
+        size = record_bytes(outgoing)
+        if size > RECORD_BYTES_MAX:
+            raise RefusedError("too_large", f"The request would have {size} bytes; {RECORD_BYTES_MAX} is the most.")
+        return outgoing
 
 
 class Batch:
-    """What is to be appended: requests by partition, and dead letters; `buried` counts those of the whole batch."""
+    """What is to be appended: requests by partition, each with its inbox record, and dead letters.
+
+    `buried` counts the dead letters of the whole batch.
+    """
 
     def __init__(self) -> None:
-        self.requests: dict[int, list[Outgoing]] = {}
+        self.requests: dict[int, list[tuple[Record, Outgoing]]] = {}
         self.dead: list[Outgoing] = []
         self.buried = 0
 
-    def take(self) -> tuple[dict[int, list[Outgoing]], list[Outgoing]]:
+    def take(self) -> tuple[dict[int, list[tuple[Record, Outgoing]]], list[Outgoing]]:
         """Return what was gathered since the last time."""
         taken = self.requests, self.dead
         self.buried += len(self.dead)

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send
-from engine.partition.ports import LogError, Outgoing, topic_of
+from engine.partition.ports import LogError, Outgoing, RecordRefusedError, topic_of
 
 GROUP_RECORDS_MAX = 1_000
 """Records of waiting appends that are sent together: about a megabyte."""
@@ -88,13 +88,17 @@ class KafkaAppender:
         return group
 
     async def _send_group(self, topic: str, partition: int, group: Sequence[_Call]) -> None:
-        """Send the records of a group in order; an error is everybody's, because nobody can tell how far it came."""
+        """Send the records of a group in order.
+
+        A record that is too large ends its own call only. Any other error ends all: nobody can tell how far it came.
+        """
         offsets: list[int] = []
         try:
-            records = [record for call in group for record in call.records]
-            for batch in packed(records, await self._catalog.batch_bytes_max(topic)):
-                first = await self._append_batch(topic, partition, batch)
-                offsets.extend(range(first, first + len(batch)))
+            try:
+                await self._send(topic, partition, [record for call in group for record in call.records], offsets)
+            except RecordRefusedError:
+                await self._send_one_by_one(topic, partition, group, deque(offsets))
+                return
         except Exception as error:  # noqa: BLE001 - it is the callers' to handle
             for call in group:
                 if not call.answer.done():
@@ -109,6 +113,33 @@ class KafkaAppender:
             if not call.answer.done():
                 call.answer.set_result(offsets[start : start + len(call.records)])
             start += len(call.records)
+
+    async def _send(self, topic: str, partition: int, records: Sequence[Outgoing], offsets: list[int]) -> None:
+        """Append records in batches and add their offsets as each batch is acknowledged."""
+        for batch in packed(records, await self._catalog.batch_bytes_max(topic)):
+            first = await self._append_batch(topic, partition, batch)
+            offsets.extend(range(first, first + len(batch)))
+
+    async def _send_one_by_one(self, topic: str, partition: int, group: Sequence[_Call], appended: deque[int]) -> None:
+        """Send what a refused batch left, in the same order: the broker wrote nothing of it, so nothing is doubled.
+
+        `appended` are the offsets of the first records of the group, which the broker has.
+        """
+        for call in group:
+            offsets: list[int] = []
+            try:
+                for record in call.records:
+                    if appended:
+                        offsets.append(appended.popleft())
+                    else:
+                        await self._send(topic, partition, [record], offsets)
+            except RecordRefusedError as error:
+                if not call.answer.done():
+                    place = len(offsets)
+                    call.answer.set_exception(RecordRefusedError(str(error), index=place, appended=place))
+            else:
+                if not call.answer.done():
+                    call.answer.set_result(offsets)
 
     async def _append_batch(self, topic: str, partition: int, batch: Sequence[Outgoing]) -> int:
         doing = f"appending to {topic}[{partition}]"

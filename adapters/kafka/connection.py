@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, errors
 
-from engine.partition.ports import FencedError, LogError
+from engine.partition.ports import FencedError, LogError, RecordRefusedError
 
 DEADLINE_SECONDS = 5.0
 """Bound of every wait for the broker: a third of the transaction timeout, so that we give up before the broker does."""
@@ -21,13 +21,32 @@ PERMANENT = (
     errors.GroupAuthorizationFailedError,
     errors.IllegalStateError,
     errors.InvalidTopicError,
-    errors.MessageSizeTooLargeError,
-    errors.RecordTooLargeError,
     errors.SaslAuthenticationFailed,
     errors.TopicAuthorizationFailedError,
     errors.TransactionalIdAuthorizationFailed,
     errors.UnsupportedSaslMechanismError,
 )
+
+
+class InvalidRecordError(errors.BrokerResponseError):  # type: ignore[misc]  # aiokafka has no types
+    """The broker takes no such record, such as one without a key in a compacted topic. The library knows no code 87."""
+
+    errno = 87
+    message = "INVALID_RECORD"
+    description = "This record has failed the validation on the broker and hence was rejected."
+
+
+errors.kafka_errors[InvalidRecordError.errno] = InvalidRecordError
+
+REFUSED = (
+    InvalidRecordError,
+    errors.MessageSizeTooLargeError,
+    errors.PolicyViolationError,
+    errors.RecordListTooLargeError,
+    errors.RecordTooLargeError,
+    errors.UnsupportedForMessageFormatError,
+)
+"""The broker refused a batch for a record in it, mostly for its size, and wrote nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +88,12 @@ def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = N
         return error
     if fenced is not None and isinstance(error, (errors.ProducerFenced, errors.InvalidProducerEpoch)):
         return FencedError(*fenced)
+    if isinstance(error, REFUSED):
+        return RecordRefusedError(f"{doing}: the broker takes no such record ({error!r})", index=None)
     if isinstance(error, TimeoutError):
         return LogError(f"{doing}: no answer in time")
+    if isinstance(error, errors.KafkaConnectionError | errors.NodeNotReadyError | OSError):
+        return LogError(f"{doing}: no broker answers")
     return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))
 
 

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.producers import discard, new_producer, packed, send, settle
-from engine.partition.ports import LogError, Outgoing
+from engine.partition.ports import LogError, Outgoing, RecordRefusedError
 
 Round = list[tuple[str, list[Outgoing]]]
 """At most one batch per topic: what goes to the broker in one request."""
@@ -48,6 +48,8 @@ class KafkaOwnership:
                 await self._transact(await self._rounds(records))
         except (*FAILURES, LogError) as error:
             self._void = refusal(error, doing, fenced=(self._topic, self._partition))
+            if isinstance(self._void, RecordRefusedError):
+                self._catalog.forget()  # what a topic takes may have been changed
             await self.close()
             raise self._void from error
         self._void = None
@@ -80,7 +82,13 @@ class KafkaOwnership:
             by_topic.setdefault(record.topic, []).append(record)
         rounds: list[Round] = []
         for topic, group in by_topic.items():
-            for place, batch in enumerate(packed(group, await self._catalog.batch_bytes_max(topic))):
+            try:
+                batches = packed(group, await self._catalog.batch_bytes_max(topic))
+            except RecordRefusedError as error:
+                refused = group[error.index or 0]
+                index = next(place for place, record in enumerate(records) if record is refused)
+                raise RecordRefusedError(str(error), index=index) from error
+            for place, batch in enumerate(batches):
                 if place == len(rounds):
                     rounds.append([])
                 rounds[place].append((topic, batch))

@@ -14,7 +14,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.connection import Connection
-from engine.partition.ports import LogError, Outgoing
+from engine.partition.ports import Outgoing, RecordRefusedError
 
 TRANSACTION_TIMEOUT_MS = 15_000
 """After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
@@ -49,7 +49,7 @@ def new_producer(
 
 
 def packed(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgoing]]:
-    """Cut records of one topic into batches, in order. Raises `LogError` (not retryable) if one record is too large.
+    """Cut records of one topic into batches, in order. Raises `RecordRefusedError` if one record is too large.
 
     Sizes are upper bounds before compression: a record that would only fit when compressed is refused, so that the
     answer does not depend on its neighbours.
@@ -57,10 +57,12 @@ def packed(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgo
     batches: list[list[Outgoing]] = []
     limit = min(BATCH_BYTES_MAX, batch_bytes_max)
     room_bytes = 0
-    for record in records:
+    for index, record in enumerate(records):
         size = DefaultRecordBatchBuilder.estimate_size_in_bytes(record.key, record.value, list(record.headers))
         if size > batch_bytes_max:
-            raise LogError(f"a record of {size} bytes is over the {batch_bytes_max} of {record.topic}", retryable=False)
+            raise RecordRefusedError(
+                f"a record of {size} bytes is over the {batch_bytes_max} of {record.topic}", index=index
+            )
         added_bytes = size - _BATCH_HEADER_BYTES
         if not batches or added_bytes > room_bytes:
             batches.append([])

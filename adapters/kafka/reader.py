@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
 from adapters.kafka.connection import FAILURES, Connection, refusal, stop
 from adapters.kafka.ends import Ends
+from adapters.kafka.lenient_headers import install
 from engine.partition.ports import Headers, LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
@@ -22,6 +23,8 @@ FETCH_BYTES_MAX = 4 * 1024 * 1024
 
 NEAR_END_SECONDS = 0.005
 """While an end that was asked for is not reached, a poll looks this often whether only control records were left."""
+
+install()
 
 
 class KafkaReader:

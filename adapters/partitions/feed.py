@@ -1,19 +1,26 @@
 """What do the account records say now? One reader of `accounts.rules` per process, shared by all who need the rules.
 
 Records are published only when the end of the topic was reached: all records of one transaction appear at once, so that
-an adopted position never stands for half a transaction.
+an adopted position never stands for half a transaction. A record that the accounts role did not write there is skipped, by
+what the topic itself says, so that every process and every audit skips the same ones.
 """
 
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
+from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.ports import Record as LogRecord
 from engine.partition.runner import Names
-from engine.rules import Rules, decode_rule
+from engine.rules import ForeignRuleError, Rules, read_rule
+from schemas import deployment as deployments
+from schemas.deployment import Deployment
 from schemas.records import Record
 from schemas.topics import ACCOUNTS_RULES
+from schemas.wire import UNREADABLE
 
 READ_LIMIT = 1_000
 FOLLOW_SECONDS = 0.1
@@ -29,8 +36,9 @@ STALLS_MAX = 100
 class RulesTopic:
     """`accounts.rules` as read so far; keeps the promises of `engine.partition.ports.RulesFeed`."""
 
-    def __init__(self, log: Log, names: Names) -> None:
+    def __init__(self, log: Log, names: Names, skipped: SkippedRecords | None = None) -> None:
         self.rules = Rules()
+        self.skipped = SkippedRecords() if skipped is None else skipped
         self._log = log
         self._topic = names.of(ACCOUNTS_RULES.name)
         self._entries: list[tuple[int, Record]] = []
@@ -38,7 +46,11 @@ class RulesTopic:
         self._reader: Reader | None = None
         self._partitions: list[int] = []
         self._published: dict[int, int] = {}
+        self._sequences: dict[int, int] = {}
+        self._judged: dict[int, int] = {}
         self._turn = asyncio.Lock()
+        self.deployment: Deployment | None = None
+        """The identity that is recorded on the topic, as far as it was read."""
         self.trouble: str | None = None
         """Why the rules cannot be followed at present, while they are."""
 
@@ -88,6 +100,7 @@ class RulesTopic:
             for partition, offset in self._published.items():
                 await reader.seek(partition, offset)
             self._unpublished.clear()
+            self._sequences = dict(self.rules.positions)
             self._reader = reader
         return self._reader
 
@@ -106,8 +119,42 @@ class RulesTopic:
         self._publish(reader)
 
     def _take(self, found: Sequence[LogRecord]) -> int:
-        self._unpublished += [(record.partition, decode_rule(record.value)) for record in found if record.value is not None]
+        for record in found:
+            try:
+                if (record.key or b"").startswith(deployments.KEY_PREFIX.encode()):
+                    self._identify(record)
+                else:
+                    self._unpublished.append((record.partition, self._rule(record)))
+            except ForeignRuleError as error:
+                self._skip(record, str(error))
         return len(found)
+
+    def _rule(self, record: LogRecord) -> Record:
+        """Return the version of a record that was published. Raises `ForeignRuleError`."""
+        rule = read_rule(record.key, record.value)
+        own = partition_of(str(rule.company_id).encode(), len(self._partitions))
+        if own != record.partition:
+            raise ForeignRuleError(f"the records of company {rule.company_id} are those of partition {own}")
+        if rule.sequence < self._sequences.get(record.partition, 1):
+            raise ForeignRuleError("the sequence number does not follow that of the record before")
+        self._sequences[record.partition] = rule.sequence
+        return rule
+
+    def _identify(self, record: LogRecord) -> None:
+        """Take over the identity of the deployment; the first record counts. Raises `ForeignRuleError`."""
+        if record.partition != deployments.PARTITION:
+            raise ForeignRuleError(f"the identity of the deployment is on partition {deployments.PARTITION}")
+        try:
+            identity = msgspec.json.decode(record.value or b"", type=Deployment)
+        except UNREADABLE as error:
+            raise ForeignRuleError(f"not the identity of a deployment: {error}") from error
+        self.deployment = self.deployment or identity
+
+    def _skip(self, record: LogRecord, reason: str) -> None:
+        """Skip a record; one that is read again after a reader was lost is told once."""
+        if record.offset >= self._judged.get(record.partition, 0):
+            self._judged[record.partition] = record.offset + 1
+            self.skipped.skip(record.topic, record.partition, record.offset, reason)
 
     def _publish(self, reader: Reader) -> None:
         for partition, record in self._unpublished:

@@ -57,6 +57,11 @@ class Worker(Protocol):
         """Let the partition go. Never raises."""
         ...
 
+    @property
+    def trouble(self) -> str | None:
+        """What keeps an open partition from doing all of its work, in a sentence; None where nothing does."""
+        ...
+
 
 class PartitionHost:
     """Runs every assigned partition in a task of its own until told to stop; `name` is what logs call it."""
@@ -67,12 +72,19 @@ class PartitionHost:
         self._assignment = assignment
         self.workers: dict[int, Worker] = {}
         self.ready: set[int] = set()
+        self._stopped: dict[int, str] = {}
         self._tasks: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
 
     @property
     def is_ready(self) -> bool:
         """Whether every assigned partition is restored and running."""
         return set(self._tasks) <= self.ready
+
+    def troubles(self) -> dict[str, str]:
+        """Return what keeps which assigned partition from doing all of its work, or from being opened."""
+        open_ones = {partition: self.workers[partition].trouble for partition in self.ready}
+        found = sorted((self._stopped | open_ones).items())
+        return {f"partition {partition}": trouble for partition, trouble in found if trouble is not None}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Follow the assignment until told to stop; then finish every cycle and close."""
@@ -119,6 +131,7 @@ class PartitionHost:
             await self._work(worker, partition, stop)
         finally:  # also where it was cancelled: what it owns must not be held for a successor of this process
             self.ready.discard(partition)
+            self._stopped.pop(partition, None)
             await asyncio.shield(worker.close())
 
     async def _work(self, worker: Worker, partition: int, stop: asyncio.Event) -> None:
@@ -126,19 +139,26 @@ class PartitionHost:
         while not stop.is_set():
             try:
                 await worker.open()
-                self.ready.add(partition)
+                if pause == BACKOFF_FIRST_SECONDS:  # one that has failed is ready when a cycle has come to its end
+                    self._make_ready(partition)
                 while not stop.is_set():
                     self._assignment.report(partition, await worker.cycle())
+                    self._make_ready(partition)
                     pause = BACKOFF_FIRST_SECONDS
             except FencedError:
                 await logger.awarning("fenced", role=self._name, partition=partition)
                 self.ready.discard(partition)
                 await self._until_ours(partition, stop)
             except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
-                await self._tell(partition, error, pause)
                 self.ready.discard(partition)
+                self._stopped[partition] = str(error) or type(error).__name__
+                await self._tell(partition, error, pause)
                 await waiting.pause(stop, pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
+
+    def _make_ready(self, partition: int) -> None:
+        self.ready.add(partition)
+        self._stopped.pop(partition, None)
 
     async def _tell(self, partition: int, error: Exception, pause: float) -> None:
         """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""

@@ -1,19 +1,32 @@
 """How do decided messages reach another partition? In number order, over and over until acknowledged.
 
-One task per source partition. The receiver keeps a high-water mark of the stream, so a repeat is harmless. There must never
-be a later message without an earlier one: a target partition gets its next batch only after its last was acknowledged.
+One task per target partition: one that is far behind or away holds up no message to another. The receiver keeps a high-water
+mark of the stream, so a repeat is harmless. There must never be a later message without an earlier one: a target partition
+gets its next batch only after its last was acknowledged. So companies cannot take turns towards one and the same partition.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
+import msgspec
 import structlog
 
+from adapters.partitions.burial import append_letters
 from adapters.partitions.routing import partition_of
-from engine.partition.ports import Appender, Log, LogError, Outgoing
+from engine.partition.deadletters import dead_letter
+from engine.partition.ports import Appender, Log, LogError, Outgoing, Record, RecordRefusedError
 from engine.partition.runner import Names
 from schemas.decisions import OutboxEntry
 from schemas.envelope import Envelope, to_headers
+from schemas.topics import DEADLETTER
+
+T = TypeVar("T")
+
+Target = tuple[str, int]
+"""A topic and a partition of it."""
 
 BATCH_MAX = 500
 BACKOFF_FIRST_SECONDS = 0.1
@@ -31,14 +44,20 @@ class OutboxSender:
         self._names = names
         self._appender = appender
         self._waiting: dict[int, OutboxEntry] = {}
+        self._offered: deque[int] = deque()
+        """Numbers of those that stand in no line yet."""
+        self._lines: dict[Target, set[int]] = {}
+        """By target, where something waits for it; a task sends each."""
         self._delivered: list[int] = []
         self._counts: dict[str, int] = {}
         self._wake = asyncio.Event()
-        self._task = asyncio.create_task(self._run(), name=f"outbox {stream}")
+        self._tasks = {asyncio.create_task(self._run(), name=f"outbox {stream}")}
 
     def offer(self, entries: Sequence[OutboxEntry]) -> None:
         """Take over committed entries; one that waits already is not taken twice."""
-        self._waiting.update((entry.number, entry) for entry in entries)
+        new = {entry.number: entry for entry in entries if entry.number not in self._waiting}
+        self._waiting.update(new)
+        self._offered += sorted(new)
         self._wake.set()
 
     def delivered(self) -> list[int]:
@@ -48,48 +67,89 @@ class OutboxSender:
 
     async def close(self) -> None:
         """Stop delivering; what was not acknowledged is offered again by the next owner."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _run(self) -> None:
-        pause = BACKOFF_FIRST_SECONDS
+        """Put what is offered into the lines of its targets."""
         while True:
             await self._wake.wait()
             self._wake.clear()
+            while self._offered:
+                entry = self._waiting[self._offered[0]]
+                topic = self._names.of(entry.topic)
+                if topic not in self._counts:
+                    await self._retry(partial(self._count, topic))
+                target = topic, partition_of(entry.key.encode(), self._counts[topic])
+                self._line_up(target, self._offered.popleft())
+
+    def _line_up(self, target: Target, number: int) -> None:
+        line = self._lines.get(target)
+        if line is not None:
+            line.add(number)
+            return
+        self._lines[target] = {number}
+        task = asyncio.create_task(self._send(target), name=f"outbox {self._stream} to {target[0]}/{target[1]}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _send(self, target: Target) -> None:
+        """Send the messages of one line, in order, until there is none."""
+        line = self._lines[target]
+        while line:
+            await self._retry(partial(self._append_first, target[1], line))
+            line.intersection_update(self._waiting)
+        del self._lines[target]
+
+    async def _append_first(self, partition: int, line: set[int]) -> None:
+        await self._append(partition, sorted(line.intersection(self._waiting))[:BATCH_MAX])
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Return what an attempt returns, tried until the log lets it succeed."""
+        pause = BACKOFF_FIRST_SECONDS
+        while True:
             try:
-                while self._waiting:
-                    await self._deliver(sorted(self._waiting)[:BATCH_MAX])
-                pause = BACKOFF_FIRST_SECONDS
+                return await attempt()
             except LogError as error:
                 await logger.awarning("outbox waits", stream=self._stream, waiting=len(self._waiting), error=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
-                self._wake.set()
-
-    async def _deliver(self, numbers: Sequence[int]) -> None:
-        """Deliver a batch, target partitions side by side, each in order. Raises `LogError` after all have answered."""
-        targets: dict[tuple[str, int], list[int]] = {}
-        for number in numbers:
-            entry = self._waiting[number]
-            targets.setdefault(await self._target(entry), []).append(number)
-        answers = await asyncio.gather(
-            *(self._append(partition, numbers) for (_, partition), numbers in targets.items()), return_exceptions=True
-        )
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
 
     async def _append(self, partition: int, numbers: Sequence[int]) -> None:
-        await self._appender.append(partition, [self._outgoing(self._waiting[number]) for number in numbers])
+        """Append messages in order. One that the log refuses for its size becomes a dead letter, and the others go on."""
+        while numbers:
+            records = [self._outgoing(self._waiting[number]) for number in numbers]
+            try:
+                await self._appender.append(partition, records)
+            except RecordRefusedError as refused:
+                place = refused.index or 0
+                self._acknowledge(numbers[: refused.appended])
+                await self._bury(records[place], partition, str(refused))
+                self._acknowledge([numbers[place]])
+                numbers = [*numbers[refused.appended : place], *numbers[place + 1 :]]
+            else:
+                self._acknowledge(numbers)
+                return
+
+    def _acknowledge(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             del self._waiting[number]
         self._delivered += numbers
 
-    async def _target(self, entry: OutboxEntry) -> tuple[str, int]:
-        topic = self._names.of(entry.topic)
+    async def _bury(self, message: Outgoing, partition: int, why: str) -> None:
+        """Put a message that no partition takes into `deadletter`: redriven, it goes to the partition it was meant for."""
+        await logger.aerror("message refused", stream=self._stream, topic=message.topic, error=why)
+        never_appended = Record(message.topic, partition, -1, message.key, message.value, message.headers, 0)
+        letter = msgspec.structs.replace(
+            dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)
+        )
+        await append_letters(self._appender, partition % await self._count(letter.topic), [letter])
+
+    async def _count(self, topic: str) -> int:
         if topic not in self._counts:
             self._counts[topic] = await self._log.partition_count(topic)
-        return topic, partition_of(entry.key.encode(), self._counts[topic])
+        return self._counts[topic]
 
     def _outgoing(self, entry: OutboxEntry) -> Outgoing:
         envelope = Envelope(

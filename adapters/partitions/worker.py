@@ -73,6 +73,11 @@ class RunnerWorker:
                 await asyncio.wait_for(self._writing, CLOSE_SECONDS)
         await self.runner.close()
 
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the partition from doing what depends on time."""
+        return self.runner.trouble
+
     async def _snapshot_in_time(self) -> None:
         loop = asyncio.get_running_loop()
         if self._snapshots is None or loop.time() < self._snapshot_at:

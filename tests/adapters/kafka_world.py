@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import Connection
@@ -40,6 +41,11 @@ class KafkaWorld:
     async def delete_records(self, topic: str, partition: int, before: int) -> None:
         async with Admin(self.connection) as admin:
             await admin.delete_records({TopicPartition(topic, partition): RecordsToDelete(before_offset=before)})
+
+    async def limit(self, topic: str, record_bytes_max: int) -> None:
+        limit = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": str(record_bytes_max)})
+        async with Admin(self.connection) as admin:
+            await admin.alter_configs([limit])
 
     async def hang(self, ownership: Ownership, records: Sequence[Outgoing]) -> Callable[[], Awaitable[None]]:
         assert isinstance(ownership, KafkaOwnership)

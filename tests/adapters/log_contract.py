@@ -1,12 +1,13 @@
 """What does every log promise? One suite that the Kafka adapter and the embedded log both pass, sentence by sentence."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import pytest
 
-from engine.partition.ports import FencedError, Log, LogError, Outgoing, Ownership, Reader, Record
+from engine.partition.ports import FencedError, Log, LogError, Outgoing, Ownership, Reader, Record, RecordRefusedError
 
 WAIT_SECONDS = 5.0
 SILENCE_SECONDS = 0.3
@@ -33,6 +34,10 @@ class World(Protocol):
         """Do what retention does."""
         ...
 
+    async def limit(self, topic: str, record_bytes_max: int) -> None:
+        """Lower the size of a record that a topic takes, as an operator may do at any time."""
+        ...
+
     async def hang(self, ownership: Ownership, records: Sequence[Outgoing]) -> Callable[[], Awaitable[None]]:
         """Stop a commit when its records are written but not committed; what is returned goes on with it."""
         ...
@@ -40,6 +45,11 @@ class World(Protocol):
 
 def outgoing(topic: str, *values: str) -> list[Outgoing]:
     return [Outgoing(topic, value.encode(), value.encode()) for value in values]
+
+
+def noise(size: int) -> bytes:
+    """Return bytes that no compression makes smaller."""
+    return random.Random(size).randbytes(size)
 
 
 def values(records: Sequence[Record]) -> list[str]:
@@ -208,9 +218,9 @@ class LogContract:
         requests, decisions, state = await world.create("requests", "decisions", "state")
         owner = await world.log.own(requests, 0)
         too_large = Outgoing(state, b"k", bytes(1_100_000))
-        with pytest.raises(LogError) as told:
+        with pytest.raises(RecordRefusedError) as told:
             await owner.commit([*outgoing(decisions, "a"), too_large, *outgoing(decisions, "b")])
-        assert not told.value.retryable
+        assert (told.value.retryable, told.value.index, told.value.appended) == (False, 1, 0)
         with pytest.raises(LogError):
             await owner.commit(outgoing(decisions, "dead owner"))
         newer = await world.log.own(requests, 0)
@@ -279,10 +289,48 @@ class LogContract:
     async def test_an_append_with_a_record_over_the_limit_appends_nothing_and_the_next_one_works(self, world: World) -> None:
         (requests,) = await world.create("requests")
         appender = await world.log.appender()
-        with pytest.raises(LogError) as told:
+        with pytest.raises(RecordRefusedError) as told:
             await appender.append(0, [*outgoing(requests, "a"), Outgoing(requests, b"k", bytes(1_100_000))])
-        assert not told.value.retryable
+        assert (told.value.retryable, told.value.index, told.value.appended) == (False, 1, 0)
         assert await appender.append(0, outgoing(requests, "b")) == [0]
+        await appender.close()
+
+    async def test_a_commit_over_a_limit_that_was_lowered_is_refused_whole_for_its_size(self, world: World) -> None:
+        requests, decisions, state = await world.create("requests", "decisions", "state")
+        owner = await world.log.own(requests, 0)
+        await owner.commit([*outgoing(decisions, "a"), *outgoing(state, "a")])  # the former limit is known from here on
+        await world.limit(state, 20_000)
+        with pytest.raises(RecordRefusedError) as told:
+            await owner.commit([*outgoing(decisions, "b"), Outgoing(state, b"k", noise(30_000))])
+        assert not told.value.retryable
+        newer = await world.log.own(requests, 0)
+        await newer.commit(outgoing(decisions, "c"))
+        assert await contents(world.log, decisions) == ["a", "c"]
+        assert await contents(world.log, state) == ["a"]
+        await owner.close()
+        await newer.close()
+
+    async def test_appends_beside_one_that_is_refused_for_its_size_succeed_in_their_order(self, world: World) -> None:
+        (requests,) = await world.create("requests")
+        appender = await world.log.appender()
+        await appender.append(0, outgoing(requests, "first"))  # the former limit is known from here on
+        await world.limit(requests, 20_000)
+        large = Outgoing(requests, b"large", noise(30_000))
+        calls = [
+            outgoing(requests, "a", "b"),
+            [large],
+            outgoing(requests, "c"),
+            [*outgoing(requests, "d"), large, *outgoing(requests, "behind it")],
+            outgoing(requests, "e"),
+        ]
+        told = await asyncio.gather(*(appender.append(0, call) for call in calls), return_exceptions=True)
+        refused = [answer for answer in told if isinstance(answer, RecordRefusedError)]
+        assert [place for place, answer in enumerate(told) if answer in refused] == [1, 3]
+        assert [error.index for error in refused] == [0, 1]
+        # What the error says was appended is there; the record behind the refused one is not.
+        kept = ["d"] if refused[1].appended else []
+        assert await appender.append(0, outgoing(requests, "next")) == [5 + len(kept)]
+        assert await contents(world.log, requests) == ["first", "a", "b", "c", *kept, "e", "next"]
         await appender.close()
 
     async def test_a_large_append_is_in_order(self, world: World) -> None:

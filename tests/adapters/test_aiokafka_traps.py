@@ -199,11 +199,12 @@ async def test_t5_trap_a_fenced_producer_can_neither_abort_nor_begin(cluster: Cl
 
 
 async def test_t5_trap_a_timed_out_transaction_looks_like_a_newer_owner(cluster: Cluster) -> None:
-    slow = await cluster.producer("slow" + cluster.prefix, transaction_timeout_ms=1)
+    # Long enough that the broker's check, every 10 s, cannot fall between the transaction's begin and its record.
+    slow = await cluster.producer("slow" + cluster.prefix, transaction_timeout_ms=5_000)
     await slow.begin_transaction()
     await slow.send_and_wait(cluster.state, b"slow", partition=0)
     reader = await cluster.log.reader(cluster.state, [0])
-    async with asyncio.timeout(30):  # the broker looks for such transactions every 10 s
+    async with asyncio.timeout(90):
         while await reader.end(0) < 2:
             await asyncio.sleep(0.1)
     with pytest.raises(errors.ProducerFenced):

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import NewPartitions
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import Connection, Security
@@ -55,6 +57,41 @@ async def test_a_reader_that_retention_overtook_goes_on_at_the_start(kafka_boots
     assert values(await everything(reader, 0)) == ["d", "e", "f"]
     for each in (reader, appender, world.log):
         await each.close()
+
+
+class NotText(str):
+    """The name of a header as other clients may send it."""
+
+    __slots__ = ()
+
+    def encode(self, *_: object) -> bytes:
+        return b"\xff\xfe"
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+async def test_a_header_whose_name_is_not_text_does_not_stop_a_reader(
+    kafka_bootstrap: str, topic_prefix: str, compression: str
+) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    (requests,) = await world.create("requests")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka_bootstrap)
+    await producer.start()
+    for value in (b"before", b"bad", b"behind"):
+        batch = producer.create_batch()
+        batch._builder = _DefaultRecordBatchBuilderPy(2, 1 if compression == "gzip" else 0, 0, -1, -1, 0, 10_000)
+        for number in range(2):
+            name = NotText("x") if value == b"bad" and number else "x"
+            batch.append(key=None, value=b"%s %d" % (value, number), timestamp=None, headers=[(name, b"y")])
+        await (await producer.send_batch(batch, requests, partition=0))
+    await producer.stop()
+    reader = await world.log.reader(requests, [0])
+
+    found = await everything(reader, 0)
+
+    assert values(found) == [f"{value} {number}" for value in ("before", "bad", "behind") for number in range(2)]
+    assert [record.headers[0][0] for record in found] == ["x", "x", "x", "\ufffd\ufffd", "x", "x"]
+    await reader.close()
+    await world.log.close()
 
 
 async def test_an_absent_broker_is_an_error_in_time_and_worth_another_try() -> None:

@@ -64,7 +64,7 @@ class House:
             count = 1 if topic.name == "leads.inbox" else PARTITIONS
             await self.log.create_topic(topic.name, count, record_bytes_max=2_000_000)
         self.appender = await self.log.appender()
-        self.owner = await self.log.own("accounts.requests", 0)
+        self.owner = await self.log.own("accounts.requests", partition_of(b"1", PARTITIONS))
         self.rules = RulesTopic(self.log, Names())
         await self.rule("company", 1, Company(name="Sunny"))
         await self.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001"))
@@ -184,6 +184,9 @@ async def test_a_token_that_the_rules_do_not_know_yet_is_looked_up_again_before_
     assert letter["dl_code"] == b"unknown_lead_token"
 
 
+GROWING = {**LEAD, "data": {f"list-{place}": [1e15] * 200 for place in range(100)}}
+"""Its tokens are bounded as they are stored."""
+
 JUNK = [
     pytest.param(None, "malformed_json", id="null"),
     pytest.param(b"", "malformed_json", id="empty"),
@@ -197,6 +200,7 @@ JUNK = [
     pytest.param(to_json({**LEAD, "lead_priority": 1})[:-2] + b"9" * 400 + b"}", "validation_failed", id="a huge number"),
     pytest.param(to_json({**LEAD, "lead_token": ["x"]}), "unknown_lead_token", id="a token of another type"),
     pytest.param(b'{"lead_token":"' + b"x" * BODY_BYTES_MAX + b'"}', "too_large", id="too large"),
+    pytest.param(to_json(GROWING).replace(b"1000000000000000.0", b"1e15"), "too_large", id="too large when stored"),
 ]
 
 
@@ -225,6 +229,24 @@ async def test_a_record_on_which_reading_fails_is_a_dead_letter_too(house: House
 
     assert [letter["dl_code"] for letter in house.dead()] == [b"internal_error"]
     assert len(house.requests()) == 1
+
+
+async def test_a_request_that_the_log_refuses_for_its_size_is_a_dead_letter_and_its_neighbours_are_passed_on(
+    house: House,
+) -> None:
+    topic = "contacts.requests"
+    house.log._topics[topic] = msgspec.structs.replace(house.log._topics[topic], record_bytes_max=5_000)
+    large = {**LEAD, **{f"note_{place}": "x" * 3_000 for place in range(3)}}
+    await house.put(LEAD, large, {**LEAD, "first_name": "Bob"}, large, {**LEAD, "caller_id": "+13055550199"})
+    done = await (await house.intake()).cycle()
+
+    assert done == 5
+    assert [envelope.number for envelope, _ in house.requests()] == [0, 2, 4]
+    assert [(letter["dl_code"], letter["dl_offset"]) for letter in house.dead()] == [
+        (b"too_large", b"1"),
+        (b"too_large", b"3"),
+    ]
+    assert house.observed == [(3, 2)]
 
 
 async def test_a_record_of_another_type_is_a_dead_letter(house: House) -> None:
@@ -295,7 +317,7 @@ async def test_newer_rules_are_noted_before_a_record_is_read_by_them(house: Hous
     await house.put(LEAD, {**LEAD, "lead_token": "offer-token-00002"}, LEAD)
     await intake.cycle()
 
-    assert await house.group.kept(0) == Bookmark(2, '{"0":4}')
+    assert await house.group.kept(0) == Bookmark(2, '{"1":4}')
     assert [envelope.number for envelope, _ in house.requests()] == [0, 1, 2, 3]
 
 
@@ -327,17 +349,43 @@ async def test_submissions_of_one_contact_keep_their_order(house: House) -> None
 
 async def test_nothing_more_is_passed_on_while_the_scheduler_is_far_behind(house: House) -> None:
     intake = await house.intake()
-    intake._room.appended(0, UNREAD_MAX + 1)
+    intake._room.appended(0, 0, UNREAD_MAX, UNREAD_MAX + 1)
     await house.put(LEAD)
 
     assert await intake.cycle() == 0
     assert house.requests() == []
 
-    house.decided = {0: UNREAD_MAX}
+    house.decided = {0: UNREAD_MAX + 1}
     async with asyncio.timeout(60):
         while await intake.cycle() == 0:
             pass
     assert len(house.requests()) == 1
+
+
+async def test_an_inbox_partition_that_is_flooded_leaves_the_schedulers_room_for_another_one() -> None:
+    decided = {0: 0, 1: 0}
+
+    async def offsets() -> dict[int, int]:
+        return decided
+
+    room, ends = Room(offsets, SystemClock()), {0: 0, 1: 0}
+
+    async def feed(inbox_partition: int) -> bool:
+        if not await room.is_there(inbox_partition):
+            return False
+        for partition, end in ends.items():
+            ends[partition] = end + 500
+            room.appended(inbox_partition, partition, end + 499, 500)
+        return True
+
+    flooded = [await feed(7) for _ in range(20)]
+    assert flooded == [True] * 8 + [False] * 12
+    assert [await feed(8) for _ in range(3)] == [True] * 3
+
+    decided.update({0: 4_000, 1: 3_000})
+    async with asyncio.timeout(60):
+        while not await feed(7):
+            pass
 
 
 async def test_an_intake_that_is_not_open_says_so(house: House) -> None:

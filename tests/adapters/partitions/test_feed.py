@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from adapters.embedded.log import EmbeddedLog
+from adapters.observability.metrics import Metrics
 from adapters.partitions import feed as feeds
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing, Reader
 from engine.partition.runner import Names
+from schemas.deployment import Deployment, deployment_key
 from schemas.records import Company, Record, plain, rules_key
 from schemas.wire import to_json
 
@@ -48,19 +51,19 @@ async def log(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedLog]:
 
 async def test_what_was_committed_is_there_after_a_refresh(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 1)
-    await owner.commit(written(company(1, 5), company(2, 6)))
+    await owner.commit(written(company(1, 5), company(3, 6)))
     rules = RulesTopic(log, Names())
     await rules.refresh()
 
-    assert [(partition, record.id) for partition, record in rules.entries] == [(1, 1), (1, 2)]
+    assert [(partition, record.id) for partition, record in rules.entries] == [(1, 1), (1, 3)]
     assert rules.rules.positions == {1: 6}
-    assert rules.rules.record("company", 2) is not None
+    assert rules.rules.record("company", 3) is not None
     await rules.close()
 
 
 async def test_a_transaction_that_is_open_is_not_seen_at_all(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 0)
-    committing = asyncio.ensure_future(owner.commit(written(company(1, 1), company(2, 2))))
+    committing = asyncio.ensure_future(owner.commit(written(company(2, 1), company(5, 2))))
     await asyncio.sleep(0)
     rules = RulesTopic(log, Names())
     await rules._opened()
@@ -83,7 +86,7 @@ async def test_a_transaction_that_is_read_in_pieces_is_published_whole(
     stop = asyncio.Event()
     following = asyncio.create_task(rules.follow(stop))
     seen: set[int] = set()
-    await owner.commit(written(*(company(number, number) for number in range(1, 8))))
+    await owner.commit(written(*(company(2, number, version=number) for number in range(1, 8))))
     async with asyncio.timeout(60):
         while len(rules.entries) < 7:
             seen.add(len(rules.entries))
@@ -97,11 +100,11 @@ async def test_a_transaction_that_is_read_in_pieces_is_published_whole(
 
 async def test_entries_are_only_ever_added_to(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 0)
-    await owner.commit(written(company(1, 1)))
+    await owner.commit(written(company(2, 1)))
     rules = RulesTopic(log, Names())
     await rules.refresh()
     first = rules.entries[0]
-    await owner.commit(written(company(1, 2, version=2, name="Rainy")))
+    await owner.commit(written(company(2, 2, version=2, name="Rainy")))
     await rules.refresh()
 
     assert rules.entries[0] is first
@@ -141,7 +144,7 @@ async def test_following_goes_on_after_an_error_where_it_was_and_gives_nothing_t
     rules = RulesTopic(frail, Names())  # type: ignore[arg-type]
     stop = asyncio.Event()
     following = asyncio.create_task(rules.follow(stop))
-    await owner.commit(written(company(1, 1)))
+    await owner.commit(written(company(2, 1)))
     async with asyncio.timeout(60):
         while not rules.entries:
             await asyncio.sleep(0.001)
@@ -149,13 +152,13 @@ async def test_following_goes_on_after_an_error_where_it_was_and_gives_nothing_t
         while frail.opened < 2:
             await asyncio.sleep(0.001)
         frail.polls_left = 1_000_000
-        await owner.commit(written(company(2, 2)))
+        await owner.commit(written(company(5, 2)))
         while len(rules.entries) < 2:
             await asyncio.sleep(0.001)
     stop.set()
     await following
 
-    assert [record.id for _, record in rules.entries] == [1, 2]
+    assert [record.id for _, record in rules.entries] == [2, 5]
     await rules.close()
 
 
@@ -167,4 +170,107 @@ async def test_it_says_what_was_seen_of_a_company(log: EmbeddedLog) -> None:
     await rules.refresh()
 
     assert rules.seen(3) == (partition, 9)
+    await rules.close()
+
+
+async def test_the_identity_of_the_deployment_is_read_beside_the_rules_and_the_first_one_counts(log: EmbeddedLog) -> None:
+    owner = await log.own("accounts.requests", 0)
+    made = [Deployment(id=name, topic_prefix="", app="leadclock", created_at=1) for name in ("first", "second")]
+    await owner.commit([Outgoing(TOPIC, b"deployment/none", b"{bad"), *written(company(2, 1))])
+    await owner.commit([Outgoing(TOPIC, deployment_key(one), to_json(one)) for one in made])
+    rules = RulesTopic(log, Names())
+    await rules.refresh()
+
+    assert rules.deployment == made[0]
+    assert [record.id for _, record in rules.entries] == [2]
+    assert rules.rules.positions == {0: 1}
+    await rules.close()
+
+
+PLACE = partition_of(b"1", PARTITIONS)
+OWN = company(1, 5)
+
+FOREIGN: list[tuple[str, bytes | None, bytes | None, str]] = [
+    ("no JSON", b"company/1@2", b"{", "not a record"),
+    ("nothing", b"company/1@1", None, "a tombstone"),
+    ("no UTF-8", b"company/1@2", b'{"type":"\xff"}', "not a record"),
+    ("too deep", b"company/1@2", b'{"x":' + b"[" * 100_000, "not a record"),
+    ("another JSON", b"company/1@2", b"[]", "not a record"),
+    ("an unknown type", b"x/1@1", to_json(msgspec.structs.replace(OWN, type="x")), "'x' is not a type"),
+    ("no key", None, to_json(company(1, 6, version=2)), "its key"),
+    ("the key of another", b"company/2@2", to_json(company(1, 6, version=2)), "its key"),
+    (
+        "a bad body",
+        b"company/1@2",
+        to_json(msgspec.structs.replace(company(1, 6, version=2), body={"name": 7})),
+        "not a record",
+    ),
+    ("an old one again", b"company/1@1", to_json(company(1, 4)), "the sequence number"),
+    ("no sequence", b"company/1@2", to_json(company(1, 0, version=2)), "the sequence number"),
+    ("an identity", b"deployment/x", b"{", "not the identity" if PLACE == 0 else "the identity of"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "reason"), [one[1:] for one in FOREIGN], ids=[one[0] for one in FOREIGN])
+async def test_a_record_that_is_no_rule_is_skipped_and_said_and_the_next_one_is_read(
+    log: EmbeddedLog, key: bytes | None, value: bytes | None, reason: str
+) -> None:
+    owner = await log.own("accounts.requests", PLACE)
+    await owner.commit(written(OWN))
+    await owner.commit([Outgoing(TOPIC, key, value)])
+    rules = RulesTopic(log, Names())
+    await rules.refresh()
+    await owner.commit(written(company(1, 9, version=2, name="Rainy")))
+    await rules.refresh()
+
+    assert [record.sequence for _, record in rules.entries] == [5, 9]
+    note = rules.skipped.notes()[TOPIC]
+    assert note.startswith(f"1 record was skipped, the last at {TOPIC}[{PLACE}] offset 2: {reason}")
+    await rules.close()
+
+
+async def test_a_rule_of_a_company_whose_partition_is_another_is_skipped(log: EmbeddedLog) -> None:
+    owner = await log.own("accounts.requests", 1 - PLACE)
+    await owner.commit(written(OWN))
+    rules = RulesTopic(log, Names())
+    await rules.refresh()
+
+    assert rules.entries == []
+    assert f"the records of company 1 are those of partition {PLACE}" in rules.skipped.notes()[TOPIC]
+    await rules.close()
+
+
+async def test_what_was_skipped_is_told_once_however_often_it_is_read(log: EmbeddedLog) -> None:
+    appender = await log.appender()
+    await appender.append(PLACE, [Outgoing(TOPIC, b"x", b"{"), Outgoing(TOPIC, b"y", b"{")])
+    metrics = Metrics()
+    rules = RulesTopic(log, Names())
+    await rules.refresh()
+    rules.skipped.count_in(metrics)
+    rules._published.clear()
+    for _ in range(3):
+        await rules._reopen()
+        await rules.refresh()
+
+    assert rules.skipped.notes()[TOPIC].startswith("2 records were skipped")
+    assert b'leadclock_skipped_records_total{topic="accounts.rules"} 2.0' in metrics.text()
+    await rules.close()
+
+
+async def test_a_garbage_record_does_not_end_the_following(log: EmbeddedLog) -> None:
+    rules = RulesTopic(log, Names())
+    stop = asyncio.Event()
+    follower = asyncio.create_task(rules.follow(stop))
+    appender = await log.appender()
+    await appender.append(PLACE, [Outgoing(TOPIC, b"x", b"{")])
+    owner = await log.own("accounts.requests", PLACE)
+    await owner.commit(written(OWN))
+    async with asyncio.timeout(5):
+        while not rules.entries:
+            await asyncio.sleep(0.01)
+
+    assert rules.trouble is None
+    assert not follower.done()
+    stop.set()
+    await follower
     await rules.close()

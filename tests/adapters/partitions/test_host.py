@@ -49,6 +49,7 @@ class Diary:
         self.errors: list[Exception] = []
         self.open_errors: list[Exception] = []
         self.cycle_seconds = 0.001
+        self.trouble: str | None = None
 
     async def open(self) -> None:
         self.opens += 1
@@ -117,6 +118,34 @@ async def test_every_assigned_partition_is_opened_and_cycled() -> None:
     await house.end()
     assert house.worker(0).closes > 0
     assert house.worker(2).closes > 0
+
+
+async def test_a_partition_that_cannot_be_opened_says_why_until_it_can() -> None:
+    house = House()
+    worker = Diary(0)
+    worker.open_errors = [LogError("contacts.state[0] offset 3 cannot be read")] * 1_000
+    house.host.workers[0] = worker
+    house.assignment.give(0)
+    await until(lambda: worker.opens > 2)
+
+    assert not house.host.is_ready
+    assert house.host.troubles() == {"partition 0": "contacts.state[0] offset 3 cannot be read"}
+    worker.open_errors.clear()
+    await until(lambda: worker.cycles > 0)
+    assert house.host.troubles() == {}
+    await house.end()
+
+
+async def test_what_keeps_an_assigned_partition_from_its_work_is_told_and_of_one_that_left_nothing() -> None:
+    house = House(0, 1)
+    await until(lambda: house.assignment.reported.keys() == {0, 1})
+    house.worker(1).trouble = "its time is ahead"
+
+    assert house.host.troubles() == {"partition 1": "its time is ahead"}
+    house.assignment.give(0)
+    await until(lambda: house.worker(1).closes == 1)
+    assert house.host.troubles() == {}
+    await house.end()
 
 
 async def test_what_stays_runs_on_when_others_come_and_go() -> None:

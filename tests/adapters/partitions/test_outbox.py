@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
+import msgspec
 import pytest
 
 from adapters.embedded.faults import FaultPoint
@@ -55,7 +56,7 @@ class House:
 async def house(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
     monkeypatch.setattr(outboxes, "BACKOFF_FIRST_SECONDS", 0.001)
     house = House()
-    for topic in (TOPIC, f"p.{TOPIC}", "accounts.requests"):
+    for topic in (TOPIC, f"p.{TOPIC}", "accounts.requests", "deadletter"):
         await house.log.create_topic(topic, PARTITIONS)
     yield house
     await house.log.close()
@@ -125,6 +126,26 @@ async def test_a_failed_append_is_tried_again_and_no_later_message_overtakes_it(
     assert {number for numbers in house.arrived().values() for number in numbers} == set(range(1, 21))
 
 
+async def test_a_message_that_the_log_refuses_for_its_size_is_dead_lettered_and_the_others_arrive_in_order(
+    house: House,
+) -> None:
+    house.log._topics[TOPIC] = msgspec.structs.replace(house.log._topics[TOPIC], record_bytes_max=10_000)
+    large = msgspec.structs.replace(entries(5)[0], body=bytes(20_000))
+    sender = await house.sender()
+    sender.offer([*entries(1, 2, 3, 4), large, *entries(*range(6, 21))])
+    acknowledgements = await acknowledged(sender, 20)
+    await sender.close()
+
+    assert sorted(acknowledgements) == list(range(1, 21))
+    for numbers in house.arrived().values():
+        assert numbers == sorted(numbers)
+    assert {number for numbers in house.arrived().values() for number in numbers} == set(range(1, 21)) - {5}
+    [letter] = [record for n in range(PARTITIONS) for record in house.log.partition("deadletter", n).records]
+    headers = dict(letter.headers)
+    assert (headers["dl_code"], headers["dl_topic"], letter.value) == (b"too_large", TOPIC.encode(), bytes(20_000))
+    assert headers["dl_partition"] == b"%d" % partition_of(b"1|+5", PARTITIONS)
+
+
 async def test_what_was_acknowledged_is_told_once(house: House) -> None:
     sender = await house.sender()
     sender.offer(entries(1))
@@ -178,6 +199,29 @@ async def test_topics_have_the_prefix_of_the_deployment(house: House) -> None:
 
     assert [n for numbers in house.arrived(f"p.{TOPIC}").values() for n in numbers] == [1]
     assert not any(house.arrived().values())
+
+
+async def test_a_partition_that_takes_nothing_holds_up_no_message_to_another(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appender = await house.log.appender()
+    append = appender.append
+    hung = partition_of(b"1|+1", PARTITIONS)
+
+    async def hanging(partition: int, records: Sequence[Outgoing]) -> list[int]:
+        if partition == hung:
+            await asyncio.Future()
+        return await append(partition, records)
+
+    monkeypatch.setattr(appender, "append", hanging)
+    sender = OutboxSender(STREAM, log=house.log, names=Names(), appender=appender)
+    flood = [msgspec.structs.replace(entry, key="1|+1") for entry in entries(*range(1, 2_001))]
+    later = [entry for entry in entries(*range(2_001, 2_031)) if partition_of(entry.key.encode(), PARTITIONS) != hung]
+    sender.offer([*flood, *later])
+    acknowledgements = await acknowledged(sender, len(later))
+    await sender.close()
+
+    assert sorted(acknowledgements) == [entry.number for entry in later]
 
 
 async def test_a_batch_is_bounded(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.snapshots import FileSnapshots
-from engine.partition.ports import Snapshot
+from engine.partition.ports import LogError, Reader, Record, Snapshot
 from engine.partition.runner import Runner
 from schemas.contact import Head
 from schemas.requests import CallerActed
@@ -200,6 +201,52 @@ async def test_what_was_removed_since_the_snapshot_stays_removed(snapshots: File
     await runner.cycle()
 
     assert (await restarted(house, snapshots)).outbox_pending == 0
+
+
+async def test_what_a_failed_restore_has_read_does_not_outlive_a_newer_snapshot(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    owner, other = house.runner(), house.runner()
+    other._snapshots = snapshots
+    await owner.open()
+    await house.ask(SENDS)
+    await owner.cycle()
+    with fails_after_polls(other, 4), pytest.raises(LogError):
+        await other.open()
+    assert other.outbox_pending == 1
+    await owner.open()
+    house.outboxes[-1].acknowledged = [1]
+    await house.ask(ACT)
+    await owner.cycle()
+    await written(owner, snapshots)
+
+    await other.open()
+
+    assert other.restored_from == "snapshot"
+    assert other.outbox_pending == 0
+    assert dict(other.state.items()) == dict(owner.state.items())
+
+
+@contextmanager
+def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
+    """Let the runner read so many single records of its changelog, then lose the log."""
+    opened = runner._changelog
+
+    async def opened_weak(*, start: int) -> Reader:
+        reader = await opened(start=start)
+        polls = iter(range(count))
+        poll = reader.poll
+
+        async def poll_one(*, limit: int, timeout_seconds: float) -> Sequence[Record]:
+            if next(polls, None) is None:
+                raise LogError("the log went away")
+            return await poll(limit=min(limit, 1), timeout_seconds=timeout_seconds)
+
+        reader.poll = poll_one  # type: ignore[method-assign,assignment]
+        return reader
+
+    runner._changelog = opened_weak  # type: ignore[method-assign]
+    yield
+    runner._changelog = opened  # type: ignore[method-assign]
 
 
 async def test_a_former_owner_cannot_begin_a_snapshot() -> None:

@@ -1,0 +1,65 @@
+"""Who is in a consumer group now? Those that sent a heartbeat within their session: what runs, and what just died.
+
+aiokafka's `describe_consumer_groups` reads the broker's answer by the wrong version of its schema. The request here is
+version 2, which it knows how to read.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from aiokafka import errors
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.protocol.admin import DescribeGroupsRequest_v2
+from aiokafka.protocol.api import Request
+
+from adapters.kafka.connection import FAILURES, Connection, refusal
+
+DEADLINE_SECONDS = 15.0
+"""A new cluster takes seconds to have coordinators."""
+
+RETRY_SECONDS = 0.2
+
+_LATER = (
+    errors.GroupCoordinatorNotAvailableError,
+    errors.GroupLoadInProgressError,
+    errors.NodeNotReadyError,
+    errors.NotCoordinatorForGroupError,
+)
+
+
+class _DescribeGroups(Request[DescribeGroupsRequest_v2]):  # type: ignore[misc]  # aiokafka has no types
+    API_KEY: ClassVar[int] = 15
+
+    def __init__(self, groups: list[str]) -> None:
+        self._groups = groups
+
+    def build(self, request_struct_class: type[DescribeGroupsRequest_v2]) -> DescribeGroupsRequest_v2:
+        return request_struct_class(self._groups)
+
+
+async def count_members(connection: Connection, groups: Sequence[str]) -> dict[str, int]:
+    """Return how many members each group has that has any. Raises `LogError`."""
+    client = AIOKafkaClient(**connection.options())
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await client.bootstrap()
+            counts = {group: await _count(client, group) for group in groups}
+    except FAILURES as error:
+        raise refusal(error, "asking who runs the deployment") from error
+    finally:
+        await client.close()
+    return {group: count for group, count in counts.items() if count}
+
+
+async def _count(client: Any, group: str) -> int:
+    while True:
+        try:
+            node = await client.coordinator_lookup(CoordinationType.GROUP, group)
+            answer = await client.send(node, _DescribeGroups([group]), group=ConnectionGroup.COORDINATION)
+            [(error_code, _group, _state, _kind, _protocol, members)] = answer.groups
+            if error_code:
+                raise errors.for_code(error_code)(group)
+            return len(members)
+        except _LATER:
+            await asyncio.sleep(RETRY_SECONDS)
