@@ -15,6 +15,7 @@ from typing import Literal
 import asyncpg
 from msgspec import Struct
 
+from adapters.postgres.outages import reaching
 from adapters.postgres.sql import Schemas
 
 Phase = Literal["pre", "post"]
@@ -80,7 +81,8 @@ async def migrate(
 
     With `phase="pre"` it stops before the first missing file that runs after the deployment; `phase="post"` applies all.
     `only` names the schemas that are touched at all.
-    Raises `MigrationError` where a file that was applied has been changed since, is unknown, or fails.
+    Raises `MigrationError` where a file that was applied has been changed since, is unknown, or fails, and
+    `DatabaseAwayError`.
     """
     async with _locked(dsn) as connection:
         applied = await _applied(connection, schemas, only=only)
@@ -97,11 +99,12 @@ async def migrate(
 
 async def status(dsn: str, *, schemas: Schemas = Schemas()) -> list[Status]:  # noqa: B008 - frozen
     """Return every shipped file and whether the database has it; changes nothing. Raises as `migrate`."""
-    connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
-    try:
-        applied = await _applied(connection, schemas, create=False)
-    finally:
-        await connection.close()
+    with reaching(dsn):
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
+        try:
+            applied = await _applied(connection, schemas, create=False)
+        finally:
+            await connection.close()
     missing = {(migration.schema, migration.number) for migration in _missing(applied)}
     return [Status(item.schema, item.name, item.phase, (item.schema, item.number) not in missing) for item in migrations()]
 
@@ -129,7 +132,10 @@ def _missing(applied: dict[tuple[str, int], tuple[str, str]]) -> list[Migration]
 @asynccontextmanager
 async def _locked(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     """A connection that is the only one to migrate this database."""
-    connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings={"lock_timeout": f"{LOCK_SECONDS}s"})
+    with reaching(dsn):
+        connection = await asyncpg.connect(
+            dsn, timeout=CONNECT_SECONDS, server_settings={"lock_timeout": f"{LOCK_SECONDS}s"}
+        )
     try:
         await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
         yield connection

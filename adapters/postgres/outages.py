@@ -1,12 +1,63 @@
-"""What is told where the database fails? That reads are not to be had, or take too long."""
+"""What is said where the database fails? That it is away and what to do, or that a read takes too long."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
 from adapters.http.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.postgres.pool import FAILURES
+from adapters.settings import place
+
+VARIABLE = "LEADCLOCK_POSTGRES_DSN"
+
+AWAY = ("does not answer", f"start it, or correct {VARIABLE}")
+NO_TABLES = ("lacks tables of this release", "run `leadclock db migrate`")
+
+CURES: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
+    (asyncpg.InvalidAuthorizationSpecificationError, ("refuses the user or password", f"correct {VARIABLE}")),
+    (asyncpg.InvalidCatalogNameError, ("has no such database", f"create it, or correct {VARIABLE}")),
+    (asyncpg.UndefinedTableError, NO_TABLES),
+    (asyncpg.InvalidSchemaNameError, NO_TABLES),
+    (asyncpg.QueryCanceledError, ("gave up a statement that took too long", "ask for less, or when less is going on")),
+    (asyncpg.InsufficientResourcesError, ("has no room for more", "free some, or raise its limit")),
+    (asyncpg.ClientConfigurationError, ("cannot be found", f"{VARIABLE} is postgresql://USER:PASSWORD@HOST:PORT/DATABASE")),
+    (asyncpg.PostgresConnectionError, AWAY),
+    (asyncpg.OperatorInterventionError, AWAY),  # it is starting, or being stopped
+)
+"""Error -> what is wrong, and what to do; the first that fits."""
+
+FAULT = ("refuses a statement", "this is a fault of leadclock; tell us")
+"""Of every other error that the server itself reports."""
+
+
+class DatabaseAwayError(Exception):
+    """PostgreSQL does not answer, or refuses us; `str(error)` names it, the reason and the cure."""
+
+
+def describe(dsn: str, error: BaseException) -> str:
+    """Return one sentence about a failure: which database, what is wrong, and what to do."""
+    if isinstance(error, ReadsUnavailableError):
+        return str(error) if error.__cause__ is None else describe(dsn, error.__cause__)
+    reason = " ".join((str(error) or type(error).__name__).split())
+    wrong, cure = _cure(error)
+    return f"PostgreSQL at {place(dsn)} {wrong} ({reason}); {cure}"
+
+
+def _cure(error: BaseException) -> tuple[str, str]:
+    known = next((words for kind, words in CURES if isinstance(error, kind)), None)
+    return known or (FAULT if isinstance(error, asyncpg.PostgresError) else AWAY)
+
+
+@contextmanager
+def reaching(dsn: str) -> Iterator[None]:
+    """Turn every failure of the database but faults of ours into `DatabaseAwayError`."""
+    try:
+        yield
+    except (*FAILURES, ReadsUnavailableError) as error:
+        if _cure(error.__cause__ or error) is FAULT:
+            raise
+        raise DatabaseAwayError(describe(dsn, error)) from error
 
 
 @asynccontextmanager

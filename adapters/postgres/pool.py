@@ -7,6 +7,8 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from adapters.postgres.numbers import decoded
+
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
 """No statement of ours takes longer on a healthy server; a hung connection is noticed by this."""
@@ -99,9 +101,7 @@ async def open_pool(
 
 async def prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Set the codecs of a connection: jsonb is decoded, a uuid is its text."""
-    await connection.set_type_codec(
-        "jsonb", schema="pg_catalog", encoder=_encoded, decoder=msgspec.json.decode, format="text"
-    )
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encoded, decoder=decoded, format="text")
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
 
 

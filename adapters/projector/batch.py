@@ -10,7 +10,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from adapters.projector.rows import SHAPES, Row, Shape, without_nul
+from adapters.postgres.numbers import written_for_jsonb
+from adapters.projector.rows import PARTS, SHAPES, Row, Shape, without_nul
 from engine.partition.ports import Record
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
@@ -83,6 +84,29 @@ DECISIONS = msgspec.json.Decoder(ReadDecision)
 MOVED = msgspec.json.Decoder(_LeadMoved)
 
 
+class ReadPart(Struct, frozen=True):
+    """Some of the tokens of a large lead or call."""
+
+    tokens: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ReadOwner(Struct, frozen=True):
+    """What of a lead or call says which of its parts are newer."""
+
+    version: int = 1
+
+
+DECISION_PARTS = msgspec.json.Decoder(ReadPart)
+PART_OWNERS = msgspec.json.Decoder(ReadOwner)
+
+
+class Split(Struct, frozen=True):
+    """A row whose tokens are in so many parts, as the decision of this sequence number left it."""
+
+    sequence: int
+    count: int
+
+
 class Removal(Struct, frozen=True):
     """A row that is to be marked or deleted: by which decision, and when."""
 
@@ -104,6 +128,9 @@ class Mark(Struct, frozen=True):
 class Batch(Struct):
     """Everything that one transaction writes; `rows` and `removals` by table name, then by primary key.
 
+    `parts` are the parts of tokens that changed, by owner and number, `part_removals` the owners that are gone, with the
+    sequence number of that, and `split` the rows whose tokens are to be put together from their parts.
+
     `gaps` counts decisions that did not follow the one before: the topic does not hold, or could not say, what lies between.
     """
 
@@ -116,6 +143,9 @@ class Batch(Struct):
     results: dict[str, Row] = {}
     faults: list[Row] = []
     gaps: int = 0
+    parts: dict[tuple[str, int], Row] = {}
+    part_removals: dict[str, int] = {}
+    split: dict[str, dict[tuple[int | str, ...], Split]] = {}
 
     @property
     def rows_count(self) -> int:
@@ -123,6 +153,7 @@ class Batch(Struct):
         return (
             sum(len(rows) for rows in self.rows.values())
             + sum(len(removals) for removals in self.removals.values())
+            + len(self.parts)
             + len(self.history)
             + len(self.results)
             + len(self.faults)
@@ -178,6 +209,9 @@ class _Part:
         self.removals: dict[str, tuple[str, Removal]] = {}
         company_id, contact_key = _whom(decision)
         moved = _moved(decision)
+        self.parts: dict[tuple[str, int], Row] = {}
+        self.part_removals: dict[str, int] = {}
+        self._take_parts(record.partition, moved)
         for change in decision.changes:
             shape = SHAPES.get(change.key.partition("/")[0])
             if shape is None:
@@ -196,7 +230,27 @@ class _Part:
         ]
         self.result = _result(decision, company_id)
 
+    def _take_parts(self, partition: int, moved: frozenset[str]) -> None:
+        """Take in the parts of tokens; those of a lead that moves stay until it arrives, as its row does."""
+        decision = self.decision
+        changes = {change.key: change.value for change in decision.changes if change.key.partition("/")[0] == "part"}
+        if not changes:
+            return
+        owners = {change.key: change.value for change in decision.changes if change.key.partition("/")[0] in PARTS}
+        for key, value in changes.items():
+            _, number, owner = key.split("/", 2)
+            if owners[owner] == REMOVED:
+                if owner not in moved:
+                    self.part_removals[owner] = decision.sequence
+                continue
+            version = PART_OWNERS.decode(owners[owner]).version
+            tokens = b"{}" if value == REMOVED else written_for_jsonb(bytes(DECISION_PARTS.decode(value).tokens))
+            place = version, partition, decision.sequence
+            self.parts[owner, int(number)] = (owner, int(number), *place, tokens.decode())
+
     def add_to(self, batch: Batch) -> None:
+        batch.parts.update(self.parts)
+        batch.part_removals.update(self.part_removals)
         batch.gaps += self.decision.sequence > batch.sequence + 1
         batch.sequence = max(batch.sequence, self.decision.sequence)
         batch.decided_at = self.decision.decided_at
@@ -210,11 +264,15 @@ def _settle(batch: Batch, values: Iterable[_Value], removals: Iterable[tuple[str
     for value in values:
         table = value.shape.table
         try:
-            row = value.shape.row(value.shape.decoder.decode(value.json), value.record.partition, value.sequence)
+            entity = value.shape.decoder.decode(value.json)
+            row = value.shape.row(entity, value.record.partition, value.sequence)
         except UNREADABLE as error:
             batch.faults.append(fault(value.record, value.sequence, error, topic))
         else:
             batch.rows.setdefault(table.name, {})[row[: table.key]] = row
+            count = getattr(entity, "data_parts", 0) or getattr(entity, "token_parts", 0)
+            if count:
+                batch.split.setdefault(table.name, {})[row[: table.key]] = Split(value.sequence, count)
     for name, removal in removals:
         batch.removals.setdefault(name, {})[removal.key] = removal
 

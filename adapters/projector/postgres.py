@@ -106,14 +106,24 @@ class PostgresStore:
         return False
 
     async def _write_rows(self, connection: Any, batch: Batch) -> None:
+        if batch.parts:
+            parts = [batch.parts[key] for key in sorted(batch.parts)]
+            await connection.execute(self._sql["upsert_token_parts"], *map(list, zip(*parts, strict=True)))
         for table in TABLES:
             rows = batch.rows.get(table.name)
             if rows:
                 await self._send(connection, f"upsert_{table.name}", [rows[key] for key in sorted(rows)])
+            split = batch.split.get(table.name)
+            if split:  # before removals: a row that is marked as deleted keeps its tokens
+                columns = zip(*((*key, one.sequence, one.count) for key, one in sorted(split.items())), strict=True)
+                await connection.execute(self._sql[f"join_{table.name}"], batch.mark.partition, *columns)
             removals = batch.removals.get(table.name)
             if removals:
                 columns = zip(*((*item.key, item.sequence, item.at) for _, item in sorted(removals.items())), strict=True)
                 await connection.execute(self._sql[f"remove_{table.name}"], batch.mark.partition, *columns)
+        if batch.part_removals:
+            removed = zip(*sorted(batch.part_removals.items()), strict=True)
+            await connection.execute(self._sql["remove_token_parts"], batch.mark.partition, *removed)
         await self._send(connection, "insert_history", batch.history)
         await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
         await self._send(connection, "insert_faults", batch.faults)

@@ -28,6 +28,9 @@ from engine.partition.ports import Clock, Log, LogError, Reader, Record
 from engine.partition.runner import Names
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
+Skip = Callable[[str, int, int, str], None]
+"""Is told of a decision, or a value in one, that could not be shown: topic, partition, offset, reason."""
+
 
 class Limits(Struct, frozen=True, kw_only=True):
     """The bounds of a projector."""
@@ -101,12 +104,14 @@ class Projector:
         names: Names = Names(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
         jitter: Callable[[], float] = random.random,
+        skip: Skip = lambda _topic, _partition, _offset, _reason: None,
     ) -> None:
         self._log = log
         self._store = store
         self._clock = clock
         self._limits = limits
         self._jitter = jitter
+        self._skip = skip
         topics = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
         self._feeds = tuple(_Feed(name, names.of(name)) for name in topics)
         self._writers = asyncio.Semaphore(limits.writers_max)
@@ -345,6 +350,8 @@ class Projector:
     def _written(self, batch: Batch, decisions: int) -> None:
         self.gaps += batch.gaps
         self.faults += len(batch.faults)
+        for topic, partition, offset, _sequence, reason in batch.faults:
+            self._skip(topic, partition, offset, reason)
         self.rows_written += batch.rows_count
         self.decisions_written += decisions
 

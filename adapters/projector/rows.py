@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from adapters.postgres.numbers import written_for_jsonb
+from engine.contact.ledger import attempts_of
 from engine.identity import contact_id
 from engine.views.call import (
     call_country,
@@ -187,7 +189,7 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
         *map(_text, map(own.get, TEXT_COLUMNS)),
         _whole(own.get("traffic_source_id")),
         "{}" if own.keys() <= COLUMNS_APART else _json({key: own[key] for key in own if key not in COLUMNS_APART}),
-        _raw(lead.data),
+        _tokens(lead.data),
         ",".join(lead.zones),
         lead.zone_source,
         lead.zone_deciding,
@@ -212,7 +214,7 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
         *(call.buyer_group_id, call.number_id, call.command_id, call.provider, call.provider_ref, call.direction),
         *(call.origin, call.status, call.sub_status, call.outcome, call.answered_by, caller_number(call)),
         *(call.number_called, call.from_number, call_country(call), call.state, call.city, call.zip, call.time_zone),
-        *(_raw(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
+        *(_tokens(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
         *(call.buyer_converted, call.offer_converted, call.buyer_conversion_duplicated_call),
         *(call.offer_conversion_duplicated_call, call.buyer_repeat_caller, call.offer_repeat_caller, has_no_buyer(call)),
         *(call.placed_on_hold, call.ended_at is None, hold_seconds(call), ring_seconds(call), talk_seconds(call)),
@@ -226,10 +228,11 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
 
 def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
     """Return the row of a contact's head."""
+    attempts = attempts_of(head)
     return (
         *(head.contact_key, head.company_id, contact_id(head.contact_key), head.version, partition, sequence),
         _raw(head.lead_ids),
-        *(head.opted_out_at, head.blocked_at, len(head.ledger), head.ledger[-1].at if head.ledger else None),
+        *(head.opted_out_at, head.blocked_at, len(attempts), attempts[-1].at if attempts else None),
         *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved), _rest_of_head(head)),
     )
 
@@ -272,6 +275,10 @@ def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
 
 _rest_of_lead = _rest(Lead, LEADS.columns)
 _rest_of_head = _rest(Head, {*CONTACTS.columns, "seen"})
+
+
+PARTS = frozenset({"lead", "call"})
+"""Kinds of keys whose values may have their tokens in parts; their rows are put together by the store."""
 
 
 class Shape(Struct, frozen=True):
@@ -339,6 +346,11 @@ def _json(value: object) -> str:
 def _raw(value: Any) -> str:
     """Return the text of a `msgspec.Raw`, which mypy takes for the type that it stands in for."""
     return bytes(value).decode()
+
+
+def _tokens(value: Any) -> str:
+    """Return tokens, in which senders write numbers of any size."""
+    return written_for_jsonb(bytes(value)).decode()
 
 
 def _unless_null(text: str) -> str | None:

@@ -176,6 +176,48 @@ ON CONFLICT (company_id, id) DO UPDATE SET
     dial_tier = excluded.dial_tier, transcription_status = excluded.transcription_status, deleted_at = NULL
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
+-- upsert_token_parts --
+INSERT INTO {read}.token_parts AS t (owner, number, version, partition, sequence, tokens)
+SELECT u.owner, u.number, u.version, u.partition, u.sequence, u.tokens::jsonb
+FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::text[])
+    AS u (owner, number, version, partition, sequence, tokens)
+ON CONFLICT (owner, number) DO UPDATE SET
+    version = excluded.version, partition = excluded.partition, sequence = excluded.sequence, tokens = excluded.tokens
+WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
+
+-- remove_token_parts --
+DELETE FROM {read}.token_parts AS t
+USING unnest($2::text[], $3::bigint[]) AS u (owner, sequence)
+WHERE t.owner = u.owner AND t.partition = $1 AND t.sequence < u.sequence
+
+-- join_leads --
+-- The tokens of those leads whose rows this batch has written, and which are kept in parts.
+UPDATE {read}.leads AS t
+SET data = coalesce(
+    (
+        SELECT jsonb_object_agg(token.key, token.value)
+        FROM {read}.token_parts AS p, jsonb_each(p.tokens) AS token
+        WHERE p.owner = 'lead/' || t.id AND p.number < u.count
+    ),
+    '{}'
+)
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, count)
+WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence = u.sequence
+
+-- join_calls --
+-- The tokens of those calls whose rows this batch has written, and which are kept in parts.
+UPDATE {read}.calls AS t
+SET token_values = coalesce(
+    (
+        SELECT jsonb_object_agg(token.key, token.value)
+        FROM {read}.token_parts AS p, jsonb_each(p.tokens) AS token
+        WHERE p.owner = 'call/' || t.id AND p.number < u.count
+    ),
+    '{}'
+)
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, count)
+WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence = u.sequence
+
 -- upsert_contacts --
 INSERT INTO {read}.contacts AS t (
     contact_key, company_id, contact_id, version, partition, sequence, lead_ids, opted_out_at, blocked_at,

@@ -1,5 +1,8 @@
 """What if there is no database? The promises of `ProjectionStore` in dictionaries, for the simulator and for laws."""
 
+import msgspec
+
+from adapters.postgres.numbers import written_for_jsonb
 from adapters.projector.batch import Batch, Mark
 from adapters.projector.rows import CALLS, LEADS, TABLES, Row, Table
 from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, Standing, TopicChangedError
@@ -15,6 +18,7 @@ class MemoryStore:
         self.history: dict[tuple[str, int, int, int], Row] = {}
         self.results: dict[str, Row] = {}
         self.faults: dict[tuple[str, int, int], Row] = {}
+        self.parts: dict[tuple[str, int], Row] = {}
         self.announcements = 0
         self._standings: dict[tuple[str, int], Standing] = {}
 
@@ -37,11 +41,14 @@ class MemoryStore:
             return
         if known.next_offset != mark.offset:
             raise PositionMovedError(f"{mark.topic}[{mark.partition}] was moved to {known.next_offset}")
+        self._put_parts(batch)
         for table in TABLES:
             for row in batch.rows.get(table.name, {}).values():
                 self._put(table, row)
+            self._join(table, batch)
             for removal in batch.removals.get(table.name, {}).values():
                 self._remove(table, removal.key, mark.partition, removal.sequence, removal.at)
+        self._remove_parts(batch)
         for row in batch.history:
             self.history.setdefault(row[:4], row)
         for request_id, row in batch.results.items():
@@ -90,6 +97,33 @@ class MemoryStore:
         self.tables[table.name][key] = row
         if table.marks:
             self.deleted_at[table.name].pop(key, None)
+
+    def _put_parts(self, batch: Batch) -> None:
+        for place, part in batch.parts.items():
+            old = self.parts.get(place)
+            if old is None or (part[4] > old[4] if part[3] == old[3] else part[2] > old[2]):
+                self.parts[place] = part
+
+    def _join(self, table: Table, batch: Batch) -> None:
+        at, kind = table.version_at, table.name.removesuffix("s")
+        for key, split in batch.split.get(table.name, {}).items():
+            row = self.tables[table.name].get(key)
+            if row is not None and row[at + 1 : at + 3] == (batch.mark.partition, split.sequence):
+                column_at = table.columns.index("data" if table is LEADS else "token_values")
+                joined = self._joined(f"{kind}/{key[1]}", split.count)
+                self.tables[table.name][key] = (*row[:column_at], joined, *row[column_at + 1 :])
+
+    def _remove_parts(self, batch: Batch) -> None:
+        for owner, sequence in batch.part_removals.items():
+            for place, part in list(self.parts.items()):
+                if place[0] == owner and part[3] == batch.mark.partition and part[4] < sequence:
+                    del self.parts[place]
+
+    def _joined(self, owner: str, count: int) -> str:
+        joined: dict[str, object] = {}
+        for number in range(count):
+            joined |= msgspec.json.decode(self.parts[owner, number][5]) if (owner, number) in self.parts else {}
+        return written_for_jsonb(msgspec.json.encode(joined)).decode()
 
     def _remove(self, table: Table, key: tuple[int | str, ...], partition: int, sequence: int, at: Instant) -> None:
         at_version = table.version_at

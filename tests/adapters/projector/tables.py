@@ -81,7 +81,9 @@ async def emptied(dsn: str) -> Any:
     """Return a pool on a database with the tables, all of them empty."""
     await migrate(dsn)
     pool = await open_pool(dsn, size=4)
-    names = ", ".join(f"read.{name}" for name in (*(t.name for t in TABLES), *(n for n, _, _ in PLAIN), "positions"))
+    names = ", ".join(
+        f"read.{name}" for name in (*(t.name for t in TABLES), *(n for n, _, _ in PLAIN), "positions", "token_parts")
+    )
     async with pool.acquire() as connection:
         await connection.execute(f"TRUNCATE {names}")
     return pool

@@ -185,11 +185,14 @@ async def test_a_decision_that_the_database_refuses_is_left_out_alone(log: Embed
     store.unfit = {5}
     await write(log, world)
     made = projector(log, store)
+    skipped: list[tuple[str, int, int, str]] = []
+    made._skip = lambda *place: skipped.append(place)
     while await made.run_once():
         pass
     assert sorted(key[1] for key in store.tables["leads"]) == [1, 3, 7, 9]
     assert [row[-1] for row in store.faults.values()] == ["RowsRefusedError: a lead does not fit"]
     assert made.faults == 1
+    assert [(place[0], place[3]) for place in skipped] == [(TOPIC, "RowsRefusedError: a lead does not fit")]
     await made.close()
 
 

@@ -1,0 +1,74 @@
+"""Who carries out commands? Gateways write it into `work.gateways`, the API reads it; see the ports of both.
+
+Times are the database's own (wall time), so that no process's clock matters.
+"""
+
+from collections.abc import Mapping
+
+from adapters.gateway.ports import Kind, StoreError
+from adapters.gateway.providers import SANDBOX
+from adapters.http.ports import Serving
+from adapters.postgres.outages import reading
+from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.sql import Schemas, queries
+
+RENEW_SECONDS = 15.0
+
+LIVE_SECONDS = 4 * RENEW_SECONDS
+"""A gateway that has not renewed its row for so long, or said that it stops, is not there."""
+
+SERVED_SECONDS = 86_400.0
+"""A channel counts as served for a day after its last gateway: neither a restart nor a night's repair refuses a schedule."""
+
+KEPT_SECONDS = 7 * SERVED_SECONDS
+"""Rows of processes that are gone are of use to whoever looks for what ran last week."""
+
+
+class PostgresGateways:
+    """Keeps the promises of `adapters.gateway.ports.Register`."""
+
+    def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._pool = pool
+        self._sql = queries("gateways", schemas)
+
+    async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
+        """Say that a process serves these channels now."""
+        await self._execute("renew", process, list(providers), list(providers.values()))
+
+    async def stop(self, process: str) -> None:
+        """Say that a process serves nothing any more."""
+        await self._execute("stop", process)
+
+    async def forget(self) -> None:
+        """Delete the rows of processes that are long gone."""
+        await self._execute("forget", KEPT_SECONDS)
+
+    async def _execute(self, name: str, *values: object) -> None:
+        try:
+            await self._pool.execute(self._sql[name], *values)
+        except FAILURES as error:
+            raise StoreError(f"{type(error).__name__}: {error}") from error
+
+
+class PostgresServing:
+    """Keeps the promises of `adapters.http.ports.ServedChannels`."""
+
+    def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._pool = pool
+        self._sql = queries("gateways", schemas)
+        self._last = Serving()
+
+    @property
+    def last(self) -> Serving:
+        """Return what was read last."""
+        return self._last
+
+    async def read(self) -> Serving:
+        """Read who serves what. Raises `ReadsUnavailableError`."""
+        async with reading():
+            rows = await self._pool.fetch(self._sql["served"], SERVED_SECONDS, LIVE_SECONDS)
+        self._last = Serving(
+            channels=frozenset(row["channel"] for row in rows),
+            sandbox=tuple(sorted(row["channel"] for row in rows if SANDBOX in row["providers"])),
+        )
+        return self._last

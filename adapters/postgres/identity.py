@@ -1,0 +1,148 @@
+"""Which deployment is this the database of, and which of its processes use it now? One row, and one advisory lock."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Self
+
+import asyncpg
+import msgspec
+
+from adapters.postgres.outages import DatabaseAwayError, describe
+from adapters.postgres.pool import FAILURES
+from adapters.postgres.sql import Schemas, queries
+from schemas.deployment import Deployment
+from schemas.wire import to_json
+
+LOCK_KEY = 0x6C65616470726573
+"""`leadpres…` as a number: every process that uses the database holds this advisory lock, shared."""
+
+CONNECT_SECONDS = 10.0
+RETRY_SECONDS = 5.0
+"""How long a process whose connection was cut goes without the lock before it tries again."""
+
+
+class NotMigratedError(Exception):
+    """The database lacks the tables of this release."""
+
+    def __init__(self) -> None:
+        super().__init__("the database lacks tables of this release: run `leadclock db migrate`")
+
+
+async def read_identity(dsn: str, schemas: Schemas = Schemas()) -> Deployment | None:  # noqa: B008 - frozen
+    """Return the identity that the database has, or None. Raises `NotMigratedError`, `DatabaseAwayError`."""
+    async with _connected(dsn) as connection:
+        return await _read(connection, queries("identity", schemas))
+
+
+async def record_identity(
+    dsn: str,
+    deployment: Deployment,
+    *,
+    adopt: bool = False,
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+) -> Deployment | None:
+    """Record an identity where there is none, and return the one that the database then has.
+
+    None where the database was used before it had one, and is not meant to be adopted.
+    Raises `NotMigratedError`, `DatabaseAwayError`.
+    """
+    sql = queries("identity", schemas)
+    async with _connected(dsn) as connection:
+        found = await _read(connection, sql)
+        if found is None and (adopt or not await _is_used(connection, sql)):
+            await connection.execute(sql["record"], deployment.id, to_json(deployment).decode())
+            found = await _read(connection, sql)
+        return found
+
+
+async def _is_used(connection: Any, sql: dict[str, str]) -> bool:
+    if await connection.fetchval(sql["is_worked"]):
+        return True
+    return bool(await connection.fetchval(sql["has_projection"]) and await connection.fetchval(sql["is_projected"]))
+
+
+async def _read(connection: Any, sql: dict[str, str]) -> Deployment | None:
+    if not await connection.fetchval(sql["migrated"]):
+        raise NotMigratedError
+    text = await connection.fetchval(sql["read"])
+    return None if text is None else msgspec.json.decode(text, type=Deployment)
+
+
+class Presence:
+    """Shows the others that a process of the deployment uses the database, for as long as it is held.
+
+    A connection of its own holds an advisory lock, so what is seen is certain: the lock ends with the process.
+    """
+
+    def __init__(self, dsn: str, name: str, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._dsn = dsn
+        self._name = name
+        self._sql = queries("identity", schemas)
+        self._connection: Any = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def take_alone(self) -> list[str]:
+        """Begin to be present where no other process is; else return the names of those that are.
+
+        Two that begin at the same time do not both succeed. Raises `DatabaseAwayError`.
+        """
+        try:
+            connection = await self._open()
+            if not await connection.fetchval(self._sql["alone"], LOCK_KEY):
+                names = [row["name"] or "a process" for row in await connection.fetch(self._sql["others"], LOCK_KEY)]
+                await connection.close()
+                return names or ["another `leadclock up --attach`"]
+            await connection.execute(self._sql["present"], LOCK_KEY)
+            await connection.execute(self._sql["together"], LOCK_KEY)
+        except FAILURES as error:
+            raise DatabaseAwayError(describe(self._dsn, error)) from error
+        self._connection = connection
+        return []
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._stay(), name="presence")
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Be seen no more."""
+        if self._connection is not None:
+            self._connection.terminate()
+
+    async def _stay(self) -> None:
+        """Hold the lock; where the connection is cut, take it again."""
+        while True:
+            with suppress(*FAILURES):
+                if self._connection is None or self._connection.is_closed():
+                    self._connection = await self._locked()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _locked(self) -> Any:
+        connection = await self._open()
+        try:
+            await connection.execute(self._sql["present"], LOCK_KEY)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _open(self) -> Any:
+        return await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings={"application_name": self._name})
+
+
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator[Any]:
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
+        try:
+            yield connection
+        finally:
+            await connection.close(timeout=CONNECT_SECONDS)
+    except FAILURES as error:
+        raise DatabaseAwayError(describe(dsn, error)) from error

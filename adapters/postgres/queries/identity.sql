@@ -1,0 +1,41 @@
+-- Which deployment is this the database of, and which processes of it use it?
+
+-- migrated --
+SELECT to_regclass('{work}.deployment') IS NOT NULL
+
+-- read --
+SELECT identity FROM {work}.deployment
+
+-- record --
+-- The first one stays: whoever comes second reads what the first has recorded.
+INSERT INTO {work}.deployment (id, identity) VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- has_projection --
+SELECT to_regclass('{read}.positions') IS NOT NULL
+
+-- is_projected --
+-- Whether something was ever projected here.
+SELECT EXISTS (SELECT FROM {read}.positions)
+
+-- is_worked --
+-- Whether something was ever sent or claimed here.
+SELECT EXISTS (SELECT FROM {work}.deliveries) OR EXISTS (SELECT FROM {work}.idempotency_keys)
+
+-- present --
+SELECT pg_advisory_lock_shared($1)
+
+-- alone --
+SELECT pg_try_advisory_lock($1)
+
+-- together --
+SELECT pg_advisory_unlock($1)
+
+-- others --
+-- Who holds the shared lock, by the name of the connection; a name that this user may not see is empty.
+SELECT coalesce(s.application_name, '') AS name
+FROM pg_locks AS l
+JOIN pg_stat_activity AS s USING (pid)
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.pid <> pg_backend_pid()
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.classid::bigint = $1::bigint >> 32 AND l.objid::bigint = $1::bigint & 4294967295
+ORDER BY name
