@@ -1,24 +1,66 @@
 """How is a process told what to do? Flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, checked once.
 
 A secret may also be given as the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
+A name that is not known is refused, with the nearest one that is: a mistyped setting must not pass for its default.
 """
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
+
+from engine.account.meant import ALIKE, meant
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
 SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn"})
 """Never shown: `show` prints stars in their place."""
 
+CONFIG_VARIABLE = "LEADCLOCK_CONFIG"
 
-Port = Annotated[int, Meta(ge=0, le=65_535)]
+OTHER_VARIABLES = frozenset(
+    {
+        CONFIG_VARIABLE,
+        "LEADCLOCK_API_EXAMPLES",  # tests/api: how many examples schemathesis tries
+        "LEADCLOCK_ASKING_KEYS",  # tests/api: the keys that it asks with
+        "LEADCLOCK_SEED",  # tests/simulation: one seed
+        "LEADCLOCK_SEEDS",  # tests/simulation: how many
+        "LEADCLOCK_TEST_FOLDER",  # tests: where the run's servers are
+        "LEADCLOCK_TEST_RUN",  # tests: the process id of the run
+    }
+)
+"""Every name that begins as a setting does and is none."""
+
+Port = Annotated[int, Meta(ge=0, le=65_535, description="a whole number from 0 to 65535")]
+Ports = Annotated[tuple[Port, ...], Meta(description="ports from 0 to 65535, with commas")]
+Count = Annotated[int, Meta(ge=1, le=1_024, description="a whole number from 1 to 1024")]
+Connections = Annotated[int, Meta(ge=1, le=1_000, description="a whole number from 1 to 1000")]
+Seconds = Annotated[float, Meta(gt=0, le=86_400, description="a number of seconds above 0, at most 86400")]
+Speed = Annotated[float, Meta(gt=0, le=100_000, description="a number above 0, at most 100000")]
+Millis = Annotated[int, Meta(ge=0, description="milliseconds since 1970, 0 or more")]
+TopicPrefix = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9._-]{0,100}$", description="up to 100 of A-Z a-z 0-9 . _ -, or nothing")
+]
+App = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="1 to 100 of A-Z a-z 0-9 . _ -")]
+ChannelName = Literal["call", "sms", "email", "webhook"]
+SandboxChannel = Literal["call", "sms"]
+CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
+SANDBOX_CHANNELS: tuple[SandboxChannel, ...] = get_args(SandboxChannel)
+
+Channels = Annotated[
+    tuple[ChannelName, ...], Meta(min_length=1, description=f"one or more of {','.join(CHANNELS)}, with commas")
+]
+Sandboxed = Annotated[tuple[SandboxChannel, ...], Meta(description=f"some of {','.join(SANDBOX_CHANNELS)}, with commas")]
+Networks = Annotated[
+    tuple[str, ...], Meta(description="networks such as 10.0.0.0/8,fd12::/32 (no bit set behind the prefix)")
+]
 
 
 class SettingsError(Exception):
@@ -30,21 +72,21 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     kafka_bootstrap: str = ""
     kafka_security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    kafka_mechanism: str = "SCRAM-SHA-512"
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     kafka_username: str | None = None
     kafka_password: str | None = None
     kafka_ca_file: str | None = None
-    kafka_session_seconds: float = 10.0
+    kafka_session_seconds: Seconds = 10.0
     kafka_compression: Literal["none", "snappy", "lz4", "zstd"] = "snappy"
     """Of what we write. snappy costs the least here; a broker without its native library needs none."""
-    topic_prefix: str = ""
-    app: str = "leadclock"
+    topic_prefix: TopicPrefix = ""
+    app: App = "leadclock"
     """First part of transactional ids and consumer groups: two installations on one cluster need different ones."""
-    partitions: int = 12
+    partitions: Count = 12
     """Of every aligned topic when it is created; never changed afterwards."""
-    replicas: int | None = None
+    replicas: Count | None = None
     postgres_dsn: str = ""
-    postgres_pool: int = 10
+    postgres_pool: Count = 10
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
     state_dir: str | None = None
@@ -53,7 +95,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     http_port: Port = 8080
     health_host: str = "127.0.0.1"
     health_port: Port = 0
-    """Of the roles without an HTTP interface; 0 takes a free port and logs it."""
+    """Of /livez, /readyz, /startupz and /metrics of every role; 0 takes a free port and logs it."""
+    http_connections_per_address: Connections = 500
+    """Of one client address, an IPv6 /64 counting as one; 1000 lifts the bound, which is that of all addresses together."""
     rate_limits: Literal["on", "off", "call_starts"] = "on"
     rate_reads: str = "100:500"
     """A second, and saved up at most, for each company; `off` for no limit. So are the next four."""
@@ -61,47 +105,146 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_submissions: str = "1000:5000"
     rate_reports: str = "5:5"
     rate_call_starts: str = "5:5"
-    trusted_proxies: tuple[str, ...] = ()
+    rate_unknown_keys: str = "50:500"
+    trusted_proxies: Networks = ()
     """Networks (CIDR) whose X-Forwarded-For says who is asking; list here every proxy in front of the API."""
-    call_provider: Literal["sandbox"] = "sandbox"
-    sms_provider: Literal["sandbox"] = "sandbox"
-    smtp_host: str = "127.0.0.1"
+    channels: Channels = CHANNELS
+    """Which channels a gateway serves; each needs a provider."""
+    sandbox: Sandboxed = ()
+    """Channels that a gateway serves by the sandbox, which reaches nobody."""
+    smtp_host: str | None = None
+    """The mail server of the channel email."""
     smtp_port: Port = 25
     smtp_username: str | None = None
     smtp_password: str | None = None
     smtp_starttls: bool | None = None
     """None: where the server offers it."""
     email_from: str = "leads@localhost.localdomain"
-    webhook_private_networks: tuple[str, ...] = ()
+    webhook_private_networks: Networks = ()
     """Networks (CIDR) that outgoing webhooks may reach although they are private."""
+    webhook_forbidden_ports: Ports = ()
+    """Ports that they may not reach there: those of servers that nobody's webhook is meant for."""
+    webhook_own_ports: Literal["refuse", "allow"] = "refuse"
+    """Whether they may reach those, and what a process of ours listens on itself."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
-    clock_wall_at: int = 0
-    clock_domain_at: int = 0
-    clock_speed: float = 1.0
+    clock_wall_at: Millis = 0
+    clock_domain_at: Millis = 0
+    clock_speed: Speed = 1.0
     """Domain time for demonstrations: all roles share the origin that `leadclock up --speed` recorded."""
 
 
-LISTS = frozenset({"webhook_private_networks", "trusted_proxies"})
-"""In a variable, with commas."""
-
 SECRET_KEY_LENGTH_MIN = 32
+
+_FIELDS = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+VARIABLES = {PREFIX + name.upper(): name for name in _FIELDS} | {
+    PREFIX + name.upper() + FILE_SUFFIX: name for name in SECRETS
+}
+"""Variable -> setting."""
+
+
+class Given(Struct, frozen=True):
+    """A value as somebody gave it, and how an error names its place."""
+
+    value: Any
+    place: str
 
 
 def load(
     flags: Mapping[str, Any] | None = None, *, file: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings. Raises `SettingsError` naming the first that is wrong."""
-    given: dict[str, Any] = {}
-    config = file or (Path(environ["LEADCLOCK_CONFIG"]) if "LEADCLOCK_CONFIG" in environ else None)
+    """Return the settings. Raises `SettingsError` naming every name that is not known and every value that is wrong."""
+    given: dict[str, Given] = {}
+    config = file or (Path(environ[CONFIG_VARIABLE]) if CONFIG_VARIABLE in environ else None)
+    faults = unknown_variables(environ)
     if config is not None:
-        given |= _from_file(config)
+        content = _content(config)
+        faults += [f"{config} has {name!r}{meant(name, _FIELDS)}" for name in content if name not in _FIELDS]
+        given |= {name: Given(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
     given |= _from_environment(environ)
-    given |= {name: value for name, value in (flags or {}).items() if value is not None}
-    try:
-        return msgspec.convert(given, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"a setting is wrong: {error} (flag, {PREFIX}… variable or TOML key)") from error
+    given |= {
+        name: Given(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
+    }
+    _refuse(faults)
+    return Settings(**_converted(given))
+
+
+def check_variables(environ: Mapping[str, str] = os.environ) -> None:
+    """Raise `SettingsError` where the environment has a `LEADCLOCK_…` variable that is not known."""
+    _refuse(unknown_variables(environ))
+
+
+def _refuse(unknown: Sequence[str]) -> None:
+    if unknown:
+        raise SettingsError("these settings are not known: " + "; ".join(unknown))
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return every `LEADCLOCK_…` variable that is neither a setting nor used otherwise, with the nearest known name."""
+    known = [*VARIABLES, *OTHER_VARIABLES]
+    unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    return [f"{name}{nearest(name, known)}" for name in unknown]
+
+
+def inherited(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the variables of the environment that a process would take settings from."""
+    return [variable for variable in (CONFIG_VARIABLE, *VARIABLES) if environ.get(variable)]
+
+
+def nearest(variable: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean LEADCLOCK_HTTP_PORT?)` for a name that is near a known one, else nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only where something is wrong
+
+    names = [name.removeprefix(PREFIX) for name in known]
+    near = get_close_matches(variable.removeprefix(PREFIX).upper(), names, n=1, cutoff=ALIKE)
+    return f" (did you mean {PREFIX}{near[0]}?)" if near else ""
+
+
+def _converted(given: Mapping[str, Given]) -> dict[str, Any]:
+    """Return the values in the types of their fields. Raises `SettingsError` naming every one that is wrong."""
+    values, faults = {}, []
+    for name, one in given.items():
+        kind = _FIELDS[name]
+        try:
+            values[name] = msgspec.convert(_parts(one.value) if kind in _LISTS else one.value, kind, strict=False)
+            if kind == Networks:
+                _check_networks(values[name])
+        except (msgspec.ValidationError, ValueError):
+            said = "" if name in SECRETS else f" is {one.value!r}; it"
+            faults.append(f"{one.place}{said} must be {' or '.join(_allowed(kind))}")
+    if faults:
+        raise SettingsError("; ".join(faults))
+    return values
+
+
+def _parts(value: Any) -> Any:
+    """Return the parts of a list that is written with commas; any other value as it is."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _check_networks(networks: Iterable[str]) -> None:
+    for network in networks:
+        ip_network(network)
+
+
+def _allowed(kind: Any) -> Iterator[str]:
+    """Yield what a value of a type may be, in words."""
+    if get_origin(kind) is Annotated:
+        _, meta = get_args(kind)
+        yield str(meta.description)
+    elif get_origin(kind) is Literal:
+        yield "one of " + ", ".join(map(str, get_args(kind)))
+    elif kind in _WORDS:
+        yield _WORDS[kind]
+    else:
+        for part in get_args(kind):
+            yield from () if part is NoneType else _allowed(part)
+
+
+_LISTS = (Networks, Ports, Channels, Sandboxed)
+"""In a variable, with commas."""
+
+_WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def require(settings: Settings, *names: str) -> None:
@@ -116,31 +259,39 @@ def shown(settings: Settings) -> dict[str, Any]:
     return {name: "***" if name in SECRETS and value else value for name, value in msgspec.to_builtins(settings).items()}
 
 
+def place(dsn: str) -> str:
+    """Return `host:port/database` of a DSN, without user and password."""
+    parts = urlsplit(dsn)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{host}{parts.path}" if host else "that LEADCLOCK_POSTGRES_DSN names"
+
+
 def to_environment(settings: Settings) -> dict[str, str]:
     """Return the variables that give another process the same settings."""
     found = {}
     for name, value in msgspec.to_builtins(settings).items():
         if value is not None and value != getattr(Settings(), name):
-            found[PREFIX + name.upper()] = ",".join(value) if isinstance(value, list | tuple) else str(value)
+            found[PREFIX + name.upper()] = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return found
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for field in msgspec.structs.fields(Settings):
-        variable = PREFIX + field.name.upper()
-        text = environ.get(variable)
-        if text is None and field.name in SECRETS and variable + FILE_SUFFIX in environ:
-            text = _secret(Path(environ[variable + FILE_SUFFIX]))
-        if text is not None:
-            given[field.name] = text.split(",") if field.name in LISTS else text
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Given]:
+    """Return what the variables say; a secret's own variable counts before that of its file."""
+    given: dict[str, Given] = {}
+    for variable, name in VARIABLES.items():
+        if variable not in environ or name in given:
+            continue
+        text = environ[variable]
+        if name in SECRETS and variable.endswith(FILE_SUFFIX):
+            text = _secret(Path(text))
+        given[name] = Given(text, variable)
     return given
 
 

@@ -25,6 +25,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from adapters.local.process import birth
+from adapters.settings import CONFIG_VARIABLE, VARIABLES
 
 # Set by the run itself and inherited by its pytest-xdist workers: the folder of the servers, and who the run is.
 FOLDER_VARIABLE = "LEADCLOCK_TEST_FOLDER"
@@ -39,7 +40,9 @@ settings.load_profile("leadclock")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run's folder, before any worker is started."""
+    """Forget the settings that the shell has, and make the run's folder, before any worker is started."""
+    for variable in (CONFIG_VARIABLE, *VARIABLES):  # a test must not find a deployment by chance
+        os.environ.pop(variable, None)
     if not hasattr(config, "workerinput"):
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="leadclock-tests-")
         os.environ[RUN_VARIABLE] = str(os.getpid())

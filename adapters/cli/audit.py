@@ -1,20 +1,27 @@
-"""Was everything decided by the rules? `leadclock audit verify` decides every recorded input again."""
+"""Was everything decided by the rules? `leadclock audit verify` decides the recorded inputs again.
 
+What another version of the decision rules decided is folded and checked along the hash chain; both counts are shown.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from adapters.audit.replay import Folded
 from adapters.audit.verify import Verified
 from adapters.audit.verify import verify as verify_partition
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.progress import bars
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
+from engine.decision_rules import VERSION
 from engine.partition.aggregate import Aggregate
 
 
@@ -28,12 +35,18 @@ def audit() -> None:
 @option
 @told
 def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
-    """Decide every recorded input again and compare the bytes and the hash chain; exit 1 with the first difference."""
+    """Decide the recorded inputs again and compare the bytes and the hash chain.
+
+    Decisions that this release cannot decide again, because other decision rules made them, are folded and checked along the
+    hash chain; the release that can is named.
+
+    Exit status: 0 where every decision was decided again or folded, 1 with the first difference, 2 for wrong arguments.
+    """
     results = run(_verify(settings_of(data_dir), partition))
     if as_json:
         click.echo(msgspec.json.encode(results))
     else:
-        _print(results)
+        click.echo("\n".join(report(results)))
     if any(result.difference is not None for result in results):
         raise click.exceptions.Exit(1)
 
@@ -42,7 +55,7 @@ async def _verify(settings: Settings, wanted: tuple[int, ...]) -> list[Verified]
     async with open_context(settings) as context:
         await context.rules.refresh()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        with bars(*columns) as progress:
             aggregates: list[Aggregate] = [AccountAggregate(), ContactAggregate()]
             places = [(aggregate, partition) for aggregate in aggregates for partition in await _held(context, aggregate)]
             unknown = sorted({*wanted} - {partition for _, partition in places})
@@ -68,18 +81,42 @@ async def _partition(context: Context, aggregate: Aggregate, partition: int, pro
         aggregate,
         partition,
         rules,
+        versions=context.versions,
         progress=lambda count: progress.advance(task, count),
     )
 
 
-def _print(results: list[Verified]) -> None:
+def report(results: Sequence[Verified]) -> Iterator[str]:
+    """Yield the lines for a reader: a partition each, then how much was decided again and how much folded."""
     for result in results:
         verdict = "verified" if result.difference is None else "DIFFERS"
-        click.echo(f"{result.topic}[{result.partition}]  {result.decisions} decisions, {result.keys} values: {verdict}")
+        folded = sum(one.decisions for one in result.folded)
+        counts = f" ({result.decided_again} decided again, {folded} folded)" if folded else ""
+        yield f"{result.topic}[{result.partition}]  {result.decisions} decisions, {result.keys} values: {verdict}{counts}"
         if result.difference is not None:
             found = result.difference
-            click.echo(f"  offset {found.offset}, decision {found.sequence}: {found.what}")
-            click.echo(f"  recorded: {found.recorded!r}\n  decided:  {found.decided!r}")
-    total = sum(result.decisions for result in results)
+            yield f"  offset {found.offset}, decision {found.sequence}: {found.what}"
+            yield f"  recorded: {found.recorded!r}"
+            yield f"  decided:  {found.decided!r}"
+    yield from _folded(results)
     if all(result.difference is None for result in results):
-        click.echo(f"all {total} decisions are what this code decides on the recorded inputs")
+        yield _total(results)
+
+
+def _folded(results: Sequence[Verified]) -> Iterator[str]:
+    kinds: Counter[Folded] = Counter()
+    for result in results:
+        kinds.update({msgspec.structs.replace(one, decisions=0): one.decisions for one in result.folded})
+    for kind, count in sorted(kinds.items(), key=lambda item: (item[0].decision_rules, item[0].data)):
+        why = f"which decide otherwise here, with other data: {kind.data}" if kind.data else f"this is {VERSION}"
+        yield f"{count} folded: made by decision rules {kind.decision_rules}, {why}; {kind.decided_by} decides them again"
+    gone = sum(result.inputs_gone for result in results)
+    if gone:
+        yield f"{gone} of the folded decisions have no request in the log any more: its digest was not compared"
+
+
+def _total(results: Sequence[Verified]) -> str:
+    total, again = sum(result.decisions for result in results), sum(result.decided_again for result in results)
+    if again == total:
+        return f"all {total} decisions are what this code decides on the recorded inputs"
+    return f"all {total} decisions hold: {again} decided again by this code, {total - again} folded along the hash chain"

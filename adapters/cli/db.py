@@ -8,7 +8,10 @@ import msgspec
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.postgres import migrate as migrations
-from adapters.settings import require
+from adapters.roles.context import open_context
+from adapters.roles.identity import establish_database, look, recorded
+from adapters.settings import Settings, require
+from schemas.deployment import Deployment
 
 
 @click.group()
@@ -26,11 +29,30 @@ def migrate(phase: migrations.Phase | None, data_dir: Path, as_json: bool) -> No
     """Apply what is missing, one transaction each."""
     settings = settings_of(data_dir)
     require(settings, "postgres_dsn")
-    applied = run(migrations.migrate(settings.postgres_dsn, phase=phase))
+    applied, identity = run(_migrate(settings, phase))
     if as_json:
-        click.echo(msgspec.json.encode({"applied": applied}))
-    else:
-        click.echo("\n".join(f"applied {name}" for name in applied) or "the database is up to date")
+        click.echo(msgspec.json.encode({"applied": applied, "deployment": None if identity is None else identity.id}))
+        return
+    click.echo("\n".join(f"applied {name}" for name in applied) or "the database is up to date")
+    if identity is None:
+        click.echo(
+            "no identity is recorded in the database yet: `leadclock topics create` does it (`leadclock topics adopt` where "
+            "an older release was used), with LEADCLOCK_KAFKA_BOOTSTRAP set",
+            err=True,
+        )
+
+
+async def _migrate(settings: Settings, phase: migrations.Phase | None) -> tuple[list[str], Deployment | None]:
+    """Migrate the database of the topics' deployment; without a broker, whatever the database is of."""
+    dsn = settings.postgres_dsn
+    if not settings.kafka_bootstrap:
+        return await migrations.migrate(dsn, phase=phase), await recorded(dsn)
+    async with open_context(settings) as context:
+        found = await look(context, with_database=True)
+        applied = await migrations.migrate(dsn, phase=phase)
+        if found is not None:
+            await establish_database(context, found)
+        return applied, found
 
 
 @db.command()

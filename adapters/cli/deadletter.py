@@ -6,11 +6,12 @@ from typing import Any
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import open_checked, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
-from engine.partition.ports import Outgoing, Record
+from engine.partition.deadletters import ORIGIN, PREFIX, digest_of, is_excerpt
+from engine.partition.ports import Log, Outgoing, Record, RecordRefusedError
 from schemas.topics import DEADLETTER
 
 BATCH = 500
@@ -35,9 +36,10 @@ def list_(limit: int, data_dir: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode(rows))
         return
     for row in rows:
-        click.echo(
-            f"{row['at']:12} {row['code']:20} from {row['topic']}[{row['partition']}]@{row['offset']}: {row['detail']}"
-        )
+        place = f"@{row['offset']}" if row["offset"] else f"#{row['sequence']}"
+        click.echo(f"{row['at']:12} {row['code']:20} from {row['topic']}[{row['partition']}]{place}: {row['detail']}")
+        if row["size"]:
+            click.echo(f"{'':12} (the beginning of {row['size']} bytes; the rest is where it came from, until retention)")
         click.echo(f"{'':12} {row['value']}")
     if not rows:
         click.echo("no dead letters")
@@ -48,7 +50,10 @@ def list_(limit: int, data_dir: Path, as_json: bool) -> None:
 @option
 @told
 def redrive(place: str, data_dir: Path, as_json: bool) -> None:
-    """Send the dead letter at PARTITION:OFFSET to the topic that it came from, as a new record linked to it."""
+    """Send the dead letter at PARTITION:OFFSET to the topic that it came from, as a new record linked to it.
+
+    Of a record that was too large to be kept whole, the origin is read.
+    """
     partition, _, offset = place.partition(":")
     if not (place.isascii() and partition.isdecimal() and offset.isdecimal()):
         raise click.BadParameter("give PARTITION:OFFSET, as `deadletter list` shows it")
@@ -79,25 +84,54 @@ async def _letters(context: Context) -> list[Record]:
 
 
 async def _redrive(settings: Settings, partition: int, offset: int) -> tuple[str, int]:
-    async with open_context(settings) as context:
+    async with open_checked(settings) as context:
         wanted = [one for one in await _letters(context) if (one.partition, one.offset) == (partition, offset)]
         if not wanted:
             raise click.ClickException(f"there is no dead letter at {partition}:{offset}")
-        [letter] = wanted
-        headers = dict(letter.headers)
-        topic, origin = headers["dl_topic"].decode(), int(headers["dl_partition"])
-        kept = tuple((name, value) for name, value in letter.headers if not name.startswith("dl_") and name not in RENEWED)
-        linked = (
-            *kept,
-            ("ce_id", f"redrive/{partition}/{offset}".encode()),
-            ("dl_origin", f"{partition}:{offset}".encode()),
+        return await send_again(context.log, wanted[0])
+
+
+async def send_again(log: Log, letter: Record) -> tuple[str, int]:
+    """Append the record of a dead letter to its topic; return the topic and the offset. Raises `click.ClickException`."""
+    headers = dict(letter.headers)
+    topic, partition = headers["dl_topic"].decode(), int(headers["dl_partition"])
+    if "dl_sequence" in headers:
+        raise click.ClickException(
+            f"decision {headers['dl_sequence'].decode()} of {topic}[{partition}] failed on a timer, which has no record. "
+            "A lead that waits is tried again by itself; one that ended can be started again over the API."
         )
-        appender = await context.log.appender()
-        try:
-            [new_offset] = await appender.append(origin, [Outgoing(topic, letter.key, letter.value, linked)])
-        finally:
-            await appender.close()
-        return topic, new_offset
+    record = await _origin(log, letter) if is_excerpt(letter.headers) else letter
+    kept = (header for header in record.headers if not header[0].startswith(PREFIX) and header[0] not in RENEWED)
+    place = f"{letter.partition}:{letter.offset}".encode()
+    linked = (*kept, ("ce_id", b"redrive/%d/%d" % (letter.partition, letter.offset)), (ORIGIN, place))
+    appender = await log.appender()
+    try:
+        [offset] = await appender.append(partition, [Outgoing(topic, record.key, record.value, linked)])
+    except RecordRefusedError as error:
+        raise click.ClickException(f"{topic} does not take the record: {error}; shorten it and resend it") from error
+    finally:
+        await appender.close()
+    return topic, offset
+
+
+async def _origin(log: Log, letter: Record) -> Record:
+    """Read the record of which a dead letter holds the beginning. Raises `click.ClickException` where it is gone."""
+    headers = dict(letter.headers)
+    topic, partition, offset = headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers["dl_offset"])
+    reader = await log.reader(topic, [partition], start=max(0, offset))
+    try:
+        start, end = await reader.start(partition), await reader.end(partition)
+        while reader.position(partition) < min(end, offset + 1):
+            for record in await reader.poll(limit=1, timeout_seconds=1.0):
+                if record.offset == offset and digest_of(record) == headers["dl_digest"].decode():
+                    return record
+    finally:
+        await reader.close()
+    size = headers["dl_size"].decode()
+    raise click.ClickException(
+        f"the record is gone: only the beginning of its {size} bytes was kept, and {topic}[{partition}] does not hold "
+        f"offset {offset} any more (it starts at {start})"
+    )
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -110,5 +144,8 @@ def _row(record: Record) -> dict[str, Any]:
         "topic": headers.get("dl_topic", ""),
         "partition": headers.get("dl_partition", ""),
         "offset": headers.get("dl_offset", ""),
+        "sequence": headers.get("dl_sequence", ""),
+        "size": headers.get("dl_size", ""),
+        "digest": headers.get("dl_digest", ""),
         "value": value[:PREVIEW_BYTES].decode(errors="replace") + ("…" if len(value) > PREVIEW_BYTES else ""),
     }

@@ -1,15 +1,23 @@
-"""Which deployment does a command talk to? The one in its settings, else the `up` that runs in the current folder."""
+"""Which deployment does a command talk to? That of its settings, or the `up` that runs in the current folder.
+
+Where both are in reach it talks to none of them until one is typed: `--deployment up`, `--deployment env` or `--data-dir`.
+"""
 
 import asyncio
-import os
+import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
+import structlog
+from click.core import ParameterSource
 
-from adapters.settings import Settings, SettingsError, load
+from adapters.roles.context import Context, open_context
+from adapters.roles.identity import check
+from adapters.settings import Settings, SettingsError, check_variables, load, place, require
 from adapters.up.folder import DEFAULT, Running, running
 
 T = TypeVar("T")
@@ -18,30 +26,81 @@ ID = click.IntRange(1, 2**53 - 1)
 """An internal id (contracts.md 3): the database holds no larger number."""
 
 
+Choice = Literal["up", "env"]
+TYPED = "leadclock.deployment"
+"""Where a context of click keeps what was typed."""
+
+
 def option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--data-dir` (where to look for an `up`) and `--json` to a command."""
+    """Add `--data-dir` (where to look for an `up`), `--deployment` and `--json` to a command."""
     command = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+    command = click.option(
+        "--deployment",
+        type=click.Choice(["up", "env"]),
+        expose_value=False,
+        callback=_remember,
+        help="The `up` that runs here, or the settings of this shell; needed where there are both.",
+    )(command)
     data_dir = click.Path(path_type=Path, file_okay=False)
     return click.option("--data-dir", type=data_dir, default=DEFAULT, help="Data folder of a running `leadclock up`.")(
         command
     )
 
 
+def _remember(context: click.Context, _parameter: click.Parameter, value: Choice | None) -> None:
+    context.meta[TYPED] = value
+
+
+def _typed() -> Choice | None:
+    """Return the deployment that was typed: `--data-dir` names an `up` as well. Raises `click.UsageError`."""
+    context = click.get_current_context()
+    typed: Choice | None = context.meta.get(TYPED)
+    if context.get_parameter_source("data_dir") is not ParameterSource.COMMANDLINE:
+        return typed
+    if typed == "env":
+        raise click.UsageError("--data-dir names an `up`, --deployment env the settings of this shell: type one of them")
+    return "up"
+
+
 def settings_of(data_dir: Path) -> Settings:
-    """Return the settings of this process, or those of the `up` that runs in a folder. Raises `SettingsError`."""
+    """Return the settings of this shell, or those of the `up` that runs in a folder.
+
+    Raises `SettingsError` where there is none, or both and none was typed.
+    """
+    check_variables()
+    typed = _typed()
+    if typed == "up":
+        return load(environ=running_of(data_dir).environment)
     own = load()
-    if own.kafka_bootstrap or own.postgres_dsn:
-        return own
-    return load(environ={**os.environ, **running_of(data_dir).environment})
+    has_own = bool(own.kafka_bootstrap or own.postgres_dsn)
+    found = running(data_dir) if typed is None else None
+    if has_own and found is not None:
+        raise SettingsError(
+            f"two deployments are in reach: the `up` at {found.api_url} ({data_dir}) and that of this shell "
+            f"({_described(own)}). Type --deployment up or --deployment env"
+        )
+    if typed == "env" and not has_own:
+        require(own, "kafka_bootstrap", "postgres_dsn")
+    return own if has_own else load(environ=running_of(data_dir).environment)
+
+
+def _described(settings: Settings) -> str:
+    """Return where the servers of settings are, without user and password."""
+    parts = [f"broker {settings.kafka_bootstrap}"] if settings.kafka_bootstrap else []
+    parts += [f"topics {settings.topic_prefix}*"] if settings.topic_prefix else []
+    parts += [f"database {place(settings.postgres_dsn)}"] if settings.postgres_dsn else []
+    return ", ".join(parts)
 
 
 def running_of(data_dir: Path) -> Running:
     """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs."""
+    if _typed() == "env":
+        raise click.UsageError("this command works with an `up` only; --deployment env has no effect on it")
     found = running(data_dir)
     if found is None:
         raise SettingsError(
-            f"no `leadclock up` runs in {data_dir}, and LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN are not set; "
-            "start one with `leadclock up`, or name its folder with --data-dir"
+            f"no `leadclock up` runs in {data_dir}: start one with `leadclock up`, name its folder with --data-dir, or set "
+            "LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN for a deployment that runs elsewhere"
         )
     say_where(found)
     return found
@@ -55,6 +114,20 @@ def say_where(found: Running) -> None:
         click.echo(f"(using the `up` at {found.api_url})", err=True)
 
 
+@asynccontextmanager
+async def open_checked(settings: Settings, *, with_database: bool = False) -> AsyncIterator[Context]:
+    """Connect to a deployment to write to it, once its identity was compared. Raises `IdentityError`, `NotPreparedError`."""
+    async with open_context(settings) as context:
+        await check(context, with_database=with_database)
+        yield context
+
+
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work of a command."""
+    """Run the work of a command. What the Kafka client says of a broker that is away, our own sentence says better.
+
+    What is logged goes to standard error: standard output is for results alone.
+    """
+    if not structlog.is_configured():
+        structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     return asyncio.run(work)

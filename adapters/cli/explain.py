@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
+from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.progress import bars
 from adapters.http.parameters import parse_local_moment, read_id
 from adapters.http.people import country_of
 from adapters.http.ports import LeadFilter, Paging, Row
 from adapters.partitions.routing import partition_of
-from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
@@ -75,11 +75,8 @@ def _moment(text: str | None) -> Instant | None:
 async def _explain(settings: Settings, company_id: int, lead: str, at: Instant | None, *, from_log: bool) -> dict[str, Any]:
     async with open_context(settings) as context:
         await context.rules.refresh()
-        pool = await open_pool(settings.postgres_dsn, size=1)
-        try:
+        async with open_database(settings) as pool:
             return await explained(context, PostgresReads(pool), company_id, lead, at=at, from_log=from_log)
-        finally:
-            await pool.close()
 
 
 async def explained(
@@ -146,7 +143,7 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
 def _counting(name: str) -> Iterator[Callable[[int], None]]:
     """Show on standard error how many decisions were read."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with bars(*columns) as progress:
         task = progress.add_task(name, total=None)
         yield lambda count: progress.advance(task, count)
 

@@ -12,11 +12,15 @@ EXPECTED = frozenset(
         "adapters.http.server.ServerError",
         "adapters.local.process.LocalServerError",
         "adapters.observability.health.HealthPortError",
+        "adapters.postgres.identity.NotMigratedError",
         "adapters.postgres.migrate.MigrationError",
         "adapters.projector.shadow.RebuildError",
         "adapters.projector.store.StoreError",
         "adapters.roles.asking.NotMadeError",
+        "adapters.roles.identity.IdentityError",
+        "adapters.roles.identity.NotPreparedError",
         "adapters.settings.SettingsError",
+        "adapters.up.attach.OthersRunError",
         "adapters.up.folder.InUseError",
         "adapters.up.house.PlaceError",
         "adapters.up.house.PortTakenError",
@@ -29,17 +33,29 @@ EXPECTED = frozenset(
 By name: importing them all would have every command, and every role, load the whole house (a second of a core).
 """
 
+AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.context.LogAwayError"})
+"""Errors that say that Kafka or PostgreSQL does not answer: the same command may succeed later."""
+
+UNAVAILABLE = 69
+"""Exit status of a command that ended because of one of these: EX_UNAVAILABLE of sysexits.h."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class UnavailableError(click.ClickException):
+    """Kafka or PostgreSQL does not answer."""
+
+    exit_code = UNAVAILABLE
+
+
 def is_expected(error: BaseException) -> bool:
     """Tell whether an error, or one that it is a kind of, is in the table."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" in EXPECTED for kind in type(error).__mro__)
+    return _is_one_of(error, EXPECTED | AWAY)
 
 
 def told(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn expected errors of a command into one line and exit status 1."""
+    """Turn expected errors of a command into one line and exit status 1, or 69 where Kafka or PostgreSQL is away."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -48,6 +64,11 @@ def told(command: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if not is_expected(error):
                 raise
-            raise click.ClickException(str(error)) from error
+            kind = UnavailableError if _is_one_of(error, AWAY) else click.ClickException
+            raise kind(str(error)) from error
 
     return run
+
+
+def _is_one_of(error: BaseException, names: frozenset[str]) -> bool:
+    return any(f"{kind.__module__}.{kind.__qualname__}" in names for kind in type(error).__mro__)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.deployment import ID, open_checked, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.identity import new_private_key, new_public_key
 from adapters.roles.asking import RecordAsker
@@ -56,7 +56,7 @@ def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
 async def _create(  # noqa: PLR0917 - each one named at the call
     settings: Settings, company_id: int, company_name: str, name: str, public_key: str, private_key: str
 ) -> None:
-    async with open_context(settings) as context:
+    async with open_checked(settings) as context:
         appender = await context.log.appender()
         try:
             await context.rules.refresh()

@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.call_in import call_in, text_in
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.database import open_database
+from adapters.cli.deployment import ID, open_checked, option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.progress import bars
 from adapters.http.parameters import read_id
 from adapters.http.ports import LeadFilter, Page, Paging, Row
 from adapters.partitions.routing import partition_of
-from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
@@ -171,9 +171,8 @@ async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: i
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     async with open_context(settings) as context:
         await context.rules.refresh()
-        pool = await open_pool(settings.postgres_dsn, size=1)
-        try:
-            with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        async with open_database(settings) as pool:
+            with bars(*columns) as progress:
                 task = progress.add_task("leads", total=limit)
                 return await outlook_of(
                     PostgresReads(pool),
@@ -184,8 +183,6 @@ async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: i
                     limit=limit,
                     progress=lambda count: progress.advance(task, count),
                 )
-        finally:
-            await pool.close()
 
 
 def _show_forecast(found: Mapping[str, Any]) -> None:
@@ -244,26 +241,20 @@ def _is_of(decision: Decision, company_id: int) -> bool:
 
 
 async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:
-    pool = await open_pool(settings.postgres_dsn, size=1)
-    try:
+    async with open_database(settings) as pool:
         reads = PostgresReads(pool)
         reference = read_id(lead)
         row = None if reference is None else await reads.lead(company_id, reference)
         return row, [] if row is None else list(await reads.lead_history(company_id, row["id"]))
-    finally:
-        await pool.close()
 
 
 async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
-    pool = await open_pool(settings.postgres_dsn, size=1)
-    try:
+    async with open_database(settings) as pool:
         return await PostgresReads(pool).leads(company_id, wanted, paging)
-    finally:
-        await pool.close()
 
 
 async def _send(settings: Settings, body: bytes) -> tuple[int, int]:
-    async with open_context(settings) as context:
+    async with open_checked(settings) as context:
         appender = await context.log.appender()
         try:
             return await _append(context, appender, body)

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.database import open_database
+from adapters.cli.deployment import open_checked, option, run, settings_of
 from adapters.cli.failures import told
-from adapters.postgres.pool import open_pool
+from adapters.cli.progress import bars
 from adapters.projector.checksums import SUMMED
 from adapters.projector.rebuild import Outcome, Rebuild
 from adapters.projector.rebuild import rebuild as rebuild_it
@@ -89,36 +89,30 @@ def _settings(data_dir: Path) -> Settings:
 
 
 async def _status(settings: Settings, *, with_checksums: bool) -> ProjectionStatus:
-    async with open_context(settings) as context:
-        pool = await open_pool(settings.postgres_dsn, size=2)
-        try:
-            with _bars() as progress:
-                done = 0
+    async with open_context(settings) as context, open_database(settings, size=2) as pool:
+        with _bars() as progress:
+            done = 0
 
-                def summed(_table: str) -> None:
-                    nonlocal done
-                    done += 1
-                    progress("adding up", done, len(SUMMED))
+            def summed(_table: str) -> None:
+                nonlocal done
+                done += 1
+                progress("adding up", done, len(SUMMED))
 
-                return await status_of(
-                    context.log,
-                    pool,
-                    context.clock,
-                    settings.postgres_dsn,
-                    names=context.names,
-                    with_checksums=with_checksums,
-                    progress=summed,
-                )
-        finally:
-            await pool.close()
+            return await status_of(
+                context.log,
+                pool,
+                context.clock,
+                settings.postgres_dsn,
+                names=context.names,
+                with_checksums=with_checksums,
+                progress=summed,
+            )
 
 
 async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: bool) -> Outcome:
-    async with open_context(settings) as context:
-        pool = await open_pool(
-            settings.postgres_dsn, size=POOL_SIZE, command_seconds=WRITE_SECONDS, name="leadclock rebuild"
-        )
-        try:
+    async with open_checked(settings, with_database=True) as context:
+        connected = open_database(settings, size=POOL_SIZE, command_seconds=WRITE_SECONDS, name="leadclock rebuild")
+        async with connected as pool:
             with _bars() as progress:
                 work = Rebuild(
                     context.log,
@@ -131,21 +125,19 @@ async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: boo
                 )
                 outcome: Outcome = await do(work)
                 return outcome
-        finally:
-            await pool.close()
 
 
 @contextmanager
 def _bars() -> Iterator[Callable[[str, int, int], None]]:
     """Show a bar for each stage on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with bars(*columns) as shown:
         tasks: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage)
-            bars.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = shown.add_task(stage)
+            shown.update(tasks[stage], completed=done, total=total)
 
         yield progress
 

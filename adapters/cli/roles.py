@@ -8,7 +8,7 @@ import click
 
 from adapters.cli.failures import told
 from adapters.roles.process import run_role
-from adapters.settings import load
+from adapters.settings import CHANNELS, SANDBOX_CHANNELS, load
 
 OPTIONS = [
     click.option("--config", type=click.Path(path_type=Path, exists=True), help="A TOML file of settings."),
@@ -16,9 +16,41 @@ OPTIONS = [
     click.option("--postgres-dsn", help="The database; better given as variable or file. [LEADCLOCK_POSTGRES_DSN]"),
     click.option("--topic-prefix", help="Before every topic name. [LEADCLOCK_TOPIC_PREFIX]"),
     click.option("--state-dir", help="Folder for snapshots. [LEADCLOCK_STATE_DIR]"),
-    click.option("--health-port", type=int, help="Port of /livez, /readyz and /metrics. [LEADCLOCK_HEALTH_PORT]"),
+    click.option("--health-port", type=int, help="Port of /livez, /readyz, /startupz, /metrics. [LEADCLOCK_HEALTH_PORT]"),
     click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="[LEADCLOCK_LOG_LEVEL]"),
 ]
+
+
+class ChannelNames(click.ParamType[tuple[str, ...]]):
+    """Names of channels with commas; none, or an unknown one, is told with those there are."""
+
+    name = "names"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        self._known = known
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click asks so
+        """Return what stands for the value in the help."""
+        return ",".join(self._known)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names. Fails with those that are known."""
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+        if not all(name in self._known for name in names):
+            self.fail(f"name channels, of {','.join(self._known)}", param, ctx)
+        return names
+
+
+CHANNEL_OPTIONS = [
+    click.option(
+        "--channels", type=ChannelNames(CHANNELS), is_flag=False, flag_value="",
+        help="What this process serves; each channel needs a provider.  [default: all] [LEADCLOCK_CHANNELS]",
+    ),
+    click.option(
+        "--sandbox", type=ChannelNames(SANDBOX_CHANNELS), is_flag=False, flag_value="",
+        help="Serve these by the sandbox, which reaches nobody. [LEADCLOCK_SANDBOX]",
+    ),
+]  # fmt: skip
 HTTP_OPTIONS = [
     click.option("--http-host", help="Address to listen on. [LEADCLOCK_HTTP_HOST]"),
     click.option("--http-port", type=int, help="Port to listen on. [LEADCLOCK_HTTP_PORT]"),
@@ -42,4 +74,4 @@ intake = _command("intake", "Pass on what producers put into leads.inbox.", opti
 scheduler = _command("scheduler", "Decide on leads: own partitions of contacts.requests.", options=OPTIONS)
 accounts = _command("accounts", "Decide on account records and slots.", options=OPTIONS)
 projector = _command("projector", "Write the read schema from the decisions.", options=OPTIONS)
-gateway = _command("gateway", "Carry out commands on every channel.", options=OPTIONS)
+gateway = _command("gateway", "Carry out commands on the channels that it serves.", options=OPTIONS + CHANNEL_OPTIONS)

@@ -1,5 +1,7 @@
 """Are the topics there, and as they should be? Created where missing, compared where present, never altered."""
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -7,9 +9,13 @@ import msgspec
 
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
-from adapters.roles.context import compare, open_context, prepare
-from adapters.settings import Settings
+from adapters.postgres.outages import DatabaseAwayError
+from adapters.roles.context import compare, connection_of, open_context, prepare, reaching
+from adapters.roles.identity import NotPreparedError, establish, establish_database, look
+from adapters.settings import Settings, require
+from schemas.deployment import Deployment
 from schemas.topics import TOPICS
 
 
@@ -23,7 +29,7 @@ def topics() -> None:
 @option
 @told
 def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
-    """Create what is missing and compare the rest; exit 1 where something differs."""
+    """Create what is missing, give the deployment its identity, and compare the rest; exit 1 where something differs."""
     settings = settings_of(data_dir)
     if partitions is not None:
         settings = msgspec.structs.replace(settings, partitions=partitions)
@@ -37,6 +43,67 @@ def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
 def check(data_dir: Path, as_json: bool) -> None:
     """Compare the topics with what is needed and print what mends a difference; exit 1 where there is one."""
     _show([], run(_compare(settings_of(data_dir))), as_json=as_json)
+
+
+@topics.command()
+@option
+@told
+def adopt(data_dir: Path, as_json: bool) -> None:
+    """Give an identity to topics and a database that were used before they had one. Only where both belong together."""
+    identity = run(_adopt(settings_of(data_dir)))
+    if as_json:
+        click.echo(msgspec.json.encode(identity))
+    else:
+        click.echo(f"deployment {identity.id}: recorded on the topics and in the database")
+
+
+@topics.command(name="acls")
+@click.option("--principal", "principals", multiple=True, metavar="ROLE=User:NAME", help="Instead of User:leadclock-ROLE.")
+@click.option("--apply", "is_applied", is_flag=True, help="Add them now, as the user of the settings.")
+@click.argument("kinds", nargs=-1, type=click.Choice(list(ACCESS)), metavar="[ROLE]...")
+@option
+@told
+def acls_(kinds: tuple[str, ...], principals: tuple[str, ...], *, is_applied: bool, data_dir: Path, as_json: bool) -> None:
+    """Print the ACLs that each role (or only those named) needs, as commands of kafka-acls.sh.
+
+    Roles are those of `leadclock`, and `producer`, `auditor` and `operator`.
+    """
+    settings = settings_of(data_dir)
+    found = acls_of(kinds or tuple(ACCESS), _principals(principals), settings)
+    if is_applied:
+        with reaching(settings):
+            run(apply(connection_of(settings), found))
+        click.echo(f"{len(found)} ACLs are there", err=True)
+    elif as_json:
+        click.echo(msgspec.json.encode(found))
+    else:
+        click.echo("\n".join(commands(found, settings.kafka_bootstrap)))
+
+
+def acls_of(kinds: Iterable[str], principals: Mapping[str, str], settings: Settings) -> list[Acl]:
+    """Return the ACLs of kinds of processes, by their principals, in the deployment of the settings."""
+    return [
+        acl
+        for kind in kinds
+        for acl in acls(
+            kind,
+            principals.get(kind, f"User:leadclock-{kind}"),
+            app=settings.app,
+            prefix=settings.topic_prefix,
+        )
+    ]
+
+
+def _principals(given: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        kind, equals, principal = text.partition("=")
+        if kind not in ACCESS or not equals or ":" not in principal:
+            raise click.BadParameter(
+                f"{text!r} is not ROLE=User:NAME with a role of {', '.join(ACCESS)}", param_hint="--principal"
+            )
+        found[kind] = principal
+    return found
 
 
 @topics.command(name="list")
@@ -53,8 +120,22 @@ def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options 
 
 async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:
     async with open_context(settings) as context:
+        with suppress(DatabaseAwayError):  # the topics can do without
+            await look(context, with_database=bool(settings.postgres_dsn))
         created, drifts = await prepare(context)
+        identity = await establish(context)
+        if settings.postgres_dsn:
+            with suppress(NotPreparedError, DatabaseAwayError):  # then `leadclock db migrate` records it
+                await establish_database(context, identity)
         return list(created), list(drifts)
+
+
+async def _adopt(settings: Settings) -> Deployment:
+    require(settings, "kafka_bootstrap", "postgres_dsn")
+    async with open_context(settings) as context:
+        identity = await establish(context, adopt=True)
+        await establish_database(context, identity, adopt=True)
+        return identity
 
 
 async def _compare(settings: Settings) -> list[Drift]:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from adapters.cli.failures import told
+from adapters.settings import Settings, check_variables, inherited, load
+from adapters.up.attach import check_settings
 from adapters.up.folder import DEFAULT
 from adapters.up.house import LOG_FILE, House, Options
 from adapters.up.house import up as run_up
@@ -33,7 +36,19 @@ FIRST_NUMBER = "+12125550100"
     "--speed", type=click.FloatRange(min=1.0, max=100_000), default=1.0, help="Let time run faster; needs --ephemeral."
 )
 @click.option("--broker", type=click.Choice(["auto", "kafka", "embedded"]), default="auto", show_default=True)
+@click.option(
+    "--attach",
+    type=click.Choice(["alone", "shared"]),
+    is_flag=False,
+    flag_value="alone",
+    help="Use the broker and the database of this shell's settings, alone; --attach=shared runs beside other processes.",
+)
 @click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when everything answers.")
+@click.option(
+    "--webhooks-to-own-ports",
+    is_flag=True,
+    help="Let webhooks reach this `up` itself: API, Kafka, database, mail.",
+)
 @told
 def up(  # noqa: PLR0917 - one parameter per flag, given by name
     port: int,
@@ -41,13 +56,43 @@ def up(  # noqa: PLR0917 - one parameter per flag, given by name
     ephemeral: bool,
     speed: float,
     broker: Literal["auto", "kafka", "embedded"],
+    attach: Literal["alone", "shared"] | None,
     ready_file: Path | None,
+    webhooks_to_own_ports: bool,
 ) -> None:
     """Run broker, database, every role and a demo company on this machine, until Ctrl-C."""
-    if speed != 1.0 and not ephemeral:
+    if speed != 1.0 and not ephemeral and attach is None:
         raise click.UsageError("--speed needs --ephemeral: fast time must not get into data that is kept")
-    options = Options(port=port, data_dir=data_dir, ephemeral=ephemeral, speed=speed, broker=broker, ready_file=ready_file)
+    check_variables()
+    attached = None if attach is None else _attached(attach)
+    if attached is None and (ignored := inherited()):
+        _say(
+            f"Ignoring {', '.join(ignored)} of this shell: `up` runs a broker and a database of its own "
+            "(--attach uses those of the shell)."
+        )
+    options = Options(
+        port=port,
+        data_dir=data_dir,
+        ephemeral=ephemeral,
+        speed=speed,
+        broker=broker,
+        ready_file=ready_file,
+        attached=attached,
+        is_shared=attach == "shared",
+        webhooks_to_own_ports=webhooks_to_own_ports,
+    )
     asyncio.run(run_up(options, default_folder=DEFAULT, say=_say, welcome=_welcome))
+
+
+def _attached(attach: Literal["alone", "shared"]) -> Settings:
+    """Return the settings of the shell. Raises `click.UsageError` beside an option that is for servers of our own."""
+    context = click.get_current_context()
+    for name in ("speed", "ephemeral", "broker"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is for a broker and a database of its own; it cannot be used with --attach")
+    settings = load()
+    check_settings(settings, is_shared=attach == "shared")
+    return settings
 
 
 def _say(sentence: str) -> None:
@@ -56,6 +101,16 @@ def _say(sentence: str) -> None:
 
 def _welcome(house: House) -> None:
     """Print what runs and what to try."""
+    if not house.is_demo:
+        click.echo(f"""
+leadclock is up at {house.api_url} ({house.seconds:.0f} s), on the deployment of this shell's settings.
+  It was made by others: no demo company was made, and calls, texts and e-mails go where the settings say.
+  Documentation:   {house.api_url}/api/docs/1.0
+  Log:             {house.folder / LOG_FILE}
+
+Ctrl-C stops everything that was started here.
+""")
+        return
     submission = {
         "lead_token": house.keys.quick_lead_token,
         "caller_id": FIRST_NUMBER,
@@ -68,9 +123,12 @@ def _welcome(house: House) -> None:
     command = _program()
     where = _where(house)
     speed = f"\n  Time runs {house.options.speed:g} times as fast as yours." if house.options.speed != 1.0 else ""
+    exception = "" if house.options.webhooks_to_own_ports else ", but to no port of this `up` itself"
     click.echo(f"""
 leadclock is up at {house.api_url} ({house.seconds:.0f} s).{speed}
-  Rate limits are off here, but for call starts.
+  Calls and texts go to the sandbox, which reaches nobody; e-mails stay in {folder / "mail"}.
+  Webhooks may go to this machine (127.0.0.0/8){exception}.
+  Rate limits are off here, but for call starts and requests without a good key or token.
   Keys and tokens: {folder / "keys.json"}
   Documentation:   {house.api_url}/api/docs/1.0
   Log:             {folder / LOG_FILE}

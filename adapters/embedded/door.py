@@ -12,7 +12,7 @@ from struct import Struct as Layout
 
 import msgspec
 
-from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record
+from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record, RecordRefusedError
 
 HOST = "127.0.0.1"
 
@@ -111,6 +111,10 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
     message: str
     is_retryable: bool
+    is_record: bool = False
+    """One record was refused for its size; `index` and `appended` are those of `RecordRefusedError`."""
+    index: int | None = None
+    appended: int = 0
 
 
 Question = Greeting | Facts | OpenReader | Poll | Bounds | Seek | Append
@@ -151,6 +155,8 @@ class Visitor:
         """Return the answer to a question, also where it is a refusal."""
         try:
             return await self._answer(question)
+        except RecordRefusedError as error:
+            return Refused(str(error), is_retryable=False, is_record=True, index=error.index, appended=error.appended)
         except LogError as error:
             return Refused(str(error), error.retryable)
         except ValueError as error:

@@ -14,7 +14,18 @@ from pathlib import Path
 from adapters.embedded.faults import FaultPoint, Faults, NoFaults
 from adapters.embedded.journal import Frame, Journal, Kept, RecordsDeleted, Slice, TopicCreated, TopicDeleted, Written
 from adapters.embedded.partition import Partition, Write, compact
-from engine.partition.ports import Appender, FencedError, LogError, Outgoing, Ownership, Reader, Record, topic_of
+from engine.partition.ports import (
+    Appender,
+    FencedError,
+    LogError,
+    Outgoing,
+    Ownership,
+    Reader,
+    Record,
+    RecordRefusedError,
+    record_bytes,
+    topic_of,
+)
 from schemas.instant import Instant
 
 RECORD_BYTES_MAX = 1_048_588
@@ -22,9 +33,6 @@ RECORD_BYTES_MAX = 1_048_588
 
 KEPT_AT_ONCE = 200
 """Records of a frame of an image: they are encoded in one go."""
-
-_RECORD_OVERHEAD_BYTES = 85
-"""What Kafka's framing adds to a record that is alone in its batch."""
 
 
 class EmbeddedLog:
@@ -167,13 +175,13 @@ class EmbeddedLog:
         return Write(self._now())
 
     def check_sizes(self, records: Sequence[Outgoing]) -> None:
-        """Raise `LogError` (not retryable) if one of the records is larger than its topic takes."""
-        for record in records:
+        """Raise `RecordRefusedError` if one of the records is larger than its topic takes."""
+        for index, record in enumerate(records):
             limit_bytes = self._facts(record.topic).record_bytes_max
-            size_bytes = _size_bytes(record)
+            size_bytes = record_bytes(record)
             if size_bytes > limit_bytes:
-                raise LogError(
-                    f"a record of {size_bytes} bytes is over the {limit_bytes} of {record.topic}", retryable=False
+                raise RecordRefusedError(
+                    f"a record of {size_bytes} bytes is over the {limit_bytes} of {record.topic}", index=index
                 )
 
     async def finish(self, write: Write, *, visible: bool) -> None:
@@ -495,9 +503,3 @@ def _frames_of(
                 for record in records[first : first + KEPT_AT_ONCE]
             ]
             yield Kept(partition.topic, partition.number, start, end, kept)
-
-
-def _size_bytes(record: Outgoing) -> int:
-    """Return the size as Kafka counts it, from above."""
-    content = len(record.key or b"") + len(record.value or b"")
-    return _RECORD_OVERHEAD_BYTES + content + sum(len(name) + len(value) + 10 for name, value in record.headers)

@@ -27,7 +27,16 @@ from adapters.embedded.door import (
     read_frame,
     write_frame,
 )
-from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record, topic_of
+from engine.partition.ports import (
+    Appender,
+    LogError,
+    Outgoing,
+    Ownership,
+    Reader,
+    Record,
+    RecordRefusedError,
+    topic_of,
+)
 
 DOOR = "embedded:"
 """Before the port, where a setting names a log: LEADCLOCK_KAFKA_BOOTSTRAP=embedded:40123."""
@@ -49,6 +58,8 @@ class Line:
     async def ask(self, question: Question, answer: type[A]) -> A:
         """Return the answer. Raises `LogError`."""
         reply = await asyncio.shield(asyncio.ensure_future(self._ask(question)))
+        if isinstance(reply, Refused) and reply.is_record:
+            raise RecordRefusedError(reply.message, index=reply.index, appended=reply.appended)
         if isinstance(reply, Refused):
             raise LogError(reply.message, retryable=reply.is_retryable)
         if not isinstance(reply, answer):

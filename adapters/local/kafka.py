@@ -48,6 +48,11 @@ class ManagedKafka:
         """Where clients connect, `host:port`."""
         return f"{LOCALHOST}:{self._ports[0]}"
 
+    @property
+    def ports(self) -> tuple[int, int]:
+        """What it listens on: for clients, for itself."""
+        return self._ports
+
     async def start(self) -> None:
         """Start the broker and wait until it answers; raise LocalServerError, with the end of its log, if it does not."""
         await self.process.own()

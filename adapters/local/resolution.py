@@ -1,7 +1,8 @@
 """Which broker and which database serve here? The first that can, in a fixed order, with the reason said in a sentence.
 
-Broker: `LEADCLOCK_KAFKA_BOOTSTRAP`; a managed Apache Kafka; a container, where an engine answers; the embedded log.
-Database: `LEADCLOCK_POSTGRES_DSN`; a managed PostgreSQL, from the wheel or else the system's programs.
+Broker: the one that the caller names; a managed Apache Kafka; a container, where an engine answers; the embedded log.
+Database: the one that the caller names; a managed PostgreSQL, from the wheel or else the system's programs.
+Servers that the environment names are never taken from here: a demo or a test must not get into a deployment by chance.
 """
 
 import asyncio
@@ -34,14 +35,15 @@ class UnavailableError(LocalServerError):
 class Broker(msgspec.Struct, frozen=True, kw_only=True):
     """What carries the topics.
 
-    `bootstrap` is `host:port`, or "embedded"; `sentence` tells a person what it is and why; `check` raises
-    LocalServerError once a broker that we run has ended by itself.
+    `bootstrap` is `host:port`, or "embedded"; `ports` are all that one of ours listens on; `sentence` tells a person what it
+    is and why; `check` raises LocalServerError once a broker that we run has ended by itself.
     """
 
     bootstrap: str
     kind: Literal["given", "managed", "container", "embedded"]
     sentence: str
     check: Callable[[], None]
+    ports: tuple[int, ...] = ()
 
 
 class Database(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,18 +56,23 @@ class Database(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def broker(data_dir: Path, *, wish: Wish = "auto", environ: Mapping[str, str] = os.environ) -> AsyncIterator[Broker]:
-    """Serve a broker for as long as the context lasts; raise UnavailableError if none fits the wish."""
+async def broker(
+    data_dir: Path, *, wish: Wish = "auto", given: str = "", environ: Mapping[str, str] = os.environ
+) -> AsyncIterator[Broker]:
+    """Serve a broker for as long as the context lasts: the `given` one (`host:port`), else one that fits the wish.
+
+    `environ` says where Java and Maven are. Raises UnavailableError.
+    """
     async with contextlib.AsyncExitStack() as stack:
-        yield await _broker(stack, data_dir, wish, environ)
+        yield await (_given_broker(given) if given else _broker(stack, data_dir, wish, environ))
 
 
 @contextlib.asynccontextmanager
-async def database(
-    data_dir: Path, *, durable: bool = True, environ: Mapping[str, str] = os.environ
-) -> AsyncIterator[Database]:
-    """Serve a database for as long as the context lasts; not `durable` is for data that is thrown away at the end."""
-    given = environ.get(DSN_VARIABLE)
+async def database(data_dir: Path, *, durable: bool = True, given: str = "") -> AsyncIterator[Database]:
+    """Serve a database for as long as the context lasts: the `given` one (a DSN), else one of this machine.
+
+    Not `durable` is for data that is thrown away at the end. Raises UnavailableError.
+    """
     if given:
         yield await _given_database(given)
         return
@@ -77,8 +84,6 @@ async def database(
 async def _broker(stack: contextlib.AsyncExitStack, data_dir: Path, wish: Wish, environ: Mapping[str, str]) -> Broker:
     if wish == EMBEDDED:
         return _embedded("as asked for")
-    if environ.get(BOOTSTRAP_VARIABLE):
-        return await _given_broker(environ[BOOTSTRAP_VARIABLE])
     reasons = []
     possibilities: tuple[Callable[[], Awaitable[Broker]], ...] = (
         lambda: _managed_broker(stack, data_dir, environ),
@@ -90,7 +95,7 @@ async def _broker(stack: contextlib.AsyncExitStack, data_dir: Path, wish: Wish, 
         except UnavailableError as error:
             reasons.append(str(error))
     if wish == "kafka":
-        raise UnavailableError("no Kafka can be had: " + "; ".join(reasons) + f"; or set {BOOTSTRAP_VARIABLE}")
+        raise UnavailableError("no Kafka can be had: " + "; ".join(reasons))
     return _embedded("; ".join(reasons))
 
 
@@ -110,7 +115,7 @@ async def _managed_broker(stack: contextlib.AsyncExitStack, data_dir: Path, envi
     except JarsUnavailableError as error:
         raise UnavailableError(str(error)) from error
     sentence = f"Apache Kafka of this machine, its data in {data_dir / 'kafka'}"
-    return Broker(bootstrap=kafka.bootstrap, kind="managed", sentence=sentence, check=kafka.process.check)
+    return Broker(bootstrap=kafka.bootstrap, kind="managed", sentence=sentence, check=kafka.process.check, ports=kafka.ports)
 
 
 async def _container_broker(stack: contextlib.AsyncExitStack) -> Broker:

@@ -37,11 +37,23 @@ class HealthPortError(Exception):
 
 
 class HealthServer:
-    """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence."""
+    """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence.
 
-    def __init__(self, troubles: Troubles, metrics: Metrics) -> None:
+    `facts` and `notes` stand in `/readyz` beside that: what an operator must know of a process that is well, for as long
+    as it runs, and what has happened to it (source -> sentence).
+    """
+
+    def __init__(
+        self,
+        troubles: Troubles,
+        metrics: Metrics,
+        facts: Mapping[str, object] | None = None,
+        notes: Troubles = dict,
+    ) -> None:
         self._troubles = troubles
         self._metrics = metrics
+        self._facts = dict(facts or {})
+        self._notes = notes
         self._server: asyncio.Server | None = None
         self._was_ready = False
         self._open = 0
@@ -71,7 +83,9 @@ class HealthServer:
             case "/livez":
                 return _json(HTTPStatus.OK, {"live": True})
             case "/readyz":
-                return _json(_status(not problems), {"ready": not problems, "problems": problems})
+                notes = self._notes()
+                found = {"ready": not problems, "problems": problems} | ({"notes": dict(notes)} if notes else {})
+                return _json(_status(not problems), {**found, **self._facts})
             case "/startupz":
                 return _json(_status(self._was_ready), {"started": self._was_ready})
             case "/metrics":

@@ -47,6 +47,7 @@ class Metrics:
         self.fenced = self._counter("fences", "Partitions lost to a newer owner", "aggregate")
         self.restores = self._counter("restores", "Partitions restored, by where from", "aggregate", "source")
         self.restore_seconds = self._histogram("restore_seconds", "One restore", RESTORE_SECONDS, "aggregate")
+        self.skipped = self._counter("skipped_records", "Records of internal topics skipped as unreadable", "topic")
         self.dead_letters = self._counter("dead_letters", "Records put away as unreadable or undecidable", "topic")
 
     def _gateways(self) -> None:

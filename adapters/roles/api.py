@@ -2,27 +2,42 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+import structlog
 from litestar import Litestar
 
+from adapters.gateway.addresses import networks
 from adapters.http.app import build_app
+from adapters.http.ports import ReadsUnavailableError
 from adapters.http.requests import LogRequests
 from adapters.http.server import serving
 from adapters.http.settings import RATES, Rate, Settings, read_rate
 from adapters.observability.metrics import Metrics
+from adapters.postgres.gateways import PostgresServing
+from adapters.postgres.outages import describe as describe_database
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
 from adapters.roles.chores import Chores
-from adapters.roles.context import Context
+from adapters.roles.context import Context, describe
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
+from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
+
+LOOK_SECONDS = 2.0
+"""How late answers may say that a channel is the sandbox's; the table has a row per gateway and channel."""
 
 PURGE_MINUTES = 10
 """Results and Idempotency-Keys live for 24 h; ten minutes more do no harm."""
+
+DATABASE_LOOK_SECONDS = 2.0
+"""How late the health port may say that the database is away, or back."""
+
+logger = structlog.get_logger(__name__)
 
 
 class ApiRole:
@@ -33,7 +48,7 @@ class ApiRole:
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._context = context
         self._metrics = metrics
-        self._troubles: dict[str, str] = {"http": "starting"}
+        self._troubles: dict[str, str] = {"http": "starting", "database": "not asked yet"}
         self.port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -56,27 +71,41 @@ class ApiRole:
         chores = Chores()
         chores.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
         chores.start()
+        watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
+        served = PostgresServing(pool)
+        looking = asyncio.create_task(_look(served), name="who serves what")
         try:
             await self._first_rules(stop)
-            app = self._app(requests, reads, PostgresClaims(pool))
-            async with serving(app, host=settings.http_host, port=settings.http_port) as port:
+            app = self._app(requests, reads, PostgresClaims(pool), served)
+            serve = serving(
+                app,
+                host=settings.http_host,
+                port=settings.http_port,
+                per_address_max=settings.http_connections_per_address,
+                trusted_proxies=trusted_proxies(settings),
+            )
+            async with serve as port:
                 self.port = port
-                self._troubles.clear()
+                context.own(port)
+                del self._troubles["http"]
                 await stop.wait()
         finally:
+            watching.cancel()
+            looking.cancel()
             chores.stop()
             await requests.close()
             await appender.close()
             await results.close()
             await pool.close()
 
-    def _app(self, requests: LogRequests, reads: PostgresReads, claims: PostgresClaims) -> Litestar:
+    def _app(self, requests: LogRequests, reads: PostgresReads, claims: PostgresClaims, served: PostgresServing) -> Litestar:
         context = self._context
         return build_app(
             requests=requests,
             reads=reads,
             source=context.rules,
             claims=claims,
+            served=served,
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,
@@ -88,32 +117,65 @@ class ApiRole:
         trouble = self._context.rules.trouble
         return self._troubles | ({} if trouble is None else {"log": trouble})
 
+    async def _watch_database(self, reads: PostgresReads) -> None:
+        """Note every few seconds whether the database answers: the health port is asked without waiting for it."""
+        while True:
+            try:
+                await reads.ping()
+            except ReadsUnavailableError as error:
+                self._troubles["database"] = describe_database(self._context.settings.postgres_dsn, error)
+            else:
+                self._troubles.pop("database", None)
+            await asyncio.sleep(DATABASE_LOOK_SECONDS)
+
     async def _ready(self) -> Mapping[str, str]:
         return self.troubles()
 
     async def _first_rules(self, stop: asyncio.Event) -> None:
         """Read the keys and tokens once before anybody is refused for an unknown one."""
+        backoff = Backoff()
         while not stop.is_set():
             try:
                 await self._context.rules.refresh()
             except LogError as error:
-                self._troubles["log"] = str(error)
-                await asyncio.sleep(1.0)
+                seconds = backoff.next_seconds()
+                self._troubles["log"] = describe(self._context.settings, error)
+                await logger.awarning(
+                    "waits for the log", role=self.name, error=self._troubles["log"], retry_in_seconds=seconds
+                )
+                await pause(stop, seconds)
             else:
                 self._troubles.pop("log", None)
                 return
 
 
+async def _look(served: PostgresServing) -> None:
+    """Look who serves what until cancelled: answers say by themselves which channels are the sandbox's."""
+    while True:
+        with suppress(ReadsUnavailableError):
+            await served.read()
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 def _http_settings(context: Context) -> Settings:
     settings = context.settings
-    kept = {"on": set(RATES), "off": set(), "call_starts": {"call_start"}}[settings.rate_limits]
+    kept = {"on": set(RATES), "off": set(), "call_starts": {"call_start", "unknown_key"}}[settings.rate_limits]
     rates = {name: _rate(settings, f"rate_{name}s") for name in RATES if name in kept}
     return Settings(
         secret_key=settings.secret_key,
         rates={name: rate for name, rate in rates.items() if rate is not None},
-        trusted_proxies=tuple(_network(text) for text in settings.trusted_proxies),
+        trusted_proxies=trusted_proxies(settings),
+        connections_per_address=settings.http_connections_per_address,
         speed=settings.clock_speed,
+        webhook_networks=networks(settings.webhook_private_networks),
+        own_ports=context.own_ports,
+        reports_max=max(1, settings.postgres_pool // 2),
     )
+
+
+def trusted_proxies(settings: Deployment) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks whose X-Forwarded-For is believed. Raises `SettingsError`."""
+    return tuple(_network(text) for text in settings.trusted_proxies)
 
 
 def _rate(settings: Deployment, name: str) -> Rate | None:

@@ -12,7 +12,9 @@ from schemas.requests import RecordChangeRequested
 from schemas.topics import ACCOUNTS_REQUESTS
 from schemas.wire import to_json
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
+"""As long as an accounts role takes that was started just before: to join its group, and to take its partitions."""
+
 LOOK_SECONDS = 0.05
 
 
@@ -60,6 +62,13 @@ class RecordAsker:
             if record.body.get(unique) == value:
                 return record.id
         return None
+
+    def fields(self, record_type: str, record_id: int) -> dict[str, Any]:
+        """Return the fields of a record that was found or made. Raises `NotMadeError` where it is gone."""
+        record = self._rules.rules.record(record_type, record_id)
+        if record is None:
+            raise NotMadeError(f"the {record_type} {record_id} is gone")
+        return record.body
 
     async def _ask(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
         key = str(self._company_id).encode()

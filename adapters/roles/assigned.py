@@ -5,12 +5,10 @@ from collections.abc import AsyncIterator, Callable
 
 import structlog
 
-from adapters.roles.context import Context
-from adapters.waiting import pause
+from adapters.roles.context import Context, describe
+from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
 from schemas.topics import Topic
-
-RETRY_SECONDS = 2.0
 
 logger = structlog.get_logger(__name__)
 
@@ -24,6 +22,7 @@ class Membership:
         self._topic = topic
         self._assign = assign
         self.trouble: str | None = "joining the group"
+        self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Follow the group until told to stop; join again whenever it is lost."""
@@ -31,14 +30,16 @@ class Membership:
             try:
                 await self._follow(stop)
             except LogError as error:
-                self.trouble = str(error)
-                await logger.awarning("waits for the log", role=self._role, error=str(error))
-                await pause(stop, RETRY_SECONDS)
+                seconds = self._backoff.next_seconds()
+                self.trouble = describe(self._context.settings, error)
+                await logger.awarning("waits for the log", role=self._role, error=self.trouble, retry_in_seconds=seconds)
+                await pause(stop, seconds)
 
     async def _follow(self, stop: asyncio.Event) -> None:
         assignment = await self._context.assignment(self._role, self._topic)
         try:
             await assignment.start()
+            self._backoff.reset()
             changes = asyncio.create_task(self._tell(assignment.changes()))
             told = asyncio.create_task(stop.wait())
             await asyncio.wait({changes, told}, return_when=asyncio.FIRST_COMPLETED)

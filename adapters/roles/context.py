@@ -2,8 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -18,14 +18,16 @@ from adapters.embedded.upkeep import Upkeep, policy
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
+from adapters.kafka.members import count_members
 from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
+from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
-from adapters.settings import Settings, SettingsError
+from adapters.settings import PREFIX, Settings, SettingsError
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
-from engine.partition.ports import Log
+from engine.partition.ports import Log, LogError
 from engine.partition.runner import Names
 from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
@@ -35,6 +37,10 @@ REPORT_SECONDS = 1.0
 
 DEADLETTER_BYTES_MAX = 2_097_152
 """A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
+
+
+class LogAwayError(LogError):
+    """The broker of the settings does not answer; `str(error)` names it, the reason and the cure."""
 
 
 class RoleAssignment(Protocol):
@@ -77,9 +83,20 @@ class Context:
         self.log = log
         self.names = Names(settings.topic_prefix)
         self.clock = SystemClock(_origin(settings))
-        self.rules = RulesTopic(log, self.names)
+        self.skipped = SkippedRecords()
+        self.rules = RulesTopic(log, self.names, self.skipped)
         self.versions = versions()
+        self._own_ports = set(settings.webhook_forbidden_ports)
         self._connection = connection
+
+    @property
+    def own_ports(self) -> Collection[int]:
+        """Ports that no webhook may reach on private networks, as far as they are known now; it grows by itself."""
+        return self._own_ports if self.settings.webhook_own_ports == "refuse" else frozenset()
+
+    def own(self, *ports: int) -> None:
+        """Note ports of this deployment."""
+        self._own_ports.update(ports)
 
     async def assignment(self, role: str, topic: Topic) -> RoleAssignment:
         """Join the group of a role over a topic."""
@@ -101,6 +118,14 @@ class Context:
         if self._connection is None:
             return None
         return GroupProgress(self._connection, self._group(role), self.names.of(topic.name)).offsets
+
+    async def members(self, roles: Sequence[str]) -> dict[str, int]:
+        """Return how many processes each of these roles has that has any, by their groups. Raises `LogError`."""
+        if self._connection is None:
+            return {}
+        roles_of = {self._group(role): role for role in roles}
+        counts = await count_members(self._connection, list(roles_of))
+        return {roles_of[group]: count for group, count in counts.items()}
 
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
@@ -130,21 +155,44 @@ def versions() -> dict[str, str]:
 
 @asynccontextmanager
 async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> AsyncIterator[Context]:
-    """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end."""
+    """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end.
+
+    Raises `LogAwayError` where the block ends because the log does not answer.
+    """
     is_embedded = log is not None or settings.kafka_bootstrap.startswith(DOOR)
-    connection = None if is_embedded else _connection(settings)
+    connection = None if is_embedded else connection_of(settings)
     opened: Log = log or (_through_the_door(settings) if is_embedded else _kafka(settings))
     context = Context(settings, opened, connection)
     stop = asyncio.Event()
     follower = asyncio.create_task(context.rules.follow(stop), name="rules")
     try:
-        yield context
+        with reaching(settings):
+            yield context
     finally:
         stop.set()
         await asyncio.gather(follower, return_exceptions=True)
         await context.rules.close()
         if log is None:
             await opened.close()
+
+
+@contextmanager
+def reaching(settings: Settings) -> Iterator[None]:
+    """Turn a log that does not answer into `LogAwayError`, which names it and the cure."""
+    try:
+        yield
+    except LogError as error:
+        if not error.retryable:
+            raise
+        raise LogAwayError(describe(settings, error)) from error
+
+
+def describe(settings: Settings, error: LogError) -> str:
+    """Return one sentence about a failure of the log: which broker, what is wrong, and what to do."""
+    bootstrap = settings.kafka_bootstrap
+    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogAwayError):
+        return str(error)
+    return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:
@@ -161,7 +209,8 @@ def _security(settings: Settings) -> Security:
     )
 
 
-def _connection(settings: Settings) -> Connection:
+def connection_of(settings: Settings) -> Connection:
+    """Return how the brokers of the settings are reached. Raises `SettingsError` where none are named."""
     if not settings.kafka_bootstrap:
         raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
     return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
@@ -214,7 +263,7 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
         return (), ()
     if isinstance(context.log, RemoteLog):
         return (), ()  # whoever holds the log made them
-    return await prepare_topics(_connection(context.settings), specs(context.settings), replicas=context.settings.replicas)
+    return await prepare_topics(connection_of(context.settings), specs(context.settings), replicas=context.settings.replicas)
 
 
 def upkeep(settings: Settings, log: EmbeddedLog) -> Upkeep:
@@ -226,4 +275,4 @@ async def compare(context: Context) -> Sequence[Drift]:
     """Return how the topics differ from what this version needs; changes nothing. Raises `LogError`."""
     if isinstance(context.log, EmbeddedLog | RemoteLog):
         return ()
-    return await compare_topics(_connection(context.settings), specs(context.settings))
+    return await compare_topics(connection_of(context.settings), specs(context.settings))

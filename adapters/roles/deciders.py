@@ -17,6 +17,7 @@ from engine.partition.ports import Appender, Outbox
 from engine.partition.runner import Report, Runner
 from schemas.contact import Lead
 from schemas.instant import SECOND, Instant
+from schemas.topics import DEADLETTER
 
 logger = structlog.get_logger(__name__)
 
@@ -52,6 +53,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
             rules_feed=context.rules if adopts_rules else None,
             snapshots=snapshots,
             names=context.names,
+            skip=context.skipped.skip,
         )
         return RunnerWorker(runner, observer=observer, snapshots=snapshots)
 
@@ -111,6 +113,8 @@ class Observer:
             planned_at = _planned_at(sealed, emitted.id)
             if planned_at is not None:
                 self._metrics.lateness.labels(kind).observe(max(0, decision.decided_at - planned_at) / SECOND)
+        if any(record.topic == DEADLETTER.name for record in sealed.records):
+            self._metrics.dead_letters.labels(self._topic).inc()
         if decision.verdict == "failed":
             logger.error("a decision failed", role=self._role, partition=partition, error=decision.error)
 

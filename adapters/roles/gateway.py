@@ -1,78 +1,122 @@
 """The `gateway` role: carry out what was decided, on every channel that has a provider here."""
 
 import asyncio
+import os
+import socket
+import uuid
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import ip_network
 
+import structlog
+
+from adapters.gateway.addresses import networks
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
+from adapters.gateway.courier import GOODBYE_SECONDS
 from adapters.gateway.gateway import Gateway
+from adapters.gateway.ports import Kind, Register, StoreError
+from adapters.gateway.providers import SANDBOX, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from adapters.gateway.smtp import SmtpEmail, SmtpSettings
 from adapters.gateway.webhook import SignedWebhooks
 from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
+from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import open_pool
 from adapters.roles.assigned import Membership
 from adapters.roles.chores import Chores
 from adapters.roles.context import Context
+from adapters.settings import Settings
 from schemas.instant import DAY
-from schemas.topics import COMMANDS_CALL
+from schemas.topics import COMMAND_TOPICS
+
+logger = structlog.get_logger(__name__)
 
 CLAIMS_KEPT = 8 * DAY
 """A day more than the commands topics are kept: an order that can still be read must still be known."""
 
 FORGET_MINUTES = 60
+RETRY_SECONDS = 2.0
 
 
 class GatewayRole:
-    """One gateway per channel, all on the partitions that the group assigns to this process."""
+    """One gateway per channel that this process serves, each on the partitions that the channel's own group assigns to it.
+
+    A group per channel: processes may serve different ones, and each partition of each channel needs somebody.
+    """
 
     name = "gateway"
 
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._context = context
         self._metrics = metrics
+        self._providers = providers(context.settings)
         self._gateways: list[Gateway] = []
-        self._membership: Membership | None = None
+        self._memberships: list[Membership] = []
+        self._process = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
+        self._unregistered: str | None = "not registered yet"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out until told to stop."""
         context = self._context
         pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
         deliveries = PostgresDeliveries(pool)
+        register = PostgresGateways(pool)
         webhooks = self._webhooks()
         chores = Chores()
         chores.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
+        chores.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
         chores.start()
+        if SANDBOX in self._providers.values():
+            channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
+            await logger.awarning("the sandbox serves these channels: nobody is reached", channels=channels)
         self._gateways = [self._gateway(channel, deliveries) for channel in self._channels(webhooks)]
-        self._membership = Membership(context, self.name, COMMANDS_CALL, self._assign)
+        self._memberships = [self._membership(gateway) for gateway in self._gateways]
+        registering = asyncio.create_task(self._register(register), name="register")
         try:
-            await self._carry_out(self._membership, stop)
+            await self._carry_out(stop)
         finally:
             chores.stop()
+            registering.cancel()
+            await asyncio.gather(registering, return_exceptions=True)
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(GOODBYE_SECONDS):
+                    await register.stop(self._process)
             await webhooks.close()
             await pool.close()
 
-    async def _carry_out(self, membership: Membership, stop: asyncio.Event) -> None:
-        """Run the gateways for as long as the group is followed; one that fails ends them all."""
-        tasks = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
-        following = asyncio.create_task(membership.run(stop))
+    async def _register(self, register: Register) -> None:
+        """Say which channels are served here, again and again, until cancelled."""
+        while True:
+            try:
+                await register.renew(self._process, self._providers)
+                self._unregistered = None
+            except StoreError as error:
+                self._unregistered = str(error)
+            await asyncio.sleep(RENEW_SECONDS if self._unregistered is None else RETRY_SECONDS)
+
+    async def _carry_out(self, stop: asyncio.Event) -> None:
+        """Run the gateways for as long as the groups are followed; one that fails ends them all."""
+        working = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
+        following = [asyncio.create_task(membership.run(stop)) for membership in self._memberships]
         try:
-            await asyncio.wait({following, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*following, *working}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
+            for task in working if stop.is_set() else (*working, *following):
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.gather(*tasks)
-            await asyncio.gather(following, return_exceptions=True)
+            ended = await asyncio.gather(*working, *following, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps orders from being carried out."""
-        if self._membership is None:
+        if not self._memberships:
             return {"gateway": "starting"}
-        if self._membership.trouble is not None:
-            return {"log": self._membership.trouble}
-        return {
+        trouble = next((membership.trouble for membership in self._memberships if membership.trouble is not None), None)
+        if trouble is not None:
+            return {"log": trouble}
+        unregistered = {} if self._unregistered is None else {"database": self._unregistered}
+        return unregistered | {
             f"{gateway.channel.kind} {source}": sentence
             for gateway in self._gateways
             for source, sentence in gateway.problems().items()
@@ -89,9 +133,9 @@ class GatewayRole:
             names=context.names,
         )
 
-    def _assign(self, partitions: frozenset[int]) -> None:
-        for gateway in self._gateways:
-            gateway.assign(partitions)
+    def _membership(self, gateway: Gateway) -> Membership:
+        kind = gateway.channel.kind
+        return Membership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
 
     def _webhooks(self) -> SignedWebhooks:
         settings = self._context.settings
@@ -99,22 +143,27 @@ class GatewayRole:
             self._context.rules,
             self._context.clock,
             deployment_secret=settings.secret_key,
-            allowed=[ip_network(network) for network in settings.webhook_private_networks],
+            allowed=networks(settings.webhook_private_networks),
+            own_ports=self._context.own_ports,
         )
 
     def _channels(self, webhooks: SignedWebhooks) -> list[Channel]:
-        context, settings = self._context, self._context.settings
-        smtp = SmtpSettings(
-            host=settings.smtp_host,
-            port=settings.smtp_port,
-            user=settings.smtp_username,
-            password=settings.smtp_password,
-            starttls=settings.smtp_starttls,
-            sender=settings.email_from,
-        )
-        return [
-            call_channel(SandboxVoice(context.clock)),
-            sms_channel(SandboxSms(context.clock)),
-            email_channel(SmtpEmail(smtp, context.clock)),
-            webhook_channel(webhooks),
-        ]
+        clock = self._context.clock
+        built: Mapping[Kind, Callable[[], Channel]] = {
+            "call": lambda: call_channel(SandboxVoice(clock)),
+            "sms": lambda: sms_channel(SandboxSms(clock)),
+            "email": lambda: email_channel(SmtpEmail(_smtp(self._context.settings), clock)),
+            "webhook": lambda: webhook_channel(webhooks),
+        }
+        return [built[kind]() for kind in self._providers]
+
+
+def _smtp(settings: Settings) -> SmtpSettings:
+    return SmtpSettings(
+        host=settings.smtp_host or "",
+        port=settings.smtp_port,
+        user=settings.smtp_username,
+        password=settings.smtp_password,
+        starttls=settings.smtp_starttls,
+        sender=settings.email_from,
+    )

@@ -6,12 +6,10 @@ from collections.abc import Callable
 import structlog
 
 from adapters.partitions.host import PartitionHost, Worker
-from adapters.roles.context import Context, RoleAssignment
-from adapters.waiting import pause
+from adapters.roles.context import Context, RoleAssignment, describe
+from adapters.waiting import Backoff, pause
 from engine.partition.ports import Appender, LogError
 from schemas.topics import Topic
-
-RETRY_SECONDS = 2.0
 
 CLOCK_SET = (
     "the wall clock was set by more than 30 s; nothing that depends on time is done until it is put right, or we restart"
@@ -32,6 +30,7 @@ class GroupRole:
         self._make_worker = make_worker
         self._host: PartitionHost | None = None
         self._trouble: str | None = "starting"
+        self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Join the group and work; join again whenever the log or the group is lost."""
@@ -39,9 +38,10 @@ class GroupRole:
             try:
                 await self._join(stop)
             except LogError as error:
-                self._trouble = str(error)
-                await logger.awarning("waits for the log", role=self.name, error=str(error))
-                await pause(stop, RETRY_SECONDS)
+                seconds = self._backoff.next_seconds()
+                self._trouble = describe(self._context.settings, error)
+                await logger.awarning("waits for the log", role=self.name, error=self._trouble, retry_in_seconds=seconds)
+                await pause(stop, seconds)
 
     def troubles(self) -> dict[str, str]:
         """Tell what keeps partitions from running."""
@@ -49,7 +49,10 @@ class GroupRole:
             return {"log": self._trouble}
         if not self._context.clock.agrees(None):
             return {"clock": CLOCK_SET}
-        return {} if self._host is not None and self._host.is_ready else {"partitions": "some are being restored"}
+        found = {} if self._host is None else self._host.troubles()
+        if found or (self._host is not None and self._host.is_ready):
+            return found
+        return {"partitions": "some are being restored"}
 
     async def _join(self, stop: asyncio.Event) -> None:
         await self._context.rules.refresh()
@@ -60,6 +63,7 @@ class GroupRole:
             make = lambda partition: self._make_worker(partition, appender, assignment)  # noqa: E731 - binds both
             self._host = PartitionHost(self.name, make, assignment)
             self._trouble = None
+            self._backoff.reset()
             await self._host.run(stop)
         finally:
             await assignment.close()

@@ -5,11 +5,13 @@ import signal
 
 import structlog
 
+from adapters.gateway.providers import providers
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.roles.collector import relax
 from adapters.roles.context import open_context
+from adapters.roles.identity import IdentifiedRole
 from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, build_role
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require, shown
 
@@ -26,24 +28,30 @@ async def run_role(name: str, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with open_context(settings) as context:
-        role = build_role(name, context, metrics)
+        context.skipped.count_in(metrics)
+        role = IdentifiedRole(build_role(name, context, metrics), context, with_database=name in NEEDS_DATABASE)
         relax()
         await logger.ainfo("starting", role=name, settings=shown(settings))
-        if name == "api":
+        health = HealthServer(role.troubles, metrics, facts(name, settings), context.skipped.notes)
+        await health.start(settings.health_host, settings.health_port)
+        context.own(health.port)
+        await logger.ainfo("health", role=name, port=health.port)
+        try:
             await role.run(stop)
-        else:
-            health = HealthServer(role.troubles, metrics)
-            await health.start(settings.health_host, settings.health_port)
-            await logger.ainfo("health", role=name, port=health.port)
-            try:
-                await role.run(stop)
-            finally:
-                await health.stop()
+        finally:
+            await health.stop()
         await logger.ainfo("stopped", role=name)
+
+
+def facts(name: str, settings: Settings) -> dict[str, object]:
+    """Return what `/readyz` says of a process beside its troubles."""
+    return {"channels": settings.channels, "sandbox": settings.sandbox} if name == "gateway" else {}
 
 
 def check(name: str, settings: Settings) -> None:
     """Raise `SettingsError` naming what the role needs and does not have."""
+    if name == "gateway":
+        providers(settings)
     require(settings, "kafka_bootstrap")
     if name in NEEDS_DATABASE:
         require(settings, "postgres_dsn")

@@ -32,7 +32,9 @@ class ProjectorRole:
         pool = await open_pool(
             context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
         )
-        projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
+        projector = Projector(
+            context.log, PostgresStore(pool), context.clock, names=context.names, skip=context.skipped.skip
+        )
         self._projector = projector
         chores = Chores()
         chores.add("roll up", Rollups(pool).run, minutes=1)

@@ -6,6 +6,8 @@ Made through the same requests that any operator would send; what is there alrea
 import hashlib
 from typing import Any
 
+from msgspec import structs
+
 from adapters.roles.asking import RecordAsker
 from adapters.up.folder import Keys
 
@@ -100,8 +102,11 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
     }
 
 
-async def make_demo(asker: RecordAsker, keys: Keys) -> None:
-    """Make what is missing of the demo company. Raises `NotMadeError`, `LogError`."""
+async def make_demo(asker: RecordAsker, keys: Keys) -> Keys:
+    """Make what is missing of the demo company; return the keys with the lead tokens that its records have.
+
+    Another data folder may have made them with tokens of its own. Raises `NotMadeError`, `LogError`.
+    """
     make = asker.make
     await make("company", "name", {"name": "Demo Solar", "country": "US"})
     offer_id = await make("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
@@ -111,9 +116,15 @@ async def make_demo(asker: RecordAsker, keys: Keys) -> None:
     group = {"name": "Closers", "buyer_ids": buyer_ids, "concurrency_cap_limit": 3}
     group_id = await make("buyer_group", "name", group)
     quick = quick_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.quick_lead_token}
-    await make("schedule", "name", quick)
+    quick_id = await make("schedule", "name", quick)
     five_days = five_day_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.five_day_lead_token}
-    await make("schedule", "name", five_days)
+    five_days_id = await make("schedule", "name", five_days)
     digest = hashlib.sha256(keys.private_key.encode()).hexdigest()
     key = {"name": "Demo key", "public_key": keys.public_key, "private_key_sha256": digest}
     await make("api_key", "public_key", key)
+    return structs.replace(
+        keys,
+        offer_lead_token=asker.fields("offer", offer_id)["lead_token"],
+        quick_lead_token=asker.fields("schedule", quick_id)["lead_token"],
+        five_day_lead_token=asker.fields("schedule", five_days_id)["lead_token"],
+    )

@@ -37,13 +37,17 @@ class Keys(Struct, frozen=True, kw_only=True):
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A running `up`: its process, where it answers, and the variables that give another process its settings."""
+    """A running `up`: its process, where it answers, and the variables that give another process its settings.
+
+    `health_urls` says for each role where `/livez`, `/readyz`, `/startupz` and `/metrics` are.
+    """
 
     pid: int
     api_url: str
     started_at: int
     environment: dict[str, str]
     mail_folder: str
+    health_urls: dict[str, str] = {}
 
 
 class Ready(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, structs
@@ -25,17 +26,22 @@ from adapters.embedded.remote import DOOR
 from adapters.embedded.upkeep import Upkeep
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.resolution import Broker, Database, broker, database
+from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
+from adapters.postgres.identity import Presence
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
 from adapters.roles.asking import RecordAsker
 from adapters.roles.chores import Chores
 from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare, upkeep
+from adapters.roles.identity import IdentityError, establish, establish_database, look
+from adapters.roles.process import facts
 from adapters.roles.role import Role
 from adapters.roles.table import ROLES, build_role
-from adapters.settings import Settings, to_environment
+from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
+from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
 
@@ -47,6 +53,9 @@ READY_SECONDS = 120.0
 
 UPKEEP_MINUTES = 5
 """How often the embedded log deletes and compacts; Kafka's own interval for retention."""
+
+POSTGRES_PORT = 5432
+"""Of a DSN that names none."""
 
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.05
@@ -64,6 +73,10 @@ class Options(Struct, frozen=True, kw_only=True):
     speed: float = 1.0
     broker: Literal["auto", "kafka", "embedded"] = "auto"
     ready_file: Path | None = None
+    attached: Settings | None = None
+    """The deployment of the shell, where `--attach` was typed."""
+    is_shared: bool = False
+    webhooks_to_own_ports: bool = False
 
 
 class House(Struct, frozen=True, kw_only=True):
@@ -77,7 +90,9 @@ class House(Struct, frozen=True, kw_only=True):
     settings: Settings
     log_address: str
     api_url: str
+    health_urls: dict[str, str]
     seconds: float
+    is_demo: bool
 
 
 class PortTakenError(Exception):
@@ -166,18 +181,24 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         mailbox = Mailbox(folder / "mail")
         await mailbox.start()
         stack.push_async_callback(mailbox.stop)
-        settings = _settings(options, folder, servers, keys, mailbox.port)
+        settings = _settings(options, folder, servers, keys)
+        if options.webhooks_to_own_ports:
+            settings = structs.replace(settings, webhook_own_ports="allow")
         log = await _embedded(stack, servers.broker, folder)
-        door = "" if log is None else f"{DOOR}{await stack.enter_async_context(opened_door(log, keys.secret_key))}"
+        door_port = 0 if log is None else await stack.enter_async_context(opened_door(log, keys.secret_key))
         context = await stack.enter_async_context(open_context(settings, log))
-        await asyncio.gather(prepare(context), migrate(settings.postgres_dsn))
+        context.own(*_ports_of(servers), mailbox.port, door_port)
+        is_demo = await _claim(stack, context, options, folder)
+        if is_demo:
+            context.settings = settings = _as_demo(settings, mailbox.port)
         if log is not None:
             await _keep_small(stack, upkeep(settings, log))
         relax()
         say("Starting the roles …")
         roles = await stack.enter_async_context(_running(context))
         await _until_ready(roles, stop, servers)
-        await _demo(context, keys)
+        if is_demo:
+            keys = await _demo(context, keys)
         house = House(
             options=options,
             folder=folder,
@@ -185,15 +206,24 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
             database=servers.database,
             keys=keys,
             settings=settings,
-            log_address=door or settings.kafka_bootstrap,
+            log_address=settings.kafka_bootstrap if log is None else f"{DOOR}{door_port}",
             api_url=f"http://127.0.0.1:{roles.api_port}",
+            health_urls=roles.health_urls,
             seconds=time.monotonic() - started,
+            is_demo=is_demo,
         )
         _announce(house, mailbox.folder)
         if not stop.is_set():
             welcome(house)
         await _until_told(roles, stop, servers, log)
         say("Stopping …")
+
+
+def _ports_of(servers: "_Servers") -> list[int]:
+    """Return the ports of broker and database, whoever runs them: webhooks are not meant for them."""
+    bootstraps = [address.rpartition(":")[2] for address in servers.broker.bootstrap.split(",")]
+    database = urlsplit(servers.database.dsn).port
+    return [*servers.broker.ports, *(int(port) for port in bootstraps if port.isdecimal()), database or POSTGRES_PORT]
 
 
 class _Servers(Struct, frozen=True):
@@ -207,10 +237,13 @@ class _Servers(Struct, frozen=True):
 
 
 async def _servers(stack: contextlib.AsyncExitStack, options: Options, folder: Path) -> _Servers:
-    """Start broker and database side by side; both are stopped with the stack."""
+    """Start broker and database side by side, or take those that were given; ours are stopped with the stack."""
+    bootstrap, dsn = (
+        ("", "") if options.attached is None else (options.attached.kafka_bootstrap, options.attached.postgres_dsn)
+    )
     opened = await asyncio.gather(
-        stack.enter_async_context(broker(folder, wish=options.broker)),
-        stack.enter_async_context(database(folder, durable=not options.ephemeral)),
+        stack.enter_async_context(broker(folder, wish=options.broker, given=bootstrap)),
+        stack.enter_async_context(database(folder, durable=not options.ephemeral, given=dsn)),
     )
     return _Servers(*opened)
 
@@ -223,6 +256,40 @@ async def _embedded(stack: contextlib.AsyncExitStack, opened: Broker, folder: Pa
     return log
 
 
+async def _claim(stack: contextlib.AsyncExitStack, context: Context, options: Options, folder: Path) -> bool:
+    """Prepare topics and database, compare the identity, and tell whether this is a deployment that an `up` made.
+
+    One that was given is looked at before anything is written to it. Raises `IdentityError`, `OthersRunError`.
+    """
+    dsn = context.settings.postgres_dsn
+    presence = Presence(dsn, "leadclock up")
+    if options.attached is not None:
+        await look(context, with_database=True)
+        if not options.is_shared:
+            await refuse_others(context, presence)
+    await stack.enter_async_context(presence)
+    await asyncio.gather(prepare(context), migrate(dsn))
+    if options.attached is None:
+        return await _identify(context, folder)
+    identity = await establish(context, is_demo=True)
+    await establish_database(context, identity)
+    return identity.is_demo
+
+
+async def _identify(context: Context, folder: Path) -> bool:
+    """Give the deployment of this folder its identity: servers of our own are nobody else's, also those of an older release.
+
+    Raises `IdentityError`, also where the folder's database was filled from another broker of it.
+    """
+    try:
+        await establish_database(context, await establish(context, is_demo=True, adopt=True), adopt=True)
+    except IdentityError as error:
+        raise IdentityError(
+            f"{error}. In {folder}: give the --broker that it was begun with, or another --data-dir"
+        ) from error
+    return True
+
+
 async def _keep_small(stack: contextlib.AsyncExitStack, work: Upkeep) -> None:
     """Tidy the embedded log, now and every few minutes."""
     chores = Chores()
@@ -232,7 +299,9 @@ async def _keep_small(stack: contextlib.AsyncExitStack, work: Upkeep) -> None:
     stack.callback(chores.stop)
 
 
-def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys, smtp_port: int) -> Settings:
+def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys) -> Settings:
+    if options.attached is not None:
+        return attached_settings(options.attached, folder, keys, port=options.port)
     now = wall_now() if options.speed != 1.0 else 0
     return Settings(
         kafka_bootstrap=servers.broker.bootstrap,
@@ -241,13 +310,25 @@ def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys, smt
         secret_key=keys.secret_key,
         state_dir=str(folder / "state"),
         http_port=options.port,
-        rate_limits="call_starts",
-        smtp_port=smtp_port,
-        smtp_starttls=False,
-        webhook_private_networks=("127.0.0.0/8",),  # a newcomer's first webhook goes to their own machine
         clock_wall_at=now,
         clock_domain_at=now,
         clock_speed=options.speed,
+    )
+
+
+def _as_demo(settings: Settings, smtp_port: int) -> Settings:
+    """Return the settings of a deployment that an `up` made: nothing that it does may reach a telephone or a mailbox."""
+    return structs.replace(
+        settings,
+        rate_limits="call_starts",
+        channels=CHANNELS,
+        sandbox=SANDBOX_CHANNELS,
+        smtp_host="127.0.0.1",
+        smtp_port=smtp_port,
+        smtp_username=None,
+        smtp_password=None,
+        smtp_starttls=False,
+        webhook_private_networks=("127.0.0.0/8",),  # a newcomer's first webhook goes to their own machine
     )
 
 
@@ -255,9 +336,17 @@ class _Roles:
     """All roles in tasks of this process."""
 
     def __init__(self, context: Context) -> None:
-        self.api = ApiRole(context, Metrics())
-        self.roles: list[Role] = [build_role(name, context, Metrics()) for name in ROLES if name != self.api.name]
+        metrics = {name: Metrics() for name in ROLES}
+        context.skipped.count_in(metrics[ApiRole.name])
+        self.api = ApiRole(context, metrics[ApiRole.name])
+        self.roles: list[Role] = [build_role(name, context, metrics[name]) for name in ROLES if name != self.api.name]
         self.roles.append(self.api)
+        self.health = {
+            role.name: HealthServer(
+                role.troubles, metrics[role.name], facts(role.name, context.settings), context.skipped.notes
+            )
+            for role in self.roles
+        }
         self.stop = asyncio.Event()
         self.tasks = {role.name: asyncio.create_task(role.run(self.stop), name=role.name) for role in self.roles}
 
@@ -265,6 +354,11 @@ class _Roles:
     def api_port(self) -> int:
         """The port that the API really listens on."""
         return self.api.port
+
+    @property
+    def health_urls(self) -> dict[str, str]:
+        """Where each role answers for its health and metrics."""
+        return {name: f"http://127.0.0.1:{server.port}" for name, server in self.health.items()}
 
     def troubles(self) -> dict[str, str]:
         """Return what keeps which role from being ready."""
@@ -282,8 +376,13 @@ class _Roles:
 async def _running(context: Context) -> AsyncIterator[_Roles]:
     roles = _Roles(context)
     try:
+        for server in roles.health.values():
+            await server.start()
+            context.own(server.port)
         yield roles
     finally:
+        for server in roles.health.values():
+            await server.stop()
         roles.stop.set()
         _, late = await asyncio.wait(roles.tasks.values(), timeout=STOP_SECONDS)
         for task in late:
@@ -312,12 +411,12 @@ async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers, log
             await asyncio.wait_for(stop.wait(), 1.0)
 
 
-async def _demo(context: Context, keys: Keys) -> None:
+async def _demo(context: Context, keys: Keys) -> Keys:
     appender = await context.log.appender()
     try:
         asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
         await context.rules.refresh()
-        await make_demo(asker, keys)
+        return await make_demo(asker, keys)
     finally:
         await appender.close()
 
@@ -330,6 +429,7 @@ def _announce(house: House, mail_folder: Path) -> None:
         started_at=wall_now(),
         environment=to_environment(structs.replace(house.settings, kafka_bootstrap=house.log_address)),
         mail_folder=str(mail_folder),
+        health_urls=house.health_urls,
     )
     write_private(house.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))
     if house.options.ready_file is None:
@@ -337,10 +437,10 @@ def _announce(house: House, mail_folder: Path) -> None:
     ready = Ready(
         api_url=house.api_url,
         console_url=None,
-        public_key=house.keys.public_key,
-        private_key=house.keys.private_key,
-        offer_lead_token=house.keys.offer_lead_token,
-        schedule_lead_token=house.keys.quick_lead_token,
+        public_key=house.keys.public_key if house.is_demo else "",
+        private_key=house.keys.private_key if house.is_demo else "",
+        offer_lead_token=house.keys.offer_lead_token if house.is_demo else "",
+        schedule_lead_token=house.keys.quick_lead_token if house.is_demo else "",
         kafka_bootstrap=house.broker.bootstrap,
         postgres_dsn=house.database.dsn,
     )

@@ -7,6 +7,7 @@ import pytest
 
 from adapters import clock as clocks
 from adapters.clock import SystemClock
+from adapters.partitions.host import PartitionHost
 from adapters.roles.group import CLOCK_SET, GroupRole
 from schemas.topics import CONTACTS_REQUESTS
 
@@ -42,6 +43,16 @@ def test_a_clock_that_was_set_is_not_trusted_until_it_is_put_right_and_the_role_
     machine.wall -= set_by * 1000
     assert clock.agrees(None)
     assert "clock" not in role.troubles()
+
+
+def test_a_role_is_not_ready_while_the_time_of_one_of_its_partitions_is_ahead() -> None:
+    role = GroupRole("scheduler", CONTACTS_REQUESTS, cast("Any", SimpleNamespace(clock=SystemClock())), cast("Any", None))
+    role._trouble = None
+    host = PartitionHost("scheduler", cast("Any", None), cast("Any", None))
+    host.workers = {0: cast("Any", SimpleNamespace(trouble=None)), 1: cast("Any", SimpleNamespace(trouble="it is ahead"))}
+    host.ready = {0, 1}
+    role._host = host
+    assert role.troubles() == {"partition 1": "it is ahead"}
 
 
 def test_a_broker_that_writes_in_our_future_is_not_agreed_with(machine: Machine) -> None:

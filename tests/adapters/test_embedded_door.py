@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 
+import msgspec
 import pytest
 
 from adapters.embedded.door import HOST, Facts, opened_door, write_frame
@@ -42,6 +43,9 @@ class DoorWorld(EmbeddedWorld):
 
     async def delete_records(self, topic: str, partition: int, before: int) -> None:
         await self._inside.delete_records(topic, partition, before)
+
+    async def limit(self, topic: str, record_bytes_max: int) -> None:
+        self._inside._topics[topic] = msgspec.structs.replace(self._inside._topics[topic], record_bytes_max=record_bytes_max)
 
 
 @pytest.fixture

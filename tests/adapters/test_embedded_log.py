@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adapters.embedded.assignment import KEEP_EVERY, StaticAssignment
@@ -35,6 +36,9 @@ class EmbeddedWorld:
 
     async def delete_records(self, topic: str, partition: int, before: int) -> None:
         await self.log.delete_records(topic, partition, before)
+
+    async def limit(self, topic: str, record_bytes_max: int) -> None:
+        self.log._topics[topic] = msgspec.structs.replace(self.log._topics[topic], record_bytes_max=record_bytes_max)
 
     async def hang(self, ownership: Ownership, records: Sequence[Outgoing]) -> Callable[[], Awaitable[None]]:
         assert isinstance(ownership, EmbeddedOwnership)

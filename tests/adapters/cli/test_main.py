@@ -45,7 +45,7 @@ async def test_a_port_in_the_settings_that_cannot_be_is_told(
 ) -> None:
     monkeypatch.setenv("LEADCLOCK_HTTP_PORT", "99999")
     assert await asyncio.to_thread(main, ["api"]) == 1
-    assert "http_port" in capsys.readouterr().err
+    assert "LEADCLOCK_HTTP_PORT" in capsys.readouterr().err
 
 
 async def test_a_command_that_finds_something_wrong_ends_with_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

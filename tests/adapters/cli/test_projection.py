@@ -11,7 +11,6 @@ import pytest
 from adapters.cli.main import main
 from adapters.clock import SystemClock
 from adapters.kafka.log import KafkaLog
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
@@ -75,8 +74,8 @@ async def deployment(
     for name, value in environment.items():
         monkeypatch.setenv(f"LEADCLOCK_{name}", value)
     assert await asyncio.to_thread(main, ["topics", "create", "--json"]) == 0
+    assert await asyncio.to_thread(main, ["db", "migrate", "--json"]) == 0
     capsys.readouterr()
-    await migrate(database)
     log = KafkaLog(kafka_bootstrap, app=topic_prefix.rstrip("."))
     deployment = Deployment(log, Names(topic_prefix), database, capsys)
     await deployment.decide()

@@ -1,6 +1,5 @@
 """Is the first possibility taken that can serve, is a wish kept, and is the reason said?"""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,21 +18,23 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_named_broker_is_taken_before_all_others(kafka_bootstrap: str, data_dir: Path) -> None:
-    async with resolution.broker(data_dir, environ={BOOTSTRAP_VARIABLE: kafka_bootstrap}) as broker:
+    async with resolution.broker(data_dir, given=kafka_bootstrap) as broker:
         assert (broker.kind, broker.bootstrap) == ("given", kafka_bootstrap)
         broker.check()
 
 
 async def test_a_named_broker_that_does_not_answer_is_an_error_and_never_replaced(data_dir: Path) -> None:
     with pytest.raises(UnavailableError, match=BOOTSTRAP_VARIABLE):
-        async with resolution.broker(data_dir, environ={BOOTSTRAP_VARIABLE: f"127.0.0.1:{free_port()}"}):
+        async with resolution.broker(data_dir, given=f"127.0.0.1:{free_port()}"):
             pass
 
 
-async def test_a_managed_kafka_is_next(data_dir: Path) -> None:
-    environ = {name: value for name, value in os.environ.items() if name != BOOTSTRAP_VARIABLE}
+async def test_a_broker_that_the_environment_names_is_passed_over_for_a_managed_kafka(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BOOTSTRAP_VARIABLE, "127.0.0.1:9")
 
-    async with resolution.broker(data_dir, environ=environ) as broker:
+    async with resolution.broker(data_dir) as broker:
         assert broker.kind == "managed"
         assert str(data_dir) in broker.sentence
         broker.check()
@@ -56,12 +57,12 @@ async def test_who_wishes_kafka_never_gets_the_embedded_log(data_dir: Path) -> N
 
 
 async def test_the_embedded_log_can_be_asked_for(data_dir: Path) -> None:
-    async with resolution.broker(data_dir, wish="embedded", environ={BOOTSTRAP_VARIABLE: "127.0.0.1:9"}) as broker:
+    async with resolution.broker(data_dir, wish="embedded") as broker:
         assert broker.bootstrap == "embedded"
 
 
 async def test_a_named_database_is_taken_before_all_others(database: str, data_dir: Path) -> None:
-    async with resolution.database(data_dir, environ={DSN_VARIABLE: database}) as found:
+    async with resolution.database(data_dir, given=database) as found:
         assert (found.kind, found.dsn) == ("given", database)
 
 
@@ -69,14 +70,18 @@ async def test_a_named_database_that_does_not_answer_is_an_error_without_its_pas
     dsn = f"postgresql://someone:hunter2@127.0.0.1:{free_port()}/leads"
 
     with pytest.raises(UnavailableError, match=DSN_VARIABLE) as raised:
-        async with resolution.database(data_dir, environ={DSN_VARIABLE: dsn}):
+        async with resolution.database(data_dir, given=dsn):
             pass
 
     assert "hunter2" not in str(raised.value)
 
 
-async def test_a_managed_postgres_is_next(data_dir: Path) -> None:
-    async with resolution.database(data_dir, durable=False, environ={}) as found:
+async def test_a_database_that_the_environment_names_is_passed_over_for_a_managed_one(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DSN_VARIABLE, "postgresql://someone@127.0.0.1:9/leads")
+
+    async with resolution.database(data_dir, durable=False) as found:
         assert found.kind == "managed"
         found.check()
 

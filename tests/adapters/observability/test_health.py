@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
+import msgspec
 import pytest
 
 from adapters.cli.failures import is_expected
@@ -11,6 +12,7 @@ from adapters.http.server import ServerError
 from adapters.observability import health
 from adapters.observability.health import HealthPortError, HealthServer
 from adapters.observability.metrics import Metrics
+from adapters.observability.skipped import SkippedRecords
 
 
 class Role:
@@ -48,6 +50,26 @@ async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
     role.troubles = {"database": "away"}
 
     assert [(await role.get(path)).status_code for path in ("/livez", "/readyz", "/startupz")] == [200, 503, 200]
+
+
+async def test_what_was_skipped_is_noted_and_no_reason_to_be_restarted() -> None:
+    skipped = SkippedRecords()
+    skipped.skip("accounts.rules", 1, 7, "not a record: JSON is malformed")
+    server = HealthServer(dict, Metrics(), notes=skipped.notes)
+
+    status, _, body = server.answer("GET", "/readyz")
+
+    note = "1 record was skipped, the last at accounts.rules[1] offset 7: not a record: JSON is malformed"
+    assert status == 200
+    assert msgspec.json.decode(body) == {"ready": True, "problems": {}, "notes": {"accounts.rules": note}}
+
+
+async def test_what_a_process_is_stands_beside_its_troubles() -> None:
+    server = HealthServer(dict, Metrics(), {"sandbox": ("call", "sms")})
+
+    _, _, body = server.answer("GET", "/readyz")
+
+    assert msgspec.json.decode(body) == {"ready": True, "problems": {}, "sandbox": ["call", "sms"]}
 
 
 async def test_metrics_can_be_scraped(role: Role) -> None:

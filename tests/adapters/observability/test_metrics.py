@@ -18,6 +18,7 @@ SERIES = {
     "leadclock_restores": {"aggregate", "source"},
     "leadclock_restore_seconds": {"aggregate"},
     "leadclock_dead_letters": {"topic"},
+    "leadclock_skipped_records": {"topic"},
     "leadclock_commands": {"kind"},
     "leadclock_outcomes": {"kind", "outcome"},
     "leadclock_gate_lateness_seconds": {"kind"},

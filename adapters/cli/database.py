@@ -1,0 +1,24 @@
+"""How does a command reach the database? Over a pool of its own; a database that is away is one sentence with the cure."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from adapters.postgres.outages import DatabaseAwayError, describe, reaching
+from adapters.postgres.pool import Pool, open_pool
+from adapters.projector.store import StoreError
+from adapters.settings import Settings
+
+
+@asynccontextmanager
+async def open_database(settings: Settings, *, size: int = 1, **more: Any) -> AsyncIterator[Pool]:
+    """Give a pool, with what else `open_pool` takes. Raises `DatabaseAwayError` where the block fails for the database."""
+    dsn = settings.postgres_dsn
+    with reaching(dsn):
+        pool = await open_pool(dsn, size=size, **more)
+        try:
+            yield pool
+        except StoreError as error:
+            raise DatabaseAwayError(describe(dsn, error.__cause__ or error)) from error
+        finally:
+            await pool.close()

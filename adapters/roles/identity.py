@@ -1,0 +1,294 @@
+"""Do the settings, the topics and the database belong to one deployment? Its identity lies in both; every process compares.
+
+It is written where nothing was ever written before. What was used without one is adopted only by `leadclock topics adopt`:
+otherwise a process with a wrong setting would make somebody else's topics its own.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import Any
+
+import stamina
+import structlog
+
+from adapters.clock import wall_now
+from adapters.roles.context import Context, describe
+from adapters.roles.role import Role
+from adapters.settings import PREFIX, Settings, place
+from adapters.waiting import Backoff, pause
+from engine.partition.ports import LogError, Outgoing
+from schemas.deployment import PARTITION, Deployment, deployment_key
+from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
+from schemas.wire import to_json
+
+USED = (CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES)
+"""Topics that only our own processes write to: where all of them are empty nobody has worked yet."""
+
+ESTABLISH_SECONDS = 20.0
+"""A broker that has just created the topics may take longer over its first answers about them than one request waits."""
+
+RETRY_SECONDS_MAX = 2.0
+
+logger = structlog.get_logger(__name__)
+
+
+class IdentityError(Exception):
+    """The settings, the topics and the database are not of one deployment; `str(error)` names both and the cure."""
+
+
+class NotPreparedError(Exception):
+    """Topics or database are not prepared yet; `str(error)` says by which command they are."""
+
+
+async def check(context: Context, *, with_database: bool) -> Deployment:
+    """Return the identity that settings, topics and (if asked for) the database have in common.
+
+    Raises `IdentityError` where they differ, `NotPreparedError` where there is none yet, `LogError`, `DatabaseAwayError`.
+    """
+    found = await read_identity(context)
+    if found is None:
+        raise await _missing(context)
+    _compare_settings(found, context.settings)
+    if with_database:
+        database = _database()
+        try:
+            stored = await database.read_identity(context.settings.postgres_dsn)
+        except database.NotMigratedError as error:
+            raise NotPreparedError(str(error)) from error
+        if stored is None:
+            where = place(context.settings.postgres_dsn)
+            raise NotPreparedError(f"the database {where} has no identity yet: run `leadclock db migrate`")
+        _compare_database(context, found, stored)
+    return found
+
+
+async def look(context: Context, *, with_database: bool) -> Deployment | None:
+    """Return the identity that the topics have, before anything is created or migrated; None where they have none yet.
+
+    Raises `IdentityError` where the settings or the database are of another deployment, `LogError`, `DatabaseAwayError`.
+    """
+    try:
+        found = await read_identity(context)
+    except LogError as error:
+        if error.retryable:
+            raise
+        found = None  # there are no topics
+    if found is not None:
+        _compare_settings(found, context.settings)
+    stored = await recorded(context.settings.postgres_dsn) if with_database else None
+    if stored is not None:
+        _compare_database(context, found, stored)
+    return found
+
+
+async def recorded(dsn: str) -> Deployment | None:
+    """Return the identity that a database has, or None, also where it has no tables yet. Raises `DatabaseAwayError`."""
+    database = _database()
+    try:
+        stored: Deployment | None = await database.read_identity(dsn)
+    except database.NotMigratedError:
+        return None
+    return stored
+
+
+async def establish(context: Context, *, is_demo: bool = False, adopt: bool = False) -> Deployment:
+    """Return the identity that the topics have; write it where nobody has worked yet, or where it is to be adopted.
+
+    Retries for `ESTABLISH_SECONDS`, but not to adopt: such topics are not new. Raises `IdentityError`, `LogError`.
+    """
+    if adopt:
+        return await _establish(context, is_demo=is_demo, adopt=True)
+    retrying = stamina.retry_context(on=_is_transient, attempts=None, timeout=ESTABLISH_SECONDS, wait_max=RETRY_SECONDS_MAX)
+    async for attempt in retrying:
+        with attempt:
+            return await _establish(context, is_demo=is_demo, adopt=False)
+    raise AssertionError("stamina ends with a result or an error")
+
+
+def _is_transient(error: Exception) -> bool:
+    return isinstance(error, LogError) and error.retryable
+
+
+async def _establish(context: Context, *, is_demo: bool, adopt: bool) -> Deployment:
+    found = await read_identity(context)
+    if found is None:
+        if not adopt and not await is_unused(context):
+            raise _unidentified(context)
+        await _write(context, _new(context.settings, is_demo=is_demo))
+        found = await read_identity(context)
+    if found is None:
+        raise LogError(f"the identity that was written to {_topics(context)} does not show")
+    _compare_settings(found, context.settings)
+    return found
+
+
+async def establish_database(context: Context, found: Deployment, *, adopt: bool = False) -> None:
+    """Record the identity of the topics in the database where that has none.
+
+    Raises `IdentityError`, `NotPreparedError` (no tables yet), `DatabaseAwayError`.
+    """
+    database, dsn = _database(), context.settings.postgres_dsn
+    try:
+        stored = await database.record_identity(dsn, found, adopt=adopt)
+    except database.NotMigratedError as error:
+        raise NotPreparedError(str(error)) from error
+    if stored is None:
+        raise IdentityError(
+            f"the database {place(dsn)} was used before it had an identity, and {_topics(context)} are of "
+            f"deployment {found.id}: if they belong together, run `leadclock topics adopt`; else correct "
+            f"{PREFIX}POSTGRES_DSN"
+        )
+    _compare_database(context, found, stored)
+
+
+async def read_identity(context: Context) -> Deployment | None:
+    """Return the identity that the topics have now, or None. Raises `LogError`."""
+    await context.rules.refresh()
+    return context.rules.deployment
+
+
+async def is_unused(context: Context) -> bool:
+    """Tell whether none of our processes has ever written to the topics. Raises `LogError`."""
+    for topic in USED:
+        name = context.names.of(topic.name)
+        partitions = range(await context.log.partition_count(name))
+        reader = await context.log.reader(name, partitions)
+        try:
+            if any([await reader.end(partition) > 0 for partition in partitions]):
+                return False
+        finally:
+            await reader.close()
+    return True
+
+
+class IdentifiedRole:
+    """A role that begins its work once the identity of its deployment is known to be the right one."""
+
+    def __init__(self, role: Role, context: Context, *, with_database: bool) -> None:
+        self.name = role.name
+        self._role = role
+        self._context = context
+        self._with_database = with_database
+        self._backoff = Backoff()
+        self._trouble: str | None = "comparing the identity of the deployment"
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Compare, then work. Raises `IdentityError` where this is another deployment."""
+        while self._trouble is not None and not stop.is_set():
+            await self._compare(stop)
+        if stop.is_set():
+            return
+        async with AsyncExitStack() as stack:
+            if self._with_database:
+                dsn = self._context.settings.postgres_dsn
+                await stack.enter_async_context(_database().Presence(dsn, f"leadclock {self.name}"))
+            await self._role.run(stop)
+
+    def troubles(self) -> Mapping[str, str]:
+        """Tell what keeps the role from being ready."""
+        return self._role.troubles() if self._trouble is None else {"deployment": self._trouble}
+
+    async def _compare(self, stop: asyncio.Event) -> None:
+        """Compare once; wait a while where broker or database are away, or not prepared."""
+        away = (LogError, NotPreparedError, *([_database().DatabaseAwayError] if self._with_database else []))
+        try:
+            await check(self._context, with_database=self._with_database)
+        except away as error:
+            seconds = self._backoff.next_seconds()
+            self._trouble = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
+            await logger.awarning("waits for its deployment", role=self.name, error=self._trouble, retry_in_seconds=seconds)
+            await pause(stop, seconds)
+        else:
+            self._trouble = None
+
+
+async def _write(context: Context, deployment: Deployment) -> None:
+    topic = context.names.of(ACCOUNTS_RULES.name)
+    appender = await context.log.appender()
+    try:
+        await appender.append(PARTITION, [Outgoing(topic, deployment_key(deployment), to_json(deployment))])
+    finally:
+        await appender.close()
+
+
+def _new(settings: Settings, *, is_demo: bool) -> Deployment:
+    wall_at, domain_at, speed = _clock(settings)
+    return Deployment(
+        id=str(uuid.uuid4()),
+        topic_prefix=settings.topic_prefix,
+        app=settings.app,
+        clock_wall_at=wall_at,
+        clock_domain_at=domain_at,
+        clock_speed=speed,
+        is_demo=is_demo,
+        created_at=wall_now(),
+    )
+
+
+def _clock(settings: Settings) -> tuple[int, int, float]:
+    """Return origin and speed; of a clock that is the wall's own there is no origin."""
+    if settings.clock_speed == 1.0 and settings.clock_wall_at == settings.clock_domain_at:
+        return 0, 0, 1.0
+    return settings.clock_wall_at, settings.clock_domain_at, settings.clock_speed
+
+
+def _compare_settings(found: Deployment, settings: Settings) -> None:
+    """Raise `IdentityError` naming every setting that the deployment was made with otherwise."""
+    wall_at, domain_at, speed = _clock(settings)
+    table: list[tuple[str, Any, Any]] = [
+        ("topic_prefix", found.topic_prefix, settings.topic_prefix),
+        ("app", found.app, settings.app),
+        ("clock_wall_at", found.clock_wall_at, wall_at),
+        ("clock_domain_at", found.clock_domain_at, domain_at),
+        ("clock_speed", found.clock_speed, speed),
+    ]
+    wrong = [f"{PREFIX}{name.upper()} is {given!r} here and {made!r} there" for name, made, given in table if made != given]
+    if wrong:
+        raise IdentityError(
+            f"these settings are not those of deployment {found.id}: {'; '.join(wrong)}. Correct them, or give the broker "
+            "and the topic prefix of the deployment that is meant"
+        )
+
+
+def _compare_database(context: Context, found: Deployment | None, stored: Deployment) -> None:
+    if found is None or stored.id != found.id:
+        topics = "have no identity" if found is None else f"are of deployment {found.id}"
+        raise IdentityError(
+            f"{_topics(context)} {topics}, and the database "
+            f"{place(context.settings.postgres_dsn)} is of deployment {stored.id}: correct "
+            f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX, or {PREFIX}POSTGRES_DSN"
+        )
+
+
+def _unidentified(context: Context) -> IdentityError:
+    return IdentityError(
+        f"{_topics(context)} were used before they had an identity (by an older release, or by others): "
+        "if they are those of this deployment, run `leadclock topics adopt`; else correct "
+        f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX"
+    )
+
+
+async def _missing(context: Context) -> IdentityError | NotPreparedError:
+    """Return what to say where the topics have no identity; a role may not be allowed to see whether they were used."""
+    try:
+        used = not await is_unused(context)
+    except LogError as error:
+        if error.retryable:
+            raise
+        used = False
+    if used:
+        return _unidentified(context)
+    return NotPreparedError(f"{_topics(context)} have no identity yet: run `leadclock topics create`")
+
+
+def _topics(context: Context) -> str:
+    settings = context.settings
+    return f"the topics {settings.topic_prefix}* at {settings.kafka_bootstrap}"
+
+
+def _database() -> Any:
+    """Return the module that asks the database, loaded only by who has one: a scheduler starts without it."""
+    return import_module("adapters.postgres.identity")

@@ -1,0 +1,69 @@
+"""What does `leadclock audit verify` say of what it verified?"""
+
+from adapters.audit.replay import Folded
+from adapters.audit.verify import Difference, Verified
+from adapters.cli.audit import report
+from engine.decision_rules import VERSION, VERSIONS
+
+
+def verified(decided_again: int, *folded: Folded, gone: int = 0, difference: Difference | None = None) -> Verified:
+    return Verified(
+        topic="contacts.decisions",
+        partition=0,
+        decisions=decided_again + sum(one.decisions for one in folded),
+        decided_again=decided_again,
+        folded=folded,
+        inputs_gone=gone,
+        chain="abc",
+        keys=7,
+        difference=difference,
+    )
+
+
+def of_first_rules(decisions: int) -> Folded:
+    return Folded(reason="other_rules", decision_rules=1, decided_by=VERSIONS[1].decided_by, decisions=decisions)
+
+
+def test_what_this_code_decided_is_one_line_a_partition_and_a_total() -> None:
+    assert list(report([verified(5)])) == [
+        "contacts.decisions[0]  5 decisions, 7 values: verified",
+        "all 5 decisions are what this code decides on the recorded inputs",
+    ]
+
+
+def test_both_counts_and_the_release_that_can_decide_the_rest_are_said() -> None:
+    assert list(report([verified(5, of_first_rules(3)), verified(0, of_first_rules(2), gone=1)])) == [
+        "contacts.decisions[0]  8 decisions, 7 values: verified (5 decided again, 3 folded)",
+        "contacts.decisions[0]  2 decisions, 7 values: verified (0 decided again, 2 folded)",
+        (
+            f"5 folded: made by decision rules 1, this is {VERSION}; "
+            "the development version 0.1.0 at commit 1390c62 decides them again"
+        ),
+        "1 of the folded decisions have no request in the log any more: its digest was not compared",
+        "all 10 decisions hold: 5 decided again by this code, 5 folded along the hash chain",
+    ]
+
+
+def test_data_of_another_version_is_named() -> None:
+    folded = Folded(
+        reason="other_data",
+        decision_rules=VERSION,
+        decided_by="leadclock 0.1.0",
+        data="tzdata 2026a (here 2026b)",
+        decisions=4,
+    )
+
+    assert list(report([verified(1, folded)]))[1] == (
+        f"4 folded: made by decision rules {VERSION}, which decide otherwise here, with other data: "
+        "tzdata 2026a (here 2026b); leadclock 0.1.0 decides them again"
+    )
+
+
+def test_a_difference_is_shown_and_nothing_is_said_to_hold() -> None:
+    found = Difference(topic="contacts.decisions", partition=0, offset=9, sequence=4, what="decisions are missing")
+
+    lines = list(report([verified(3, difference=found)]))
+
+    assert lines[0].endswith("DIFFERS")
+    assert lines[1] == "  offset 9, decision 4: decisions are missing"
+    assert not any("hold" in line or "are what this code decides" in line for line in lines)
