@@ -7,7 +7,7 @@ ARGS ?=
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench bench-large prove lock
+.PHONY: help install up test test-api lint format bench bench-large prove prove-fair lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-large: install  ## Measure lists and reports at 2 million leads and 5 mill
 
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)
+
+prove-fair: install  ## Time one company's submissions beside another that misbehaves in six ways (ARGS="--way wrong-keys --seconds 60").
+	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.
 	@deploy/lock.sh "$(PYTHON)"

@@ -17,9 +17,10 @@ from adapters.bench.submissions import requests
 from adapters.partitions.outbox import OutboxSender
 from adapters.roles.context import Context
 from engine.contact.aggregate import ContactAggregate
+from engine.limits import RECORD_BYTES_MAX
 from engine.partition.ports import Log, Outbox, Outgoing, Record
 from engine.partition.runner import Limits, Runner
-from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, RECORD_BYTES_MAX
+from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE
 
 SUBMISSIONS = 20_000
 RUNS = 3

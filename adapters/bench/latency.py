@@ -20,8 +20,9 @@ from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
 from adapters.roles.deciders import scheduler
 from adapters.roles.role import Role
+from engine.limits import RECORD_BYTES_MAX
 from engine.partition.ports import Appender, Outgoing, Reader
-from schemas.topics import COMMANDS_SMS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, RECORD_BYTES_MAX
+from schemas.topics import COMMANDS_SMS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE
 
 RUNS = 3
 SAMPLES = 100

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,7 +16,7 @@ from msgspec import Struct
 from adapters.bench.large import LEADS_DEFAULT
 from adapters.bench.submissions import NOON, rule_records
 from adapters.clock import wall_now
-from adapters.local.resolution import BOOTSTRAP_VARIABLE, DSN_VARIABLE, broker, database
+from adapters.local.resolution import broker, database
 from adapters.partitions.routing import partition_of
 from adapters.postgres.migrate import migrate
 from adapters.roles.collector import relax
@@ -57,11 +56,7 @@ async def open_stage(
     folder: Path, peers: Path, leads: int = LEADS_DEFAULT, kept: Path | None = None
 ) -> AsyncIterator[Stage]:
     """Start broker and database in a folder. Raises `LocalServerError` where this machine cannot."""
-    environ = {name: value for name, value in os.environ.items() if name not in {BOOTSTRAP_VARIABLE, DSN_VARIABLE}}
-    async with (
-        broker(folder, wish="kafka", environ=environ) as served,
-        database(folder, durable=False, environ=environ) as stored,
-    ):
+    async with broker(folder, wish="kafka") as served, database(folder, durable=False) as stored:
         await migrate(stored.dsn)
         yield Stage(served.bootstrap, stored.dsn, folder, peers, leads, kept)
 

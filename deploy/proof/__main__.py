@@ -1,7 +1,6 @@
 """`python -m deploy.proof`: is anything lost or doubled when schedulers are killed under load? Exit status 0 or 1.
 
-It uses the broker and the database that `LEADCLOCK_KAFKA_BOOTSTRAP` and `LEADCLOCK_POSTGRES_DSN` name (topics and a database
-of its own on them, deleted at the end), else it runs its own in a temporary folder.
+It runs a broker and a database of its own in a temporary folder, whatever servers the environment names.
 """
 
 import asyncio
@@ -10,31 +9,24 @@ import os
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import AsyncIterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import click
-from aiokafka.admin import AIOKafkaAdminClient
+from msgspec.structs import replace
 
+from adapters.clock import wall_now
 from adapters.local.process import LocalServerError
-from adapters.local.resolution import broker, database
 from adapters.roles.asking import NotMadeError
-from adapters.roles.context import specs
-from adapters.settings import Settings
 from deploy.proof.processes import DeploymentError
 from deploy.proof.rest import NoRestError
 from deploy.proof.run import Plan, Proof, prove
+from deploy.proof.servers import own_servers
 from deploy.proof.verdict import live_count, table
 from engine.partition.ports import LogError
 
 PARTITIONS = 8
-SESSION_SECONDS = 6.0
-"""The least that a broker grants by default."""
-
-CONNECT_SECONDS = 10.0
+SPEED = 10.0
+"""A text of the sandbox takes 2 s of domain time, a call 34 s: nobody waits for them."""
 
 
 @click.command()
@@ -86,52 +78,10 @@ async def _run(plan: Plan, keep: Path | None, *, partitions: int) -> Proof:
 
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-proof-")))
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o755)  # the database may run as another user, who must reach its own folder
-        opened = await stack.enter_async_context(broker(folder, wish="kafka"))
-        say(opened.sentence)
-        stored = await stack.enter_async_context(database(folder))
-        dsn = await stack.enter_async_context(_own_database(stored.dsn))
-        name = f"proof-{uuid.uuid4().hex[:8]}"
-        settings = Settings(
-            kafka_bootstrap=opened.bootstrap,
-            kafka_session_seconds=SESSION_SECONDS,
-            topic_prefix=f"{name}.",
-            app=name,
-            partitions=partitions,
-            postgres_dsn=dsn,
-            secret_key=uuid.uuid4().hex * 2,
-            state_dir=str(folder / "state"),
-        )
-        stack.push_async_callback(_delete_topics, settings)
-        return await prove(plan, settings, folder, say)
-
-
-@contextlib.asynccontextmanager
-async def _own_database(dsn: str) -> AsyncIterator[str]:
-    name = f"proof_{uuid.uuid4().hex[:8]}"
-    await _administer(dsn, f"CREATE DATABASE {name}")
-    try:
-        yield urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
-    finally:
-        await _administer(dsn, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-async def _administer(dsn: str, statement: str) -> None:
-    connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
-async def _delete_topics(settings: Settings) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka_bootstrap)
-    await admin.start()
-    try:
-        await admin.delete_topics([spec.name for spec in specs(settings)])
-    finally:
-        await admin.close()
+        settings = await stack.enter_async_context(own_servers(folder, say, partitions=partitions))
+        now = wall_now()
+        fast = replace(settings, clock_wall_at=now, clock_domain_at=now, clock_speed=SPEED)
+        return await prove(plan, fast, folder, say)
 
 
 def _tell(proof: Proof) -> None:

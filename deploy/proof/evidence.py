@@ -158,7 +158,7 @@ def _replace(values: dict[str, bytes], key: str, value: bytes) -> None:
 
 def _origin(record: Record) -> tuple[str, int, int, bytes | None]:
     found = dict(record.headers)
-    return found["dl_topic"].decode(), int(found["dl_partition"]), int(found["dl_offset"]), record.value
+    return found["dl_topic"].decode(), int(found["dl_partition"]), int(found.get("dl_offset", b"-1")), record.value
 
 
 async def committed(log: Log, topic: str) -> AsyncIterator[Record]:

@@ -43,13 +43,19 @@ class RoleProcess:
         self.name = name
         self.log = folder / f"{name}.log"
         self._environment = environment
-        self._port = free_port()
+        self._http_port = free_port()
+        self._health_port = free_port()
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where the role answers: the HTTP interface of the api, health and metrics of every other."""
-        return f"http://{LOCALHOST}:{self._port}"
+        """Where the HTTP interface of an api role is."""
+        return f"http://{LOCALHOST}:{self._http_port}"
+
+    @property
+    def health_url(self) -> str:
+        """Where the role answers for its health and metrics."""
+        return f"http://{LOCALHOST}:{self._health_port}"
 
     @property
     def pid(self) -> int:
@@ -64,8 +70,8 @@ class RoleProcess:
 
     def start(self) -> None:
         """Start the role; `until_ready` waits for it."""
-        option = "--http-port" if self.role == "api" else "--health-port"
-        command = [*program(), self.role, option, str(self._port)]
+        http = ["--http-port", str(self._http_port)] if self.role == "api" else []
+        command = [*program(), self.role, "--health-port", str(self._health_port), *http]
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own program
                 leashed(command, signal.SIGKILL), env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -101,7 +107,7 @@ class RoleProcess:
         """Return whether `/readyz` says yes, and its words."""
         try:
             async with httpx.AsyncClient(timeout=ASK_SECONDS) as client:
-                answer = await client.get(f"{self.url}/readyz")
+                answer = await client.get(f"{self.health_url}/readyz")
         except httpx.HTTPError as error:
             return False, repr(error)
         return answer.is_success, answer.text
@@ -126,7 +132,7 @@ class Deployment:
     """The processes of one deployment, and the commands of an operator."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()
         self.settings = settings
         self.roles: dict[str, RoleProcess] = {}
         own = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
@@ -162,6 +168,7 @@ class Deployment:
         child = await asyncio.create_subprocess_exec(
             *program(),
             *arguments,
+            cwd=self.folder,  # an `up` that runs in our own folder is another deployment
             env=self.environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.gateway.mailbox import Mailbox
+from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.company import make_company
@@ -62,7 +63,7 @@ async def prove(plan: Plan, settings: Settings, folder: Path, say: Say) -> Proof
     """
     mailbox = Mailbox(folder / "mail")
     await mailbox.start()
-    deployment = Deployment(folder, replace(settings, smtp_port=mailbox.port, smtp_starttls=False))
+    deployment = Deployment(folder, replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False))
     try:
         return await _prove(plan, deployment, say)
     finally:
@@ -100,6 +101,7 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
         started = time.monotonic()
         status, output = await deployment.command("audit", "verify")
         rows.append(none("differences found by the audit", [output.strip()] if status else []))
+        rows.append(none("decisions that the audit only folded", [output.strip()] if "folded" in output else []))
         seconds["audit"] = _lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
     return Proof(rows=rows, evidence=found, seconds=seconds)
 

@@ -19,18 +19,28 @@ REPEATED_EVERY = 100
 MAIL_EVERY = 10
 CALL_EVERY = 20
 
-ENDINGS = ("11", "11", "00", "11", "11", "05", "11", "11", "06", "11", "11", "08")
-"""Of the numbers that are texted (sandbox.md): not taken, which is known at once; delivered, no such number, failed, opted
-out, which take a second or two, and a gateway has 100 under way."""
+TEXT_ENDINGS = ("04", "06", "08")
+"""Of numbers that are texted (sandbox.md): not taken by the telephone, failed, opted out."""
 
-CALL_ENDINGS = ("01", "05", "06", "11")
-"""Of the numbers that are called: busy, no such number, no circuit, not taken; all of them at once."""
+CALL_ENDINGS = ("01", "05", "11")
+"""Of numbers that are called: busy, no such number, not taken by the carrier."""
+
+ODD_EVERY = 8
+"""Of the leads with a number, how often one behaves by its ending, as long as there are such numbers."""
 
 LOCAL_FIRST = 20_000
 LOCAL_COUNT = 70_000
 """Local numbers from 200-00xx to 899-99xx are valid; 555-01xx alone would not be enough."""
 
-AREAS = ("212", "213", "214", "215", "216")
+AREAS = [
+    "212", "213", "215", "216", "209", "310", "323", "408", "415", "510", "530", "559", "562", "619", "626", "650",
+    "661", "707", "714", "760", "805", "818", "831", "858", "909", "916", "925", "949", "951", "315", "347", "516",
+    "518", "585", "607", "631", "646", "716", "718", "845", "914", "917", "412", "484", "570", "610", "717", "724",
+    "814", "330", "419", "440", "513", "614", "740", "937", "217", "309", "312", "618", "630", "708", "773", "815",
+    "847", "231", "248", "269", "313", "517", "586", "616", "734", "810", "906", "989", "201", "609", "732", "856",
+    "908", "973",
+]  # fmt: skip
+"""Area codes of states without calling rules of their own in the pack: 555-01xx of each behaves by its last digits."""
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -59,19 +69,26 @@ def _good(index: int, company: Company, zone: str, topic: str) -> Sent:
     if index % MAIL_EVERY == 0:
         body |= {"lead_token": company.tokens["mail"], "email": f"lead-{index}@example.com"}
     elif index % CALL_EVERY == 1:
-        body |= {"lead_token": company.tokens["call"], "caller_id": number(index, CALL_ENDINGS)}
+        body |= {"lead_token": company.tokens["call"], "caller_id": number(index, index // CALL_EVERY, CALL_ENDINGS)}
     else:
         kind = "text" if index % 2 == 0 else "rest"
-        body |= {"lead_token": company.tokens[kind], "caller_id": number(index, ENDINGS)}
+        body |= {"lead_token": company.tokens[kind], "caller_id": number(index, index, TEXT_ENDINGS)}
     request_id = f"proof-{index}"
     headers = to_headers(Envelope(id=request_id, type="lead.submitted", source="/proof"))
     return Sent(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
 
 
-def number(index: int, endings: tuple[str, ...]) -> str:
-    """Return a number of its own for each index, with one of the endings."""
+def number(index: int, turn: int, endings: tuple[str, ...], *, odd_every: int = ODD_EVERY) -> str:
+    """Return a number of its own for each index.
+
+    Of each `odd_every` turns one gets a number with one of the endings, as long as there are such; the others are reached.
+    """
+    odd, rest = divmod(turn, odd_every)
+    area, ending = divmod(odd, len(endings))
+    if rest == 0 and area < len(AREAS):
+        return f"+1{AREAS[area]}55501{endings[ending]}"
     area, local = divmod(index, LOCAL_COUNT)
-    return f"+1{AREAS[area]}{LOCAL_FIRST + local}{endings[index // CALL_EVERY % len(endings)]}"
+    return f"+1{AREAS[area]}{LOCAL_FIRST + local}00"
 
 
 def _bad(company: Company) -> Iterator[tuple[bytes | None, Headers]]:

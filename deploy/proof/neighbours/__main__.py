@@ -1,0 +1,71 @@
+"""`python -m deploy.proof.neighbours`: how much slower is one company while another misbehaves? Exit status 0 or 1.
+
+A whole deployment runs as separate processes on a real broker and database. The quiet company's submissions are timed
+alone first, then beside each way of misbehaving, then beside all of them at once.
+"""
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from adapters.gateway.mailbox import Mailbox
+from adapters.local.process import LOCALHOST, LocalServerError
+from adapters.roles.asking import NotMadeError
+from deploy.proof.neighbours.hostility import WAYS
+from deploy.proof.neighbours.measure import measure, plan_of
+from deploy.proof.neighbours.report import Phase, is_fair, table
+from deploy.proof.processes import Deployment, DeploymentError
+from deploy.proof.servers import own_servers
+from engine.partition.ports import LogError
+
+PARTITIONS = 4
+
+
+@click.command()
+@click.option("--seconds", type=float, default=20.0, show_default=True, help="Length of each phase.")
+@click.option("--way", "ways", multiple=True, type=click.Choice(sorted(WAYS)), help="Only these ways.  [all]")
+@click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
+def main(seconds: float, ways: tuple[str, ...], keep: Path | None) -> None:
+    """Measure a quiet company beside a hostile one."""
+    try:
+        phases = asyncio.run(_run(seconds, ways or tuple(WAYS), keep))
+    except (DeploymentError, LogError, LocalServerError, NotMadeError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"\n{table(phases)}\n")
+    click.echo("every phase is fair" if is_fair(phases) else "BROKEN: see the rows that say NO")
+    sys.exit(0 if is_fair(phases) else 1)
+
+
+async def _run(seconds: float, ways: Sequence[str], keep: Path | None) -> list[Phase]:
+    begun = time.monotonic()
+
+    def say(words: str) -> None:
+        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
+
+    async with contextlib.AsyncExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-neighbours-")))
+        settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
+        mailbox = Mailbox(folder / "mail")
+        await mailbox.start()
+        stack.push_async_callback(mailbox.stop)
+        settings = replace(
+            settings,
+            smtp_host=LOCALHOST,
+            smtp_port=mailbox.port,
+            smtp_starttls=False,
+            webhook_private_networks=("127.0.0.0/8",),
+        )
+        deployment = Deployment(folder, settings)
+        stack.callback(deployment.kill)
+        return await measure(deployment, plan_of(ways), seconds=seconds, say=say)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What does the hostile company do to its neighbours? Each way is one function that goes on until it is cancelled.
+
+Rates are bounded, so that what is measured is how the deployment shares, not how fast this machine can send.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+import httpx
+from msgspec import Struct
+
+from adapters.local.process import LOCALHOST
+from adapters.roles.context import Context
+from adapters.up.noon import zone_at_daytime
+from deploy.proof.neighbours.companies import Party
+from engine.partition.ports import Outgoing
+from schemas.envelope import Envelope, to_headers
+from schemas.topics import LEADS_INBOX
+from schemas.wire import to_json
+
+BURST_LEADS = 1_000
+BURST_EVERY_SECONDS = 5.0
+"""Bulk leads over Kafka: 200 a second on average, a thousand at once."""
+
+OVERSIZED_EVERY_SECONDS = 0.5
+OVERSIZED_TOKEN = "x" * 4_000
+HUGE_BODY = "y" * 900_000
+
+HANGING_LEADS = 600
+HANGING_PRIORITY = -1_000_000
+
+SLOW_READERS = 20
+SLOW_READ_BYTES = 256
+SLOW_READ_SECONDS = 0.5
+
+HOSTILE_ADDRESS = "127.0.0.2"
+"""Not the neighbour's address: what a deployment bounds for one address holds back the hostile company alone."""
+
+HALF_SENT = 200
+WRONG_KEY_CLIENTS = 50
+WRONG_KEY_PAUSE_SECONDS = 0.2
+TIMEOUT_SECONDS = 30.0
+
+_numbers = count(1)
+
+Hostility = Callable[["Hostile"], Awaitable[None]]
+
+
+class Hostile(Struct, frozen=True, kw_only=True):
+    """What every way needs: the deployment from outside, and the company's own credentials."""
+
+    context: Context
+    api_port: int
+    party: Party
+
+    def client(self, auth: httpx.Auth | None = None) -> httpx.AsyncClient:
+        """Return a client of the API that asks from the hostile company's own address."""
+        transport = httpx.AsyncHTTPTransport(local_address=HOSTILE_ADDRESS)
+        url = f"http://{LOCALHOST}:{self.api_port}"
+        return httpx.AsyncClient(base_url=url, timeout=TIMEOUT_SECONDS, auth=auth, transport=transport)
+
+
+async def bursts(hostile: Hostile) -> None:
+    """Post bulk leads to the inbox, a thousand at once."""
+    context = hostile.context
+    topic = context.names.of(LEADS_INBOX.name)
+    partitions = await context.log.partition_count(topic)
+    appender = await context.log.appender()
+    try:
+        while True:
+            await asyncio.gather(
+                *(
+                    appender.append(partition, [_bulk_lead(hostile, topic) for _ in range(BURST_LEADS // partitions)])
+                    for partition in range(partitions)
+                )
+            )
+            await asyncio.sleep(BURST_EVERY_SECONDS)
+    finally:
+        await appender.close()
+
+
+def _bulk_lead(hostile: Hostile, topic: str) -> Outgoing:
+    number = next(_numbers)
+    body = _lead(hostile, "hook", number) | {"lead_priority": HANGING_PRIORITY}
+    headers = to_headers(Envelope(id=f"bulk-{number}", type="lead.submitted", source="/neighbours"))
+    return Outgoing(topic, b"bulk-%d" % number, to_json(body), headers)
+
+
+async def oversized(hostile: Hostile) -> None:
+    """Submit leads whose text renders to more than a record holds, and bodies that are too large."""
+    async with hostile.client() as client:
+        while True:
+            number = next(_numbers)
+            await _ignoring_errors(
+                client.post("/api/v1/leads", json=_lead(hostile, "text", number) | {"a": OVERSIZED_TOKEN})
+            )
+            huge = {**_lead(hostile, "text", number), "b": HUGE_BODY}
+            await _ignoring_errors(client.post("/api/v1/leads", files={name: (None, str(huge[name])) for name in huge}))
+            await asyncio.sleep(OVERSIZED_EVERY_SECONDS)
+
+
+async def hanging_webhooks(hostile: Hostile) -> None:
+    """Submit 600 most urgent leads whose webhook's receiver never answers."""
+    async with hostile.client() as client:
+        for _ in range(HANGING_LEADS):
+            body = _lead(hostile, "hook", next(_numbers)) | {"lead_priority": HANGING_PRIORITY}
+            await _ignoring_errors(client.post("/api/v1/leads", json=body, headers={"Prefer": "respond-async"}))
+    await asyncio.Event().wait()
+
+
+async def slow_readers(hostile: Hostile) -> None:
+    """Read exports a few bytes at a time."""
+    await asyncio.gather(*(_read_slowly(hostile) for _ in range(SLOW_READERS)))
+
+
+async def _read_slowly(hostile: Hostile) -> None:
+    async with hostile.client(hostile.party.auth()) as client:
+        while True:
+            try:
+                async with client.stream("GET", "/api/v1/leads.csv", params={"cursor": "-1"}) as answer:
+                    async for _ in answer.aiter_raw(SLOW_READ_BYTES):
+                        await asyncio.sleep(SLOW_READ_SECONDS)
+            except httpx.HTTPError:
+                pass  # refused or cut off: ask again, as a bad client does
+            await asyncio.sleep(SLOW_READ_SECONDS)
+
+
+async def half_sent_bodies(hostile: Hostile) -> None:
+    """Hold connections open with bodies that never end."""
+    await asyncio.gather(*(_half_send(hostile.api_port) for _ in range(HALF_SENT)))
+
+
+async def _half_send(port: int) -> None:
+    head = f"POST /api/v1/leads HTTP/1.1\r\nHost: {LOCALHOST}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection(LOCALHOST, port, local_addr=(HOSTILE_ADDRESS, 0))
+        except OSError:
+            await asyncio.sleep(1.0)  # refused: try again, as an attacker does
+            continue
+        try:
+            writer.write(head.encode() + b"{")
+            await reader.read()
+        except OSError:
+            pass  # cut off: come back
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+        await asyncio.sleep(1.0)
+
+
+async def wrong_keys(hostile: Hostile) -> None:
+    """Ask with keys and lead tokens that do not exist."""
+    await asyncio.gather(*(_guess(hostile) for _ in range(WRONG_KEY_CLIENTS)))
+
+
+async def _guess(hostile: Hostile) -> None:
+    async with hostile.client() as client:
+        while True:
+            guess = secrets.token_hex(16)
+            await _ignoring_errors(client.get("/api/v1/leads", auth=httpx.BasicAuth(f"pk_{guess}", guess)))
+            body = {"lead_token": f"lt_{guess}", "caller_id": "+12125550100"}
+            await _ignoring_errors(client.post("/api/v1/leads", json=body))
+            await asyncio.sleep(WRONG_KEY_PAUSE_SECONDS)
+
+
+async def _ignoring_errors(asked: Awaitable[httpx.Response]) -> None:
+    """Whatever the deployment answers is its own decision; the quiet company's latency is what counts."""
+    try:
+        await asked
+    except httpx.HTTPError:
+        await asyncio.sleep(1.0)
+
+
+def _lead(hostile: Hostile, kind: str, number: int) -> dict[str, object]:
+    return {
+        "lead_token": hostile.party.tokens[kind],
+        "caller_id": f"+1213{2_000_000 + number:07d}",
+        "time_zone": zone_at_daytime(),
+    }
+
+
+WAYS: dict[str, Hostility] = {
+    "bursts": bursts,
+    "oversized": oversized,
+    "hanging-webhooks": hanging_webhooks,
+    "slow-readers": slow_readers,
+    "half-sent-bodies": half_sent_bodies,
+    "wrong-keys": wrong_keys,
+}
