@@ -12,16 +12,19 @@ from adapters.projector.batch import Mark, batch_of
 from adapters.projector.rows import SHAPES, TABLES
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
+from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
+from engine.partition.deadletters import record_bytes
 from engine.partition.runner import Names, Runner
 from engine.partition.state import unpack_any
+from schemas.contact import Part
 from schemas.decisions import Position
-from schemas.state import POSITION_KEY
-from schemas.topics import CONTACTS_REQUESTS, DEADLETTER
-from schemas.wire import digest, to_json, to_pack
+from schemas.state import ENTITIES, OWN_PREFIX, POSITION_KEY, part_key
+from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
+from schemas.wire import digest, from_pack, to_json, to_pack
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
-from tests.simulation.people import attempts_in, commands_in, hours_in, opt_outs_in, slots_in, timers_in
+from tests.simulation.people import attempts_in, commands_in, hours_in, opt_outs_in, slots_in, stops_in, timers_in, turns_in
 
 if TYPE_CHECKING:
     from tests.simulation.run import World
@@ -62,11 +65,14 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*_messages(world, everything))
     findings.add(*commands_in(world, contacts))
     findings.add(*_dead_letters(world, everything))
+    findings.add(*_sizes(world))
     findings.add(*attempts_in(world, contacts))
     findings.add(*opt_outs_in(world, contacts))
+    findings.add(*stops_in(world, contacts))
     findings.add(*slots_in(accounts))
     findings.add(*hours_in(contacts, world))
     findings.add(*timers_in(contacts))
+    findings.add(*turns_in(contacts))
     findings.digest = digest(b"".join(record.value or b"" for one in everything for record in one.records))
 
 
@@ -141,23 +147,43 @@ def _taken(world: "World", everything: list[Decided]) -> Iterator[tuple[str, int
 
 
 def _dead_letters(world: "World", everything: list[Decided]) -> Iterator[str]:
-    """What cannot be read is kept, once, and nothing else."""
+    """What cannot be read is kept, once, as is what is refused of the inbox, whose sender sees no answer; nothing else."""
     kept = Counter(
-        (headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers["dl_offset"]))
+        (headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers.get("dl_offset", b"-1")))
         for record in all_records_of(world, DEADLETTER.name)
         for headers in [dict(record.headers)]
     )
     unreadable = {"malformed_envelope", "unknown_type", "validation_failed", "malformed_json", "wrong_partition"}
     refused = {
-        (decided.aggregate.requests_topic.name, decided.partition, decision.cause.offset or 0)
+        (decided.aggregate.requests_topic.name, decided.partition, decision.cause.offset or 0): decision.answer.code
         for decided in everything
         for decision in decided.decisions
-        if decision.answer is not None and decision.answer.code in unreadable and decision.verdict == "refused"
+        if decision.answer is not None and decision.verdict == "refused"
     }
-    if any(times > 1 for times in kept.values()) or not set(kept) <= refused:
-        yield f"dead letters {sorted(kept.items())} are not those of {sorted(refused)}"
-    if len(kept) != world.traffic.poison:
-        yield f"{world.traffic.poison} records of junk left {len(kept)} dead letters"
+    unanswered = {place for place in refused if _is_of_the_inbox(world, *place)}
+    of_junk = {place for place, code in refused.items() if code in unreadable}
+    if any(times > 1 for times in kept.values()) or not set(kept) <= of_junk | unanswered:
+        yield f"dead letters {sorted(kept.items())} are not those of {sorted(of_junk | unanswered)}"
+    if len(set(kept) - unanswered) != world.traffic.poison:
+        yield f"{world.traffic.poison} records of junk left {len(set(kept) - unanswered)} dead letters"
+    if not unanswered <= set(kept):
+        yield f"submissions of the inbox were refused and left no dead letters: {sorted(unanswered - set(kept))}"
+
+
+def _is_of_the_inbox(world: "World", topic: str, partition: int, offset: int) -> bool:
+    record = next(record for record in records_of(world, topic, partition) if record.offset == offset)
+    envelope = envelope_of(record)
+    return envelope is not None and envelope.stream is not None and envelope.stream.startswith(f"{LEADS_INBOX.name}/")
+
+
+def _sizes(world: "World") -> Iterator[str]:
+    """No record is larger than what may be written, whatever leads and templates hold."""
+    for topic in TOPICS:
+        most = DEAD_LETTER_BYTES_MAX if topic == DEADLETTER else RECORD_BYTES_MAX
+        for record in all_records_of(world, topic.name):
+            size = record_bytes(record.key, record.value, record.headers)
+            if size > most:
+                yield f"{topic.name}[{record.partition}] holds a record of {size} bytes at {record.offset}"
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
@@ -172,7 +198,9 @@ def _memory(world: "World", decided: Decided) -> Iterator[str]:
         return
     changelog: dict[str, bytes] = {}
     for record in records_of(world, decided.aggregate.state_topic.name, decided.partition):
-        key = (record.key or b"").decode()
+        key = (record.key or b"").decode(errors="replace")
+        if key.partition("/")[0] not in ENTITIES and not key.startswith(OWN_PREFIX):
+            continue  # junk
         if record.value is None:
             changelog.pop(key, None)
         else:
@@ -208,7 +236,8 @@ async def _audit(world: "World", decided: Decided) -> list[str]:
     await rules.close()
     difference = verified.difference
     if difference is None:
-        return []
+        folded = sum(kind.decisions for kind in verified.folded)
+        return [f"{decided.name}: {folded} decisions of this code are only folded"] if folded else []
     both = f"{difference.recorded!r} was recorded, {difference.decided!r} is decided"
     return [f"{decided.name} #{difference.sequence} is not verified: {difference.what}: {both}"]
 
@@ -244,6 +273,9 @@ def _rows(world: "World", everything: list[Decided]) -> Iterator[str]:
             if shape is None:
                 continue
             value = shape.decoder.decode(to_json(unpack_any(key, packed)))
+            for field, count in (("data", "data_parts"), ("token_values", "token_parts")):
+                if getattr(value, count, 0):
+                    setattr(value, field, msgspec.Raw(_joined(decided, key, getattr(value, count))))
             row = shape.row(value, decided.partition, decided.changed_by[key])
             live[shape.table.name].add(row[: shape.table.key])
             if store.tables[shape.table.name].get(row[: shape.table.key]) != row:
@@ -253,3 +285,12 @@ def _rows(world: "World", everything: list[Decided]) -> Iterator[str]:
         extra = set(store.tables[table.name]) - live[table.name] - set(marked)
         if extra:
             yield f"{table.name} has rows of what is gone: {sorted(extra)[:3]}"
+
+
+def _joined(decided: Decided, key: str, count: int) -> bytes:
+    """Return the tokens of a lead or call that are kept in parts."""
+    joined: dict[str, object] = {}
+    for number in range(count):
+        packed = decided.fold.get(part_key(key, number))
+        joined |= {} if packed is None else from_pack(packed, Part).tokens
+    return to_json(joined)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -12,6 +12,8 @@ from engine.contact.consent import CONSENT_MISSING
 from engine.contact.ledger import row_of
 from engine.contact.orders import CALLBACK, MANUAL
 from engine.contact.person import PAUSES
+from engine.contact.revocation import meaning_of
+from engine.partition.ports import Record
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
 from schemas.commands import Command, Fence, HangUp
@@ -19,9 +21,19 @@ from schemas.contact import LIVE_STATUSES, Head, Lead
 from schemas.decisions import REMOVED
 from schemas.instant import to_datetime
 from schemas.records import Record as RuleRecord
-from schemas.topics import COMMAND_TOPICS
+from schemas.requests import (
+    CONTACT_REQUESTS,
+    CallerActed,
+    ContactRequest,
+    LeadMoved,
+    LeadSubmitted,
+    LeadUpdateRequested,
+    OutcomeRecorded,
+    SmsReceived,
+)
+from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
 from schemas.wire import digest
-from tests.simulation.decided import Decided, all_records_of, values_of
+from tests.simulation.decided import Decided, all_records_of, envelope_of, records_of, values_of
 from tests.simulation.gateway import ORDERS, kind_of_command
 
 if TYPE_CHECKING:
@@ -108,6 +120,47 @@ def opt_outs_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
                     yield f"{decided.name} #{decision.sequence} contacts {command.contact_key}, who is opted out or blocked"
 
 
+def stops_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
+    """Whoever asks for an opt-out or a block gets it at once, whatever is kept of the person, and whole."""
+    for decided in contacts:
+        records = records_of(world, CONTACTS_REQUESTS.name, decided.partition)
+        asked = {record.offset: request for record in records if (request := _asked(record)) is not None}
+        for decision in decided.decisions:
+            request = None if decision.cause.offset is None else asked.get(decision.cause.offset)
+            if request is None or not _asks_for_a_stop(request) or decision.verdict == "repeated":
+                continue
+            code = None if decision.answer is None else decision.answer.code
+            what = f"{decided.name} #{decision.sequence}: the stop of {type(request).__name__}"
+            if decision.verdict == "failed" or (decision.verdict == "refused" and code in {"too_large", "too_many_leads"}):
+                yield f"{what} was not carried out: {decision.error or code}"
+            elif decision.verdict == "done" and decision.error is not None:
+                yield f"{what} was carried out alone: {decision.error}"
+
+
+def _asked(record: Record) -> ContactRequest | None:
+    envelope = envelope_of(record)
+    kind = None if envelope is None else CONTACT_REQUESTS.get(envelope.type)
+    try:
+        return None if kind is None else msgspec.json.decode(record.value or b"", type=kind)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _asks_for_a_stop(request: ContactRequest) -> bool:
+    match request:
+        case CallerActed():
+            return request.action == "opt_out"
+        case LeadUpdateRequested() | LeadSubmitted() | LeadMoved():
+            return request.blocked is True or getattr(request, "opt_out", False) is True
+        case SmsReceived():
+            return meaning_of(request.body) == "opt_out"
+        case OutcomeRecorded():
+            row = row_of(request.kind, request.outcome)
+            return row is not None and row.opts_out
+        case _:
+            return False
+
+
 def _orders_to_people(world: "World") -> dict[str, Command]:
     found: dict[str, Command] = {}
     for kind in CONTACT_KINDS:
@@ -150,6 +203,40 @@ def timers_in(contacts: list[Decided]) -> Iterator[str]:
             is_resting = (lead.status == "captured" and lead.flight is None) or is_paused or is_waiting
             if lead.status in LIVE_STATUSES and not is_resting and aggregate.timer(f"lead/{lead.id}", lead) is None:
                 yield f"lead {lead.id} is {lead.status} ({lead.status_wait}) for ever, at version {lead.version}"
+
+
+def turns_in(contacts: list[Decided]) -> Iterator[str]:
+    """Between two due timers of a company that were there at the beginning of a cycle, no other company has two."""
+    for decided in contacts:
+        companies: dict[str, int] = {}
+        cycle: list[tuple[int, bool]] = []
+        began_at, changed = -1, set[str]()
+        for decision in decided.decisions:
+            key = decision.cause.key or ""
+            if decision.cause.kind != "tick" or decision.decided_at != began_at:
+                yield from _unfair(decided, cycle)
+                cycle, changed, began_at = [], set(), decision.decided_at
+            if decision.cause.kind == "tick" and key in companies:
+                cycle.append((companies[key], key not in changed))
+            for change in decision.changes:
+                changed.add(change.key)
+                if change.value != REMOVED:
+                    companies[change.key] = msgspec.json.decode(change.value, type=dict[str, Any]).get("company_id") or 0
+        yield from _unfair(decided, cycle)
+
+
+def _unfair(decided: Decided, cycle: list[tuple[int, bool]]) -> Iterator[str]:
+    """Look through the companies of the ticks of one cycle, and whether each tick was due from its beginning."""
+    for place, (company_id, was_there) in enumerate(cycle):
+        if not was_there:
+            continue
+        before: Counter[int] = Counter()
+        for other, _ in reversed(cycle[:place]):
+            if other == company_id:
+                break
+            before[other] += 1
+        if max(before.values(), default=0) > 1:
+            yield f"{decided.name}: a company had {max(before.values())} turns while company {company_id} waited for one"
 
 
 # -- slots -------------------------------------------------------------------------------------------------------------

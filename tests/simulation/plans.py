@@ -82,11 +82,11 @@ def _acting(chance: Random, ids: Ids, step_id: str) -> Step:
             if chance.random() < 0.3:
                 step["await_disposition"] = chance.choice(["5m", "1h"])
         case "sms":
-            step["template"] = "Hello {{first_name}}"
+            step["template"] = chance.choice([*["Hello {{first_name}}"] * 5, "{{a}}" * 320])
             step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}}])
             step["require_opt_in"] = chance.random() < 0.2
         case "email":
-            step |= {"subject": "Hello", "template": "Hello {{first_name}}"}
+            step |= {"subject": "Hello", "template": chance.choice([*["Hello {{first_name}}"] * 5, "{{a}}" * 600])}
         case "webhook":
             step["outgoing_webhook_id"] = ids("outgoing_webhook")[0]
         case _:

@@ -1,20 +1,23 @@
 """Would the simulation see it? Faults that somebody might well write are planted, one by one; each must be found."""
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from adapters.embedded.log import EmbeddedOwnership
+from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
 from adapters.embedded.partition import Partition
+from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from engine.account import slots as account_slots
 from engine.account.choice import Candidate, choose_buyer
-from engine.contact import hours, ledger, orders, person, reach, submission, walk
+from engine.contact import caller, hours, ledger, orders, person, reach, submission, text, walk
 from engine.contact import slots as contact_slots
+from engine.contact.aggregate import ContactAggregate
 from engine.contact.person import Person
+from engine.fair_share import FairQueue
 from engine.law.pack import NO_LIMITS
 from engine.partition import decider
 from engine.partition.decider import Decider
@@ -76,20 +79,18 @@ def the_outbox_takes_a_failure_for_a_delivery(patch: Patch) -> None:
         try:
             await append(self, partition, numbers)
         except LogError:
-            for number in numbers:
-                del self._waiting[number]
-            self._delivered += numbers
+            self._acknowledge(numbers)
 
     patch.setattr(OutboxSender, "_append", careless)
 
 
 def the_outbox_delivers_the_newest_first(patch: Patch) -> None:
-    deliver: Callable[[OutboxSender, Sequence[int]], Awaitable[None]] = OutboxSender._deliver
+    append = OutboxSender._append
 
-    async def backwards(self: OutboxSender, numbers: Sequence[int]) -> None:
-        await deliver(self, numbers[::-1])
+    async def backwards(self: OutboxSender, partition: int, numbers: Sequence[int]) -> None:
+        await append(self, partition, numbers[::-1])
 
-    patch.setattr(OutboxSender, "_deliver", backwards)
+    patch.setattr(OutboxSender, "_append", backwards)
 
 
 def the_outbox_is_empty_after_a_restart(patch: Patch) -> None:
@@ -155,6 +156,11 @@ def a_lead_that_waits_for_a_slot_has_no_timer(patch: Patch) -> None:
     patch.setattr(person, "wake_at", lambda lead: None if lead.slot_id and not lead.flight else wake_at(lead))
 
 
+def companies_take_no_turns(patch: Patch) -> None:
+    push = FairQueue.push
+    patch.setattr(FairQueue, "push", lambda self, _, entry: push(self, 0, entry))
+
+
 def a_rule_rolls_dice(patch: Patch) -> None:
     timeout = orders._timeout
     patch.setattr(orders, "_timeout", lambda kind, text: timeout(kind, text) + random.randrange(1000))
@@ -172,7 +178,25 @@ def rules_are_adopted_in_silence(patch: Patch) -> None:
 
 
 def junk_is_not_kept(patch: Patch) -> None:
-    patch.setattr(decider, "dead_letter", lambda *_: None)
+    patch.setattr(decider, "dead_letter", lambda *_, **__: None)
+
+
+def what_is_refused_of_the_inbox_is_not_kept(patch: Patch) -> None:
+    patch.setattr(decider, "UNANSWERED_STREAMS", "no stream begins so")
+
+
+def rendering_has_no_bound(patch: Patch) -> None:
+    patch.setattr(text, "RENDERED_BYTES_MAX", 10**9)
+    patch.setattr(decider, "RECORD_BYTES_MAX", 10**9)
+    patch.setattr(EmbeddedLog, "check_sizes", lambda *_: None)
+
+
+def a_bad_rule_ends_its_reader(patch: Patch) -> None:
+    patch.setattr(RulesTopic, "_skip", lambda *_: 1 / 0)
+
+
+def a_foreign_key_ends_a_restore(patch: Patch) -> None:
+    patch.setattr(Runner, "_skip", property(lambda _: None, lambda *_: None), raising=False)
 
 
 def a_reader_passes_what_is_not_committed_yet(patch: Patch) -> None:
@@ -187,6 +211,11 @@ def the_night_is_not_looked_at(patch: Patch) -> None:
     patch.setattr(hours, "limits", lambda *_: NO_LIMITS)
 
 
+def an_opt_out_fails(patch: Patch) -> None:
+    patch.setattr(caller, "mark", lambda *_: 1 / 0)
+    patch.setattr(ContactAggregate, "stop_at_least", lambda *_, **__: False)
+
+
 FAULTS = [
     (the_position_is_committed_apart_from_what_was_decided, "but the position says"),
     (a_former_owner_may_commit, "decided too often"),
@@ -199,14 +228,20 @@ FAULTS = [
     (the_outbox_is_empty_after_a_restart, "was carried out 0 times"),
     (a_former_owner_snapshots_what_its_successor_wrote, "decided too often"),
     (an_opt_out_is_not_looked_at, "who is opted out or blocked"),
+    (an_opt_out_fails, "was not carried out"),
     (one_attempt_more_than_allowed, "attempts of"),
     (more_slots_are_granted_than_there_are, "are allowed"),
     (a_slot_is_not_given_back, "in use"),
     (timers_are_forgotten_with_the_process, "does not come to its end"),
     (a_lead_that_waits_for_a_slot_has_no_timer, "for ever"),
+    (companies_take_no_turns, "turns while company"),
     (a_rule_rolls_dice, "this code decides differently"),
-    (rules_are_adopted_in_silence, "this code decides differently"),
+    (rules_are_adopted_in_silence, "are only folded"),
     (junk_is_not_kept, "left 0 dead letters"),
+    (what_is_refused_of_the_inbox_is_not_kept, "left no dead letters"),
+    (rendering_has_no_bound, "holds a record of"),
+    (a_bad_rule_ends_its_reader, "ZeroDivisionError"),
+    (a_foreign_key_ends_a_restore, "a partition raised TypeError"),
     (a_reader_passes_what_is_not_committed_yet, "projection"),
     (an_older_row_replaces_a_newer_one, "is not the fold of the decisions"),
     (the_night_is_not_looked_at, "o'clock"),

@@ -34,7 +34,7 @@ from schemas.requests import (
     RecordChangeRequested,
     SmsReceived,
 )
-from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
+from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
 from schemas.wire import to_json
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.plans import group as action_group
@@ -44,9 +44,18 @@ from tests.simulation.virtual import Era
 ZONES = ("America/New_York", "America/Los_Angeles", "Europe/Berlin", "Asia/Kolkata")
 ATTEMPTS_MAX = (1, 2, 3, 5)
 REPEAT_SHARE = 0.2
-STREAM = "inbox/simulated/0"
+STREAM = "leads.inbox/simulated/0"
+
+LARGE_SHARE = 0.1
+LARGE = {"a": "x" * 4_000}
+"""What a template that names it often makes larger than any message may be."""
 
 POISON: tuple[bytes | None, ...] = (b"{", b"", None, b"[1]", b'{"company_id":1}', b"\xff\xfe", b"[" * 5_000, b"null")
+
+INTERNAL = (ACCOUNTS_RULES.name, CONTACTS_STATE.name, ACCOUNTS_STATE.name)
+INTERNAL_SHARE = 0.5
+FOREIGN_KEYS = (b"company/1@9", b"unknown/7", b"nonsense", b"\xff\xfe", b"")
+"""No broker takes a record without a key on a topic that is compacted."""
 
 DISPOSITIONS: tuple[dict[str, Any], ...] = (
     {"name": "Again", "category": "no_contact", "retry_delay_seconds": 600, "retry_max": 1},
@@ -187,7 +196,7 @@ class Traffic:
             contact_key=contact_key(company_id, caller_id, email) or "",
             caller_id=caller_id,
             email=email,
-            data={"first_name": "Ada"},
+            data={"first_name": "Ada", **(LARGE if chance.random() < LARGE_SHARE else {})},
             zones=chance.choice([(), (chance.choice(ZONES),)]),
             lead_priority=chance.choice([None, 1.0, 50.0]),
             next_action_at=chance.choice([None, None, self._era.now() + chance.randint(0, HOUR)]),
@@ -328,7 +337,12 @@ class Traffic:
         await self._change(company_id, record_type, "update", record_id, chance.choice(choices))
 
     async def _throw_junk(self) -> None:
-        """Append what no producer of ours would."""
+        """Append what no producer of ours would, to topics that only leadclock writes to as well."""
+        if self._chance.random() < INTERNAL_SHARE:
+            topic = self._chance.choice(INTERNAL)
+            junk = Outgoing(topic, self._chance.choice(FOREIGN_KEYS), self._chance.choice(POISON))
+            await self._appender.append(self._chance.randrange(self._partitions), [junk])
+            return
         topic = self._chance.choice([CONTACTS_REQUESTS.name, ACCOUNTS_REQUESTS.name])
         self._number += 1
         envelope = Envelope(id=f"junk-{self._number}", type=self._chance.choice([*REQUEST_TYPES.values()]), source="/junk")

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from adapters.clock import wall_now
-from adapters.settings import Settings
+from adapters.settings import SANDBOX_CHANNELS, Settings
 
 SECRET_KEY = "a secret of the deployment, long enough"
 SPEED = 10.0
@@ -46,6 +46,8 @@ def deployed(kafka_bootstrap: str, postgres_dsn: str, folder: Path, name: str) -
         postgres_dsn=postgres_dsn,
         secret_key=SECRET_KEY,
         state_dir=str(folder / "state"),
+        sandbox=SANDBOX_CHANNELS,
+        smtp_host="127.0.0.1",
         clock_wall_at=now,
         clock_domain_at=now,
         clock_speed=SPEED,

@@ -70,6 +70,10 @@ class Household:
         self._child.send_signal(signal.SIGINT)
         return self._child.wait(STOP_SECONDS)
 
+    def forget_settings(self) -> None:
+        """Unset every setting of the shell."""
+        self.environ = {name: value for name, value in self.environ.items() if not name.startswith("LEADCLOCK_")}
+
     def end(self) -> None:
         """Leave nothing behind, whatever happened."""
         if self._child is not None and self._child.poll() is None:
@@ -121,9 +125,22 @@ class Leads:
         )
 
     def all(self) -> list[dict[str, Any]]:
-        answer = self._client.get("/api/v1/leads")
+        return self._list("leads")
+
+    def calls(self) -> list[dict[str, Any]]:
+        return self._list("calls")
+
+    def get(self, path: str) -> httpx.Response:
+        return self._client.get(path)
+
+    def webhook(self, url: str) -> httpx.Response:
+        """Save a webhook that goes to a place."""
+        return self._client.post("/api/v1/outgoing_webhooks", json={"name": "CRM", "url": url})
+
+    def _list(self, name: str) -> list[dict[str, Any]]:
+        answer = self.get(f"/api/v1/{name}")
         assert answer.status_code == 200, answer.text
-        found: list[dict[str, Any]] = answer.json()["leads"]
+        found: list[dict[str, Any]] = answer.json()[name]
         return found
 
     def post(self, submission: Mapping[str, Any]) -> dict[str, Any]:

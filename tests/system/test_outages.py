@@ -109,4 +109,4 @@ async def assert_alive(town: Town) -> None:
 
 async def live(role: RoleProcess) -> httpx.Response:
     async with httpx.AsyncClient(timeout=5.0) as client:
-        return await client.get(f"{role.url}/livez")
+        return await client.get(f"{role.health_url}/livez")

@@ -206,7 +206,7 @@ async def decided_by(town: Town, name: str) -> float:
 async def figures(town: Town, name: str) -> list[str]:
     """Return the lines that a process shows to whoever scrapes it."""
     async with httpx.AsyncClient(timeout=30.0) as client:
-        return (await client.get(f"{town.deployment[name].url}/metrics")).text.splitlines()
+        return (await client.get(f"{town.deployment[name].health_url}/metrics")).text.splitlines()
 
 
 def sum_of(lines: list[str], series: str) -> float:

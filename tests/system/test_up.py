@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -74,6 +75,11 @@ def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_an
     [lead] = leads.all()
     assert lead["status"] == "completed_connected"
     assert_the_commands_tell(house, lead)
+    assert "Calls and texts go to the sandbox, which reaches nobody" in house.printed
+    assert {call["provider"] for call in leads.calls()} == {"sandbox"}
+    house.until(lambda: leads.get("/api/v1/leads").headers.get("Leadclock-Sandbox") == "call, sms", seconds=10)
+    assert leads.get("/readyz").json()["sandbox"] == ["call", "sms"]
+    assert_webhooks_go_to_this_machine_but_not_to_the_house(ready, leads)
 
     sent = house.paste(house.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN))
     assert sent.returncode == 0, sent.stderr
@@ -98,6 +104,16 @@ def assert_a_second_one_is_refused(opened: Open) -> None:
     assert second.returncode == 1
     assert "another `leadclock up` uses" in second.stderr
     assert "Traceback" not in second.stderr
+
+
+def assert_webhooks_go_to_this_machine_but_not_to_the_house(ready: dict[str, Any], leads: Leads) -> None:
+    """A newcomer's own receiver may be posted to, the servers of the house may not."""
+    urls = (ready["api_url"], f"http://{ready['kafka_bootstrap']}", ready["postgres_dsn"])
+    for port in (urlsplit(url).port for url in urls):
+        refused = leads.webhook(f"http://localhost:{port}/")
+        assert refused.status_code == 422, refused.text
+        assert "belongs to this deployment itself" in refused.text
+    assert leads.webhook("http://127.0.0.1:9/hook").status_code == 201
 
 
 def assert_the_commands_tell(house: Household, lead: dict[str, Any]) -> None:
@@ -164,8 +180,19 @@ def test_an_ephemeral_house_without_java_uses_the_embedded_log_says_so_and_leave
 
 
 def test_the_embedded_log_carries_a_lead_to_its_end_over_a_restart(opened: Open) -> None:
-    house = opened("--broker", "embedded")
+    house = opened(
+        *("--broker", "embedded"),
+        LEADCLOCK_KAFKA_BOOTSTRAP="127.0.0.1:9",
+        LEADCLOCK_POSTGRES_DSN="postgresql://127.0.0.1:9/leads",
+        LEADCLOCK_CONFIG="/nonexistent",
+    )
     ready = house.start()
+    assert re.search(
+        r"^Ignoring LEADCLOCK_CONFIG, LEADCLOCK_KAFKA_BOOTSTRAP, LEADCLOCK_POSTGRES_DSN of this shell",
+        house.printed,
+        re.MULTILINE,
+    )
+    house.forget_settings()
     assert house.paste(house.line("curl -s .*-d ").replace("0100", NOT_TAKEN)).returncode == 0
     stop(house)
     again = house.start()
@@ -203,6 +230,12 @@ def test_fast_time_is_refused_for_data_that_is_kept(opened: Open) -> None:
     refused = opened().run("up", "--port", "0", "--speed", "600")
     assert refused.returncode == 2
     assert "--ephemeral" in refused.stderr
+
+
+def test_an_unknown_variable_is_refused_before_anything_starts(opened: Open) -> None:
+    refused = opened(LEADCLOCK_POSTGRESS_DSN="postgresql://db/leads").run("up", "--port", "0")
+    assert refused.returncode == 1
+    assert "did you mean LEADCLOCK_POSTGRES_DSN?" in refused.stderr
 
 
 def test_a_command_without_a_house_says_how_to_start_one(opened: Open) -> None:

@@ -39,11 +39,11 @@ class Town:
 
     def submission(self) -> dict[str, Any]:
         index = next(self._numbers)
-        token = self.company.tokens["call" if index % 5 == 0 else "text"]
-        endings = ("01", "05") if index % 5 == 0 else ("00", "06")
+        is_call = index % 5 == 0
+        turn, endings = (index // 5, ("01", "05")) if is_call else (index, ("06",))
         return {
-            "lead_token": token,
-            "caller_id": number(index, endings),
+            "lead_token": self.company.tokens["call" if is_call else "text"],
+            "caller_id": number(index, turn, endings, odd_every=2),
             "time_zone": zone_at_daytime(),
             "first_name": f"Lead {index}",
         }

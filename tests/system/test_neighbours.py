@@ -1,0 +1,48 @@
+"""Does a company that misbehaves in every way stop another one? The measurement of `make prove-fair`, without its times."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from adapters.settings import Settings
+from deploy.proof.neighbours.hostility import WAYS
+from deploy.proof.neighbours.measure import ALL_AT_ONCE, measure
+from deploy.proof.neighbours.probe import Samples
+from deploy.proof.neighbours.report import Phase, is_fair, table
+from deploy.proof.processes import Deployment
+
+pytestmark = pytest.mark.system
+
+
+async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbehaves_in_every_way(
+    settings: Settings, folder: Path
+) -> None:
+    real_time = replace(settings, clock_speed=1.0, webhook_private_networks=("127.0.0.0/8",))
+    deployment = Deployment(folder, real_time)
+    try:
+        [phase] = await measure(deployment, [(ALL_AT_ONCE, tuple(WAYS))], seconds=15.0, say=print)
+    finally:
+        deployment.kill()
+    assert phase.samples.texts
+    assert phase.samples.hooks
+    assert (phase.samples.refused, phase.samples.missing) == (0, 0), "\n" + table([phase])
+
+
+@pytest.mark.parametrize(
+    ("texts", "refused", "missing", "fair"),
+    [
+        ([0.02] * 100, 0, 0, True),
+        ([0.0201] * 100, 0, 0, False),
+        ([0.02] * 100, 1, 0, False),
+        ([0.02] * 100, 0, 1, False),
+        ([], 0, 0, False),
+    ],
+)
+def test_a_phase_is_fair_while_the_p99_at_most_doubles_and_nothing_is_refused_or_missing(
+    texts: list[float], refused: int, missing: int, fair: bool
+) -> None:
+    alone = Phase(name="alone", samples=Samples([0.01] * 100, []))
+    beside = Phase(name="beside", samples=Samples(texts, [], refused, missing))
+    assert is_fair([alone, beside]) is fair
+    assert ("NO" in table([alone, beside])) is not fair

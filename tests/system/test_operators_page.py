@@ -1,0 +1,101 @@
+"""Do the commands of the operators' page work, word for word and in its own order, on real servers and processes?"""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from adapters.local.process import LOCALHOST, free_port
+from adapters.settings import Settings
+
+pytestmark = pytest.mark.system
+
+PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "operators.md"
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXPORT = re.compile(r"^export (LEADCLOCK_\w+)=\S+", re.MULTILINE)
+
+ELSEWHERE = ("leadclock topics acls --apply",)
+"""Needs a cluster with an authorizer: tests/system/test_acls.py has one."""
+
+DONE_SECONDS = 300.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 60.0
+LOOK_SECONDS = 0.2
+
+
+def script(exports: dict[str, str], done: Path) -> str:
+    """Return every line of every block, with the values of this deployment in the place of the page's."""
+    text = "".join(BLOCK.findall(PAGE.read_text()))
+    named = set(EXPORT.findall(text))
+    assert named == set(exports), "the page exports other settings than the test knows"
+    lines = [line for line in text.splitlines() if not line.startswith(ELSEWHERE)]
+    replaced = [EXPORT.sub(lambda found: f"export {found[1]}={exports[found[1]]}", line) for line in lines]
+    return "\n".join(["set -eux", *replaced, f"touch {done}", "wait"])
+
+
+async def test_the_commands_of_the_operators_page_work_as_they_stand_there(settings: Settings, tmp_path: Path) -> None:
+    secret, done, out = tmp_path / "secret", tmp_path / "done", tmp_path / "out"
+    secret.write_text(settings.secret_key)
+    exports = {
+        "LEADCLOCK_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
+        "LEADCLOCK_POSTGRES_DSN": settings.postgres_dsn,
+        "LEADCLOCK_SECRET_KEY_FILE": str(secret),
+        "LEADCLOCK_SMTP_HOST": LOCALHOST,
+    }
+    port = free_port()
+    # Names of its own on servers that other tests use too, and a free port: nothing else differs from the page.
+    own = {
+        "LEADCLOCK_TOPIC_PREFIX": settings.topic_prefix,
+        "LEADCLOCK_APP": settings.app,
+        "LEADCLOCK_HTTP_PORT": str(port),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    shell = {name: value for name, value in os.environ.items() if not name.startswith("LEADCLOCK_")}
+    with out.open("wb") as log:
+        child = await asyncio.create_subprocess_exec(
+            "bash",
+            "-c",
+            script(exports, done),
+            cwd=tmp_path,
+            env=shell | own,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + DONE_SECONDS
+        while not done.exists():
+            assert child.returncode is None, out.read_text()
+            assert time.monotonic() < deadline, out.read_text()
+            await asyncio.sleep(LOOK_SECONDS)
+        said = out.read_text()
+        assert "Traceback" not in said, said
+        keys = [re.search(rf"^{half} key: +(\S+)$", said, re.MULTILINE) for half in ("public", "private")]
+        await assert_keys_work(port, [found[1] for found in keys if found is not None])
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself, and the roles with it
+            os.killpg(child.pid, signal.SIGTERM)
+        await asyncio.wait_for(child.wait(), STOP_SECONDS)
+
+
+async def assert_keys_work(port: int, keys: list[str]) -> None:
+    public, private = keys
+    deadline = time.monotonic() + READY_SECONDS
+    async with httpx.AsyncClient(base_url=f"http://{LOCALHOST}:{port}", auth=(public, private), timeout=30.0) as client:
+        while True:
+            try:
+                answer = await client.post("/api/v1/offers", json={"name": "Solar"})
+            except httpx.ConnectError:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(LOOK_SECONDS)
+            else:
+                assert answer.status_code in {201, 202}, answer.text
+                assert (await client.get("/api/v1/leads")).json()["leads"] == []
+                return
