@@ -13,7 +13,7 @@ import structlog
 
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Bookmarks
-from adapters.intake.room import Room
+from adapters.intake.pacing import Pacing
 from adapters.partitions.burial import append_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -63,7 +63,7 @@ class IntakePartition:
         appender: Appender,
         clock: SystemClock,
         bookmarks: Bookmarks,
-        room: Room,
+        pacing: Pacing,
         observe: Observe,
     ) -> None:
         self._partition = partition
@@ -73,7 +73,7 @@ class IntakePartition:
         self._appender = appender
         self._clock = clock
         self._adopted = AdoptedRules(rules, bookmarks, partition)
-        self._room = room
+        self._pacing = pacing
         self._observe = observe
         self.trouble: str | None = None
         self._reader: Reader | None = None
@@ -98,9 +98,10 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
-        if not await self._room.is_there(self._partition):
+        allowance = await self._pacing.allowance(self._partition, BATCH_MAX)
+        if allowance == 0:
             return self._reader.position(self._partition)
-        records = await self._reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
+        records = await self._reader.poll(limit=allowance, timeout_seconds=POLL_SECONDS)
         await self._listen(self._reader)
         batch = Batch()
         for record in records:
@@ -160,7 +161,7 @@ class IntakePartition:
                 buried += 1
                 pairs = [*pairs[refused.appended : place], *pairs[place + 1 :]]
             else:
-                self._room.appended(self._partition, partition, offsets[-1], len(offsets))
+                self._pacing.appended(self._partition, partition, offsets[-1], len(offsets))
                 break
         return buried
 

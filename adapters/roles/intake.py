@@ -1,7 +1,7 @@
 """The `intake` role: pass on what producers put into `leads.inbox`."""
 
 from adapters.intake.intake import IntakePartition
-from adapters.intake.room import Room
+from adapters.intake.pacing import Pacing
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
@@ -12,7 +12,7 @@ from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 def intake(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that works through the inbox."""
     inbox = context.names.of(LEADS_INBOX.name)
-    room = Room(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
+    pacing = Pacing(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
 
     def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:
         def observe(_passed_on: int, dead: int, unread: int) -> None:
@@ -28,7 +28,7 @@ def intake(context: Context, metrics: Metrics) -> GroupRole:
             appender=appender,
             clock=context.clock,
             bookmarks=assignment,
-            room=room,
+            pacing=pacing,
             observe=observe,
         )
 

@@ -13,7 +13,7 @@ from adapters.audit.verify import verify
 from adapters.clock import SystemClock
 from adapters.embedded.assignment import StaticAssignment
 from adapters.intake.intake import IntakePartition
-from adapters.intake.room import Room
+from adapters.intake.pacing import Pacing
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.feed import RulesTopic
@@ -260,7 +260,7 @@ async def test_a_compressed_record_does_not_stop_the_inbox(founded: Found) -> No
         appender=deployment.appender,
         clock=deployment.clock,
         bookmarks=StaticAssignment(1),
-        room=Room(nothing_decided, deployment.clock),
+        pacing=Pacing(nothing_decided, deployment.clock),
         observe=lambda *_: None,
     )
     await intake.open()

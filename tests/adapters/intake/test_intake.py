@@ -13,7 +13,7 @@ from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.intake import intake
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
-from adapters.intake.room import UNREAD_MAX, Room
+from adapters.intake.pacing import WINDOW_START, Pacing
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -103,7 +103,7 @@ class House:
             appender=self.appender,
             clock=self.clock,
             bookmarks=self.group,
-            room=Room(decided, self.clock),
+            pacing=Pacing(decided, self.clock),
             observe=lambda passed_on, dead, _unread: self.observed.append((passed_on, dead)),
         )
         await made.open()
@@ -347,45 +347,19 @@ async def test_submissions_of_one_contact_keep_their_order(house: House) -> None
     assert [from_headers(record.headers).number for record in records] == list(range(20))
 
 
-async def test_nothing_more_is_passed_on_while_the_scheduler_is_far_behind(house: House) -> None:
+async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_window(house: House) -> None:
     intake = await house.intake()
-    intake._room.appended(0, 0, UNREAD_MAX, UNREAD_MAX + 1)
+    intake._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
     await house.put(LEAD)
 
     assert await intake.cycle() == 0
     assert house.requests() == []
 
-    house.decided = {0: UNREAD_MAX + 1}
+    house.decided = {0: WINDOW_START}
     async with asyncio.timeout(60):
         while await intake.cycle() == 0:
             pass
     assert len(house.requests()) == 1
-
-
-async def test_an_inbox_partition_that_is_flooded_leaves_the_schedulers_room_for_another_one() -> None:
-    decided = {0: 0, 1: 0}
-
-    async def offsets() -> dict[int, int]:
-        return decided
-
-    room, ends = Room(offsets, SystemClock()), {0: 0, 1: 0}
-
-    async def feed(inbox_partition: int) -> bool:
-        if not await room.is_there(inbox_partition):
-            return False
-        for partition, end in ends.items():
-            ends[partition] = end + 500
-            room.appended(inbox_partition, partition, end + 499, 500)
-        return True
-
-    flooded = [await feed(7) for _ in range(20)]
-    assert flooded == [True] * 8 + [False] * 12
-    assert [await feed(8) for _ in range(3)] == [True] * 3
-
-    decided.update({0: 4_000, 1: 3_000})
-    async with asyncio.timeout(60):
-        while not await feed(7):
-            pass
 
 
 async def test_an_intake_that_is_not_open_says_so(house: House) -> None:

@@ -1,0 +1,149 @@
+"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`.
+
+Submissions over HTTP, caller actions, opt-outs and outcomes share `contacts.requests` with the inbox, and a partition is
+read in its order. A bulk import must therefore wait in `leads.inbox`, which is there for that. How fast the schedulers are
+is not known beforehand; so the window of what may be undecided grows while requests are decided in time and shrinks when
+they are late: congestion control by delay, as in TCP Vegas (Brakmo and Peterson, 1995).
+
+Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
+overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from engine.partition.ports import Clock, LogError
+
+TARGET_SECONDS = 0.25
+"""From an append until its decision is known here. Some 0.15 s of it pass without any backlog: a cycle and its commit, the
+report of the position (`SCHEDULER_REPORT_SECONDS`) and the look at it."""
+
+WINDOW_MIN = 100
+WINDOW_START = 400
+WINDOW_MAX = 8_000
+"""Undecided requests of all partitions that this process appended. The start is a quarter of a second of a slow scheduler;
+the maximum bounds memory and what waits when every scheduler stops at once."""
+
+INCREASE = 1.2
+DECREASE = 0.7
+"""Of the window, at most once in `TARGET_SECONDS`: from its minimum to its maximum in 6 s."""
+
+APPENDS_PER_WINDOW = 16
+"""An append of less than this part of the window costs more than it carries."""
+
+STALLED_SECONDS = 2.0
+STALLED_MAX = 4_000
+"""A partition whose scheduler is away decides nothing: it no longer counts against the window, so that the others go on,
+until this many requests (a second of work) wait in it. Then the whole inbox waits: its next record may be for that one."""
+
+LOOK_SECONDS = 0.03
+"""Between two questions for the schedulers' positions, while something is undecided."""
+
+
+class _Append(Struct):
+    """Requests of one append that may be undecided."""
+
+    inbox_partition: int
+    last_offset: int
+    count: int
+    appended_at: float
+    """Monotonic seconds."""
+
+
+class Pacing:
+    """Compares what was appended with what the schedulers' group says it has decided; one for a whole process."""
+
+    def __init__(self, decided: Callable[[], Awaitable[dict[int, int]]] | None, clock: Clock) -> None:
+        """Take what returns the next offset to be decided by partition; None turns pacing off (no group to ask)."""
+        self._decided = decided
+        self._clock = clock
+        self._window = float(WINDOW_START)
+        self._is_window_used = False
+        self._adapted_at = float("-inf")
+        self._undecided: dict[int, deque[_Append]] = {}
+        """By partition of the requests, the oldest first."""
+        self._progressed_at: dict[int, float] = {}
+        self._looked_at = float("-inf")
+
+    @property
+    def window(self) -> int:
+        """The number of requests that may be undecided now."""
+        return int(self._window)
+
+    def appended(self, inbox_partition: int, partition: int, last_offset: int, count: int) -> None:
+        """Note an append to a partition of the requests."""
+        if self._decided is None:
+            return
+        now = self._clock.monotonic()
+        appends = self._undecided.setdefault(partition, deque())
+        if not appends:
+            self._progressed_at[partition] = now  # it had nothing to decide: its time begins now
+        appends.append(_Append(inbox_partition, last_offset, count, now))
+
+    async def allowance(self, inbox_partition: int, most: int) -> int:
+        """Return how many records a partition of the inbox may pass on now, at most `most`.
+
+        Where it returns 0, it has waited a little before.
+        """
+        if self._decided is None:
+            return most
+        await self._look()
+        allowed = min(most, self._allowed(inbox_partition))
+        if allowed == 0:
+            await self._clock.sleep(LOOK_SECONDS)
+        return allowed
+
+    def _allowed(self, inbox_partition: int) -> int:
+        held = total = 0
+        for partition, appends in self._undecided.items():
+            waiting = sum(append.count for append in appends)
+            if self._is_stalled(partition):
+                if waiting >= STALLED_MAX:
+                    return 0
+                continue
+            total += waiting
+            held += sum(append.count for append in appends if append.inbox_partition == inbox_partition)
+        free = self.window - total
+        self._is_window_used = self._is_window_used or free <= held
+        # One alone fills half of the window, two a third each (`engine.fair_share.may_take`, for many at a time).
+        allowed = (free - held + 1) // 2
+        return allowed if allowed * APPENDS_PER_WINDOW >= self.window else 0
+
+    def _is_stalled(self, partition: int) -> bool:
+        appends = self._undecided[partition]
+        return bool(appends) and self._clock.monotonic() - self._progressed_at[partition] >= STALLED_SECONDS
+
+    async def _look(self) -> None:
+        """Ask for the positions where that is due, and adapt the window to the longest wait that they show."""
+        now = self._clock.monotonic()
+        if self._decided is None or now - self._looked_at < LOOK_SECONDS or not any(self._undecided.values()):
+            return
+        undecided_at, self._looked_at = self._looked_at, now
+        try:
+            offsets = await self._decided()
+        except LogError:
+            return  # the broker is away: what was appended stays undecided
+        now = self._clock.monotonic()
+        longest = 0.0
+        for partition, appends in self._undecided.items():
+            while appends and appends[0].last_offset < offsets.get(partition, 0):
+                # It may have been decided long before this look, but not before the last one.
+                longest = max(longest, undecided_at - appends.popleft().appended_at)
+                self._progressed_at[partition] = now
+            if appends and not self._is_stalled(partition):
+                longest = max(longest, now - appends[0].appended_at)
+        self._adapt(longest, now)
+
+    def _adapt(self, longest_seconds: float, now: float) -> None:
+        """Shrink the window where something waited too long; grow it where it alone held something back."""
+        if now - self._adapted_at < TARGET_SECONDS:
+            return  # what was changed last has not had its effect yet
+        if longest_seconds > TARGET_SECONDS:
+            self._window = max(float(WINDOW_MIN), self._window * DECREASE)
+            self._adapted_at = now
+        elif self._is_window_used:
+            self._window = min(float(WINDOW_MAX), self._window * INCREASE)
+            self._adapted_at = now
+        self._is_window_used = False

@@ -1,0 +1,179 @@
+"""How much does intake pass on? A model of schedulers that decide at a steady rate and tell their positions late."""
+
+import pytest
+
+from adapters.intake.pacing import (
+    STALLED_MAX,
+    STALLED_SECONDS,
+    TARGET_SECONDS,
+    WINDOW_MAX,
+    WINDOW_MIN,
+    WINDOW_START,
+    Pacing,
+)
+from engine.partition.ports import LogError
+from schemas.instant import Instant
+
+STEP_SECONDS = 0.01
+REPORT_SECONDS = 0.1
+"""Commit, report and look together, beside what waits in the partition."""
+
+
+class Schedulers:
+    """Partitions that are decided at a rate each; also the clock, which moves only when somebody sleeps."""
+
+    def __init__(self, rates: dict[int, float]) -> None:
+        self.rates = rates
+        self.seconds = 0.0
+        self.ends = dict.fromkeys(rates, 0)
+        self.decided = dict.fromkeys(rates, 0.0)
+        self.history: list[tuple[float, dict[int, int]]] = [(0.0, dict.fromkeys(rates, 0))]
+        self.is_away = False
+        self.waits: list[float] = []
+        """Of each step, the seconds that a request appended then would wait: the longest of all partitions."""
+
+    def now(self) -> Instant:
+        return int(self.seconds * 1_000)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def seconds_until(self, instant: Instant) -> float:
+        return instant / 1_000 - self.seconds
+
+    def agrees(self, appended_at: Instant | None) -> bool:
+        return appended_at is None or self.seconds_until(appended_at) <= 0
+
+    async def sleep(self, seconds: float) -> None:
+        for _ in range(max(1, round(seconds / STEP_SECONDS))):
+            self.step()
+
+    def step(self) -> None:
+        self.seconds += STEP_SECONDS
+        for partition, rate in self.rates.items():
+            self.decided[partition] = min(self.ends[partition], self.decided[partition] + rate * STEP_SECONDS)
+        self.history.append((self.seconds, {partition: int(done) for partition, done in self.decided.items()}))
+        waits = [(self.ends[p] - self.decided[p]) / rate for p, rate in self.rates.items() if rate]
+        self.waits.append(max(waits, default=0.0))
+
+    async def positions(self) -> dict[int, int]:
+        if self.is_away:
+            raise LogError("the broker is away")
+        return next(seen for at, seen in reversed(self.history) if at <= max(0.0, self.seconds - REPORT_SECONDS))
+
+    def take(self, pacing: Pacing, inbox_partition: int, count: int) -> None:
+        """Append so many requests of one inbox partition, spread over all partitions."""
+        for place, partition in enumerate(self.rates):
+            share = count // len(self.rates) + (place < count % len(self.rates))
+            if share:
+                self.ends[partition] += share
+                pacing.appended(inbox_partition, partition, self.ends[partition] - 1, share)
+
+
+async def feed(schedulers: Schedulers, pacing: Pacing, seconds: float, *, inbox_partitions: int = 1) -> dict[int, int]:
+    """Let inbox partitions that are never empty pass on what they may; return how many requests each passed on."""
+    passed_on = dict.fromkeys(range(inbox_partitions), 0)
+    until = schedulers.seconds + seconds
+    while schedulers.seconds < until:
+        for inbox_partition in passed_on:
+            count = await pacing.allowance(inbox_partition, 1_000)
+            schedulers.take(pacing, inbox_partition, count)
+            passed_on[inbox_partition] += count
+        schedulers.step()
+    return passed_on
+
+
+@pytest.mark.parametrize("rate", [250.0, 1_000.0, 5_000.0], ids=lambda rate: f"{rate:.0f} a second")
+@pytest.mark.parametrize("partitions", [1, 4, 12])
+async def test_a_request_waits_about_the_target_behind_a_burst_and_the_schedulers_stay_busy(
+    rate: float, partitions: int
+) -> None:
+    schedulers = Schedulers(dict.fromkeys(range(partitions), rate / partitions))
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, 20.0)  # the window finds its size
+    before = sum(schedulers.decided.values())
+    schedulers.waits.clear()
+
+    await feed(schedulers, pacing, 20.0)
+
+    assert max(schedulers.waits) <= max(2 * TARGET_SECONDS, 1.5 * WINDOW_MIN / rate)
+    assert (sum(schedulers.decided.values()) - before) / 20.0 >= 0.6 * rate
+
+
+async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batch_on() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    for _ in range(200):
+        window = pacing.window
+        schedulers.take(pacing, 0, await pacing.allowance(0, 1_000))
+        assert sum(schedulers.ends.values()) - sum(schedulers.decided.values()) <= max(window, pacing.window)
+        schedulers.step()
+
+
+async def test_an_inbox_partition_that_is_flooded_leaves_room_for_another_one() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, 1.0)
+
+    passed_on = await feed(schedulers, pacing, 20.0, inbox_partitions=3)
+
+    assert min(passed_on.values()) >= 0.5 * max(passed_on.values())
+
+
+async def test_the_window_shrinks_when_schedulers_become_slow_and_grows_again() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 1_000.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, 10.0)
+    fast = pacing.window
+    schedulers.rates = dict.fromkeys(range(4), 50.0)
+    await feed(schedulers, pacing, 10.0)
+    slow = pacing.window
+    schedulers.rates = dict.fromkeys(range(4), 1_000.0)
+    await feed(schedulers, pacing, 10.0)
+
+    assert WINDOW_MIN <= slow < WINDOW_START
+    assert slow < fast <= WINDOW_MAX
+    assert slow < pacing.window
+
+
+async def test_a_partition_without_a_scheduler_holds_nobody_back_until_it_is_full() -> None:
+    schedulers = Schedulers({0: 1_000.0, 1: 0.0})
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, STALLED_SECONDS + 1.0)
+    before = schedulers.decided[0]
+
+    await feed(schedulers, pacing, 2.0)
+    assert schedulers.decided[0] - before >= 500.0
+
+    await feed(schedulers, pacing, 60.0)
+    assert STALLED_MAX <= schedulers.ends[1] <= STALLED_MAX + 1_000
+    assert await pacing.allowance(0, 1_000) == 0
+
+
+async def test_a_trickle_is_never_held_back_and_leaves_the_window_as_it_is() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    for _ in range(500):
+        assert await pacing.allowance(0, 1_000) > 0
+        schedulers.take(pacing, 0, 1)
+        await schedulers.sleep(0.5)  # a poll of an idle inbox: the position is seen late, which is nobody's delay
+
+    assert pacing.window == WINDOW_START
+
+
+async def test_positions_that_cannot_be_asked_for_hold_back_what_is_beyond_the_window() -> None:
+    schedulers = Schedulers({0: 1_000.0})
+    schedulers.is_away = True
+    pacing = Pacing(schedulers.positions, schedulers)
+    schedulers.take(pacing, 0, WINDOW_START)
+
+    assert await pacing.allowance(0, 1_000) == 0
+    schedulers.is_away = False
+    await schedulers.sleep(2 * REPORT_SECONDS + WINDOW_START / 1_000)
+    assert await pacing.allowance(0, 1_000) > 0
+
+
+async def test_without_a_group_to_ask_everything_may_pass() -> None:
+    pacing = Pacing(None, Schedulers({}))
+    pacing.appended(0, 0, WINDOW_MAX, WINDOW_MAX + 1)
+    assert await pacing.allowance(0, 1_000) == 1_000
