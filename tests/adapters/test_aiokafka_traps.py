@@ -58,7 +58,7 @@ class Cluster:
     async def joined(self, group: str, **settings: Any) -> AIOKafkaConsumer:
         member = await self.consumer(group_id=group, **settings)
         member.subscribe([self.requests])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not member.assignment():
                 await member.getmany(timeout_ms=50)
         return member
@@ -279,7 +279,7 @@ async def test_trap_what_a_rebalance_listener_raises_is_swallowed(cluster: Clust
 
     member = await cluster.consumer(group_id=f"{cluster.prefix}swallows")
     member.subscribe([cluster.requests], listener=Broken())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not member.assignment():
             await member.getmany(timeout_ms=50)
     assert await member.getmany(timeout_ms=50) == {}
@@ -290,7 +290,7 @@ async def test_trap_altering_one_key_of_a_topic_resets_the_others(cluster: Clust
     assert (await prepare_topics(cluster.connection, specs)) == ([], [])
     async with Admin(cluster.connection) as admin:
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, cluster.small, {"retention.ms": "1000"})])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (drifts := (await prepare_topics(cluster.connection, specs))[1]):
             await asyncio.sleep(0.05)
     assert [(drift.setting, drift.found) for drift in drifts] == [("max.message.bytes", "1048588")]

@@ -81,7 +81,7 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company:
 @pytest.mark.parametrize("sent", [b"", b"GET /livez HTTP/1.1\r\nHo", b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"])
 async def test_who_says_nothing_keeps_no_place(town: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
     monkeypatch.setattr(server, "HEADER_READ_MILLISECONDS", 300)
-    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(20):
+    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         await reader.read()  # to its end: the connection is closed
@@ -90,7 +90,7 @@ async def test_who_says_nothing_keeps_no_place(town: Any, monkeypatch: pytest.Mo
 
 async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binding, "BODY_SECONDS", 0.3)
-    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(10):
+    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = b"POST /api/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         writer.write(head + b"{")

@@ -36,7 +36,7 @@ def sleeper(folder: Path, *, stop_signal: signal.Signals = signal.SIGTERM) -> Se
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while birth(pid) is not None:
             await asyncio.sleep(0.05)
 

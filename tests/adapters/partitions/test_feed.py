@@ -265,7 +265,7 @@ async def test_a_garbage_record_does_not_end_the_following(log: EmbeddedLog) -> 
     await appender.append(PLACE, [Outgoing(TOPIC, b"x", b"{")])
     owner = await log.own("accounts.requests", PLACE)
     await owner.commit(written(OWN))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not rules.entries:
             await asyncio.sleep(0.01)
 

@@ -69,7 +69,7 @@ def projector(log: EmbeddedLog, store: MemoryStore) -> Projector:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 
