@@ -41,14 +41,21 @@ class Folded(Struct, frozen=True, kw_only=True):
     """How many decisions were only folded, why, and which release can decide them again.
 
     `reason` is `other_rules` (another version of the decision rules decided), or `other_data`: the same rules decide
-    otherwise here, with time zones, law or other `data` of another version than the recorded one.
+    otherwise here, with time zones, law or other `data` of another version than the recorded one. No release can decide
+    again where the log has deleted the request (`input_gone`), or the decisions before (`no_anchor`): the state that those
+    left is not known. Such a decision is not proved by the rules; `decided_by` is empty.
     """
 
-    reason: Literal["other_rules", "other_data"]
+    reason: Literal["other_rules", "other_data", "input_gone", "no_anchor"]
     decision_rules: int
     decided_by: str
     data: str = ""
     decisions: int = 0
+
+
+INPUT_GONE = Folded(reason="input_gone", decision_rules=decision_rules.VERSION, decided_by="")
+NO_ANCHOR = Folded(reason="no_anchor", decision_rules=0, decided_by="")
+"""Which rules decided is not known before the first adoption that the log still holds."""
 
 
 class _Recorded(Struct, frozen=True):
@@ -84,6 +91,7 @@ class Replay:
         self.state = State()
         self.decided_again = 0
         self.inputs_gone = 0
+        self.begins_at = 1
         self._decider = Decider(aggregate, partition, self.state, Rules(), Position())
         self._rules = list(rules)
         self._inputs = inputs
@@ -123,6 +131,26 @@ class Replay:
             self._folded[taken] += 1
         return None
 
+    def begin_after_deleted(self, value: bytes) -> None:
+        """Begin at this decision, because the log has deleted those before it: from here on chain and fold are checked.
+
+        Nothing is decided again, because the state that they left is not known. A first decision, and a record that cannot
+        be read, change nothing: `check` judges them.
+        """
+        try:
+            recorded = _RECORDED.decode(value)
+        except UNREADABLE:
+            return
+        if recorded.sequence > 1:
+            self.begins_at = recorded.sequence
+            self._decider.position = Position(sequence=recorded.sequence - 1, chain=recorded.prev)
+
+    def begin_behind_deleted(self) -> None:
+        """Begin behind the last committed decision, because the log has deleted all of them."""
+        if self._committed is not None:
+            self.begins_at = self._committed.sequence + 1
+            self._decider.position = self._committed
+
     def check_end(self) -> Mismatch | None:
         """Verify that no decision is missing behind the last one that was read."""
         committed = 0 if self._committed is None else self._committed.sequence
@@ -160,7 +188,11 @@ class Replay:
         request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" else None
         news = self._adopted(cause.rules) if cause.kind == "adoption" else []
         data = ""
+        if self.begins_at > 1:
+            return await self._fold(cause, value, request, news) or NO_ANCHOR
         if rules_version == decision_rules.VERSION:
+            if cause.kind == "request" and request is None and await self._inputs.is_deleted(cause.offset or 0):
+                return await self._fold(cause, value, request, news) or INPUT_GONE
             mismatch = self._decide_again(recorded, value, request, news)
             data = "" if mismatch is None else self._other_data(versions)
             if not data:

@@ -1,6 +1,6 @@
 """Is the record of a partition whole, and is every decision in it the one that its input leads to?
 
-Every decision is read from the first one on (`replay`). The first difference ends the verification of a partition.
+Every decision that the log holds is read (`replay`). The first difference ends the verification of a partition.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from adapters.audit.inputs import Inputs
 from adapters.audit.recorded import batches, committed_position
 from adapters.audit.replay import Folded, Mismatch, Replay
 from engine.partition.aggregate import Aggregate
-from engine.partition.ports import Log, Reader
+from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import Names
 from schemas.records import Record as RuleRecord
 
@@ -33,7 +33,8 @@ class Verified(Struct, frozen=True, kw_only=True):
     """What was verified of a partition; `chain` is the digest of its last decision.
 
     `decisions` are those `decided_again` and those `folded`. `inputs_gone` counts the folded ones whose request the log has
-    deleted, so that its digest could not be compared.
+    deleted, so that its digest could not be compared. `begins_at` is the number of the first decision that was read; above 1
+    the log has deleted those before it, and what follows is checked along the chain without an anchor.
     """
 
     topic: str
@@ -45,6 +46,12 @@ class Verified(Struct, frozen=True, kw_only=True):
     chain: str
     keys: int
     difference: Difference | None = None
+    begins_at: int = 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log still holds everything that the verification needs: every decision and every request."""
+        return self.begins_at == 1 and not self.inputs_gone
 
 
 async def verify(
@@ -57,7 +64,7 @@ async def verify(
     versions: Mapping[str, str] = {},
     progress: Callable[[int], None] = lambda _: None,
 ) -> Verified:
-    """Verify one partition from its first decision to the end that it has now. Raises `LogError`.
+    """Verify one partition from the first decision that the log holds to the end that it has now. Raises `LogError`.
 
     `versions` are those that this process would adopt: with data of other versions than the recorded, the same rules may
     decide otherwise. Without them any difference counts.
@@ -76,13 +83,14 @@ async def verify(
     return Verified(
         topic=topic,
         partition=partition,
-        decisions=position.sequence,
+        decisions=position.sequence - replay.begins_at + 1,
         decided_again=replay.decided_again,
         folded=replay.folded,
         inputs_gone=replay.inputs_gone,
         chain=position.chain,
         keys=len(replay.state),
         difference=None if found is None else _located(topic, partition, found[0], position.sequence + 1, found[1]),
+        begins_at=replay.begins_at,
     )
 
 
@@ -90,12 +98,21 @@ async def _first_mismatch(
     replay: Replay, recorded: Reader, partition: int, progress: Callable[[int], None]
 ) -> tuple[int, Mismatch] | None:
     """Return the first mismatch and the offset at which it was found, or None."""
+    after = start = await recorded.start(partition)
+    await recorded.seek(partition, start)
     async for batch in batches(recorded, partition):
         for record in batch:
+            if after == start > 0:
+                replay.begin_after_deleted(record.value or b"")
             mismatch = await replay.check(record.value or b"")
             if mismatch is not None:
+                if await recorded.start(partition) > after:
+                    raise LogError("retention has deleted decisions that were still to be read: run it again")
                 return record.offset, mismatch
+            after = record.offset + 1
         progress(len(batch))
+    if after == start > 0:
+        replay.begin_behind_deleted()
     mismatch = replay.check_end()
     return None if mismatch is None else (recorded.position(partition), mismatch)
 

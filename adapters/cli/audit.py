@@ -1,6 +1,7 @@
 """Was everything decided by the rules? `leadclock audit verify` decides the recorded inputs again.
 
-What another version of the decision rules decided is folded and checked along the hash chain; both counts are shown.
+What another version of the decision rules decided is folded and checked along the hash chain; both counts are shown. Where
+retention has deleted the first decisions, the rest is checked along the chain from the first one that is there.
 """
 
 from collections import Counter
@@ -17,6 +18,7 @@ from adapters.audit.verify import verify as verify_partition
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
+from adapters.cli.unproved import UNPROVED
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from engine.account.aggregate import AccountAggregate
@@ -40,7 +42,8 @@ def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
     Decisions that this release cannot decide again, because other decision rules made them, are folded and checked along the
     hash chain; the release that can is named.
 
-    Exit status: 0 where every decision was decided again or folded, 1 with the first difference, 2 for wrong arguments.
+    Exit status: 0 where every decision was decided again or folded, 1 with the first difference, 2 for wrong arguments, 3
+    where nothing differs in what the log still holds, but it has deleted decisions or requests that a proof needs.
     """
     results = run(_verify(settings_of(data_dir), partition))
     if as_json:
@@ -49,6 +52,8 @@ def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
         click.echo("\n".join(report(results)))
     if any(result.difference is not None for result in results):
         raise click.exceptions.Exit(1)
+    if not all(result.is_whole for result in results):
+        raise click.exceptions.Exit(UNPROVED)
 
 
 async def _verify(settings: Settings, wanted: tuple[int, ...]) -> list[Verified]:
@@ -89,10 +94,15 @@ async def _partition(context: Context, aggregate: Aggregate, partition: int, pro
 def report(results: Sequence[Verified]) -> Iterator[str]:
     """Yield the lines for a reader: a partition each, then how much was decided again and how much folded."""
     for result in results:
-        verdict = "verified" if result.difference is None else "DIFFERS"
+        verdict = "DIFFERS" if result.difference is not None else "verified" if result.is_whole else "not wholly proved"
         folded = sum(one.decisions for one in result.folded)
         counts = f" ({result.decided_again} decided again, {folded} folded)" if folded else ""
         yield f"{result.topic}[{result.partition}]  {result.decisions} decisions, {result.keys} values: {verdict}{counts}"
+        if result.begins_at > 1:
+            yield (
+                f"  the log has deleted decisions 1 to {result.begins_at - 1}: from there on the hash chain and the "
+                "recorded changes are checked, and nothing can be decided again"
+            )
         if result.difference is not None:
             found = result.difference
             yield f"  offset {found.offset}, decision {found.sequence}: {found.what}"
@@ -108,15 +118,25 @@ def _folded(results: Sequence[Verified]) -> Iterator[str]:
     for result in results:
         kinds.update({msgspec.structs.replace(one, decisions=0): one.decisions for one in result.folded})
     for kind, count in sorted(kinds.items(), key=lambda item: (item[0].decision_rules, item[0].data)):
+        if not kind.decided_by:
+            continue  # said where the partition is told, and with the requests that are gone
         why = f"which decide otherwise here, with other data: {kind.data}" if kind.data else f"this is {VERSION}"
         yield f"{count} folded: made by decision rules {kind.decision_rules}, {why}; {kind.decided_by} decides them again"
     gone = sum(result.inputs_gone for result in results)
     if gone:
-        yield f"{gone} of the folded decisions have no request in the log any more: its digest was not compared"
+        yield (
+            f"{gone} of the folded decisions have no request in the log any more: its digest was not compared, and they "
+            "cannot be decided again"
+        )
 
 
 def _total(results: Sequence[Verified]) -> str:
     total, again = sum(result.decisions for result in results), sum(result.decided_again for result in results)
-    if again == total:
+    if again == total and all(result.is_whole for result in results):
         return f"all {total} decisions are what this code decides on the recorded inputs"
+    if not all(result.is_whole for result in results):
+        return (
+            f"no difference in the {total} decisions that the log still holds: {again} decided again by this code, "
+            f"{total - again} folded along the hash chain. What the log has deleted is not proved."
+        )
     return f"all {total} decisions hold: {again} decided again by this code, {total - again} folded along the hash chain"

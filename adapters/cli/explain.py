@@ -1,6 +1,6 @@
 """Why is this lead, or why is it not, being contacted? A sentence and its proof, for now or any other instant."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
+from adapters.cli.unproved import UNPROVED
 from adapters.http.parameters import parse_local_moment, read_id
 from adapters.http.people import country_of
 from adapters.http.ports import LeadFilter, Paging, Row
@@ -28,8 +29,11 @@ from engine.why.answer import explain as answer_of
 from engine.why.answer import out_of_range
 from engine.why.shape import shown
 from schemas.contact import LIVE_STATUSES
-from schemas.instant import Instant
+from schemas.instant import Instant, to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS
+
+UNPROVED_VERDICT = "unproved"
+"""Of an answer that `--from-log` cannot give, because the log no longer holds what it rests on."""
 
 CANDIDATES = 100
 """Leads of one number among which the newest live one is looked for."""
@@ -48,7 +52,11 @@ def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_
     """Say why a lead (id, uuid or number) is contacted when it is, and not sooner.
 
     With --from-log the answer is proved: every decision is read from the first one on, the hash chain is checked, and the
-    whole record of the decision is shown.
+    whole record of the decision is shown. Where the log no longer holds the first decisions, what the rest cannot prove is
+    said.
+
+    Exit status: 0 with an answer, 1 where there is none or the log was changed, 2 for wrong arguments, 3 where the log no
+    longer holds everything that a proof needs.
     """
     asked = _moment(at)
     settings = settings_of(data_dir)
@@ -61,6 +69,8 @@ def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_
         click.echo(msgspec.json.encode({"why": found}))
     else:
         _show(found)
+    if from_log and (found["proof"]["begins_at"] != 1 or found["proof"]["missing"]):
+        raise click.exceptions.Exit(UNPROVED)
 
 
 def _moment(text: str | None) -> Instant | None:
@@ -128,15 +138,31 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
             at=at,
             progress=progress,
         )
-    case = proof.case()
-    answer = answer_of(case, at, now)
     facts = [
         {"at": fact.at, "type": fact.type, "sequence": fact.sequence, "offset": fact.offset, "data": fact.data}
-        for fact in case.facts
+        for fact in proof.facts
         if fact.at <= at
     ]
-    checked = {"topic": topic, "partition": partition, "decisions": proof.decisions, "chain": "unbroken"}
+    checked = {
+        "topic": topic,
+        "partition": partition,
+        "decisions": proof.decisions,
+        "chain": "unbroken",
+        "begins_at": proof.begins_at,
+        "missing": list(proof.gaps),
+    }
+    if proof.gaps:
+        return {**_unproved(row, at, proof.gaps), "facts": facts, "proof": checked}
+    case = proof.case()
+    answer = answer_of(case, at, now)
     return {**shown(answer, case.known.lead), "record": proof.record(answer), "facts": facts, "proof": checked}
+
+
+def _unproved(row: Row, at: Instant, gaps: Sequence[str]) -> dict[str, Any]:
+    """Return what stands in the place of an answer that the log cannot prove."""
+    told = f"The log cannot tell why the lead was, or was not, contacted then: it does not hold {' or '.join(gaps)}."
+    about = {"lead_id": row["id"], "uuid": str(row["uuid"]), "at": to_rfc3339(at), "verdict": UNPROVED_VERDICT}
+    return {**about, "sentence": told, "reasons": [], "assumed": [], "decision": None, "record": None}
 
 
 @contextmanager
@@ -163,6 +189,22 @@ def _show(found: Mapping[str, Any]) -> None:
         click.echo(f"  decision {decision['sequence']} of {place}{offset}, {decision['decided_at']}: {decision['fact']}")
     proof = found.get("proof")
     if proof is not None:
-        click.echo(f"  proved from {proof['decisions']} decisions, the hash chain unbroken")
+        _show_proof(found, proof)
         if found["record"] is not None:  # before the lead was there nothing was decided of it
             click.echo(msgspec.json.format(msgspec.json.encode(found["record"]), indent=2))
+
+
+def _show_proof(found: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    first, count = proof["begins_at"], proof["decisions"]
+    missing = found["verdict"] == UNPROVED_VERDICT
+    for fact in found["facts"] if missing else ():
+        click.echo(f"  decision {fact['sequence']} at offset {fact['offset']}, {to_rfc3339(fact['at'])}: {fact['type']}")
+    if first == 0:
+        click.echo("  the log has deleted every decision of this partition: nothing is proved")
+    elif first > 1:
+        click.echo(f"  read from decisions {first} to {first + count - 1}, the hash chain unbroken between them")
+        click.echo(f"  the log has deleted decisions 1 to {first - 1}: nothing shows what they were")
+    elif missing:
+        click.echo(f"  read from {count} decisions, the hash chain unbroken")
+    else:
+        click.echo(f"  proved from {count} decisions, the hash chain unbroken")

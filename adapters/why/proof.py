@@ -2,6 +2,9 @@
 
 Nothing of the read schema is believed but where the lead is: its state at an instant, the rules that were adopted then and
 the offset of every decision come from `contacts.decisions` and `accounts.rules`.
+
+Where retention has deleted the first decisions, the fold begins at the first one that is there. Every change holds a whole
+value, so what changed since is known. What did not change since is not: `Proof.gaps` names it, and then there is no answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.audit.recorded import batches
-from engine.partition.ports import Log, Record
+from engine.partition.ports import Log, LogError, Record
 from engine.rules import Rules
 from engine.why.course import Known
 from engine.why.history import Told
@@ -65,13 +68,47 @@ class Moment(Struct, kw_only=True):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """What the log says: every fact of the lead, the state at the instant asked about and after each of its decisions."""
+    """What the log says: every fact of the lead, the state at the instant asked about and after each of its decisions.
+
+    `begins_at` is the number of the first decision that the log holds, `begun_at` when it was decided. Other than 1, those
+    before it were deleted, so nothing shows that the chain begins where it should; 0 where the log holds none any more.
+    """
 
     facts: tuple[Told, ...]
     then: Moment
     moments: Mapping[int, Moment]
     decisions: int
+    begins_at: int
+    begun_at: Instant
+    at: Instant
     rules: Sequence[tuple[int, RuleRecord]]
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Name what an answer needs and this log cannot tell; empty where it can be answered."""
+        begun = {fact.type for fact in self.facts if fact.sequence == self.facts[0].sequence}
+        if "lead.taken_in" in begun and self.at < self.facts[0].at:
+            return ("what was decided of the lead while it belonged to another contact",)
+        if self.begins_at == 1:
+            return ()
+        if self.begins_at == 0:
+            return ("any decision of the partition",)
+        if self.at < self.begun_at:
+            return (f"what was decided before decision {self.begins_at}",)
+        if "lead.created" not in begun:
+            return ("how the lead began",)
+        return self._unknown() if self.then.lead is not None else ()
+
+    def _unknown(self) -> tuple[str, ...]:
+        """Name what has not changed since the log begins, so that it does not say how it was."""
+        then, found = self.then, []
+        if then.head is None:
+            found.append("what was true of the contact")
+        elif {*then.head.lead_ids} - {self.then.lead.id if self.then.lead else 0} - {*then.siblings}:
+            found.append("the other leads of the contact")
+        if not then.adopted:
+            found.append("which rules had been adopted")
+        return tuple(found)
 
     def case(self) -> Case:
         """Return the lead as it was at that instant, with the rules that had been adopted by then."""
@@ -113,24 +150,45 @@ async def prove(
     progress: Callable[[int], None] = lambda _: None,
 ) -> Proof:
     """Fold a partition of `contacts.decisions` to the end that it has now. Raises `LogError` and `NoProofError`."""
-    fold = _Fold(topic, partition, lead_id, contact_key, at)
     reader = await log.reader(topic, [partition])
     try:
+        start = await reader.start(partition)
+        await reader.seek(partition, start)
+        fold = _Fold(topic, partition, lead_id, contact_key, at, may_begin_late=start > 0)
         async for batch in batches(reader, partition):
             for record in batch:
-                fold.take(record)
+                try:
+                    fold.take(record)
+                except NoProofError as error:
+                    if fold.read and await reader.start(partition) > fold.next_offset:
+                        raise LogError("retention has deleted decisions that were still to be read: run it again") from error
+                    raise
             progress(len(batch))
     finally:
         await reader.close()
-    return Proof(facts=tuple(fold.facts), then=fold.then, moments=fold.moments, decisions=fold.read, rules=rules)
+    return Proof(
+        facts=tuple(fold.facts),
+        then=fold.then,
+        moments=fold.moments,
+        decisions=fold.read,
+        begins_at=fold.begins_at,
+        begun_at=fold.begun_at,
+        at=at,
+        rules=rules,
+    )
 
 
 class _Fold:
-    def __init__(self, topic: str, partition: int, lead_id: int, contact_key: str, at: Instant) -> None:
+    def __init__(
+        self, topic: str, partition: int, lead_id: int, contact_key: str, at: Instant, *, may_begin_late: bool
+    ) -> None:
         self.facts: list[Told] = []
         self.moments: dict[int, Moment] = {}
         self.read = 0
+        self.begins_at, self.begun_at = 0 if may_begin_late else 1, 0
+        self.next_offset = 0
         self._topic, self._partition, self._at = topic, partition, at
+        self._may_begin_late = may_begin_late
         self._lead_id, self._lead, self._head = lead_id, lead_key(lead_id), head_key(contact_key)
         self._of_contact = b'"contact_key":' + to_json(contact_key)
         self._now = Moment()
@@ -145,10 +203,12 @@ class _Fold:
             decision = _DECISIONS.decode(value)
         except UNREADABLE as error:
             raise NoProofError(f"the record at offset {record.offset} is no decision: {error}") from error
-        expected = GENESIS if decision.sequence == 1 else self._chain
-        if expected is not None and decision.prev != expected:
+        if self._chain is None:
+            self._begin(decision, record.offset)
+        elif decision.prev != self._chain or decision.sequence != self._now.sequence + 1:
             raise NoProofError(f"the hash chain is broken before decision {decision.sequence} (offset {record.offset})")
         self._chain = digest(value)
+        self.next_offset = record.offset + 1
         self.read += 1
         if decision.decided_at > self._at and self._then is None:
             self._then = self._now.copy()
@@ -164,6 +224,16 @@ class _Fold:
             self.facts.append(self._told(fact, decision, record.offset))
         if own:
             self.moments[decision.sequence] = now.copy()
+
+    def _begin(self, decision: _Decision, offset: int) -> None:
+        """Begin at the first decision that is there. Raises `NoProofError` where it is a later one without retention."""
+        if decision.sequence != 1 and not self._may_begin_late:
+            raise NoProofError(
+                f"the log begins with decision {decision.sequence} (offset {offset}), and nothing was deleted"
+            )
+        if decision.sequence == 1 and decision.prev != GENESIS:
+            raise NoProofError(f"the hash chain is broken before decision 1 (offset {offset})")
+        self.begins_at, self.begun_at = decision.sequence, decision.decided_at
 
     @property
     def then(self) -> Moment:

@@ -181,12 +181,73 @@ async def test_a_record_that_was_exchanged_with_its_chain_intact_is_found_by_dec
     assert await found(house) == (len(records), "this code decides differently at $.answer.code")
 
 
-async def test_an_input_that_is_gone_is_told(house: House) -> None:
+async def test_a_decision_whose_request_retention_has_deleted_is_folded_and_not_called_proved(house: House) -> None:
+    whole = await house.verified(ContactAggregate())
     await house.log.delete_records("contacts.requests", 0, before=1)
+
+    verified = await house.verified(ContactAggregate())
+
+    assert verified.difference is None
+    assert (verified.is_whole, verified.inputs_gone) == (False, 1)
+    assert [(one.reason, one.decisions) for one in verified.folded] == [("input_gone", 1)]
+    assert (verified.chain, verified.decisions) == (whole.chain, whole.decisions)
+
+
+async def test_a_request_that_is_missing_within_what_the_log_holds_is_told(house: House) -> None:
+    del house.log.partition("contacts.requests", 0).records[0]
 
     _, what = await found(house)
 
     assert what == "the input at offset 0 is not in the log any more"
+
+
+@pytest.mark.parametrize("aggregate", [ContactAggregate(), AccountAggregate()], ids=["contacts", "accounts"])
+async def test_what_retention_left_is_checked_along_the_chain_and_not_called_proved(
+    house: House, aggregate: Aggregate
+) -> None:
+    whole = await house.verified(aggregate)
+    topic = aggregate.decisions_topic.name
+    records = house.log.partition(topic, 0).records
+    await house.log.delete_records(topic, 0, before=records[2].offset)
+
+    verified = await house.verified(aggregate)
+
+    assert verified.difference is None
+    assert (verified.begins_at, verified.is_whole, verified.decided_again) == (3, False, 0)
+    assert (verified.decisions, verified.chain) == (whole.decisions - 2, whole.chain)
+    assert [one.reason for one in verified.folded] == ["no_anchor"]
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_a_change_in_what_retention_left_is_found(house: House, what: str, change: Callable[[bytes], bytes]) -> None:
+    records = house.decisions().records
+    await house.log.delete_records("contacts.decisions", 0, before=records[1].offset)
+    records = house.decisions().records
+    changed = change(records[1].value or b"")
+    assert changed != records[1].value, what
+    records[1] = msgspec.structs.replace(records[1], value=changed)
+
+    verified = await house.verified(ContactAggregate())
+
+    assert verified.difference is not None
+    assert verified.begins_at == 2
+    assert verified.difference.sequence in {3, 4}  # or the decision behind it, whose chain tells
+
+
+async def test_decisions_of_which_retention_left_none_are_no_difference(house: House) -> None:
+    whole = await house.verified(ContactAggregate())
+    await house.log.delete_records("contacts.decisions", 0, before=house.decisions().stable_end)
+
+    verified = await house.verified(ContactAggregate())
+
+    assert verified.difference is None
+    assert (verified.begins_at, verified.decisions, verified.is_whole) == (whole.decisions + 1, 0, False)
+
+
+async def test_a_first_decision_that_is_missing_without_retention_is_a_difference(house: House) -> None:
+    del house.decisions().records[0]
+
+    assert await found(house) == (1, "decisions are missing")
 
 
 async def test_a_changed_input_is_found(house: House) -> None:

@@ -1,12 +1,16 @@
 """What does `leadclock audit verify` say of what it verified?"""
 
-from adapters.audit.replay import Folded
+import msgspec
+
+from adapters.audit.replay import NO_ANCHOR, Folded
 from adapters.audit.verify import Difference, Verified
 from adapters.cli.audit import report
 from engine.decision_rules import VERSION, VERSIONS
 
 
-def verified(decided_again: int, *folded: Folded, gone: int = 0, difference: Difference | None = None) -> Verified:
+def verified(
+    decided_again: int, *folded: Folded, gone: int = 0, difference: Difference | None = None, begins_at: int = 1
+) -> Verified:
     return Verified(
         topic="contacts.decisions",
         partition=0,
@@ -17,6 +21,7 @@ def verified(decided_again: int, *folded: Folded, gone: int = 0, difference: Dif
         chain="abc",
         keys=7,
         difference=difference,
+        begins_at=begins_at,
     )
 
 
@@ -34,13 +39,19 @@ def test_what_this_code_decided_is_one_line_a_partition_and_a_total() -> None:
 def test_both_counts_and_the_release_that_can_decide_the_rest_are_said() -> None:
     assert list(report([verified(5, of_first_rules(3)), verified(0, of_first_rules(2), gone=1)])) == [
         "contacts.decisions[0]  8 decisions, 7 values: verified (5 decided again, 3 folded)",
-        "contacts.decisions[0]  2 decisions, 7 values: verified (0 decided again, 2 folded)",
+        "contacts.decisions[0]  2 decisions, 7 values: not wholly proved (0 decided again, 2 folded)",
         (
             f"5 folded: made by decision rules 1, this is {VERSION}; "
             "the development version 0.1.0 at commit 1390c62 decides them again"
         ),
-        "1 of the folded decisions have no request in the log any more: its digest was not compared",
-        "all 10 decisions hold: 5 decided again by this code, 5 folded along the hash chain",
+        (
+            "1 of the folded decisions have no request in the log any more: its digest was not compared, and they cannot be "
+            "decided again"
+        ),
+        (
+            "no difference in the 10 decisions that the log still holds: 5 decided again by this code, 5 folded along the "
+            "hash chain. What the log has deleted is not proved."
+        ),
     ]
 
 
@@ -67,3 +78,19 @@ def test_a_difference_is_shown_and_nothing_is_said_to_hold() -> None:
     assert lines[0].endswith("DIFFERS")
     assert lines[1] == "  offset 9, decision 4: decisions are missing"
     assert not any("hold" in line or "are what this code decides" in line for line in lines)
+
+
+def test_a_log_without_its_first_decisions_is_not_called_verified() -> None:
+    lines = list(report([verified(0, msgspec.structs.replace(NO_ANCHOR, decisions=9), begins_at=801)]))
+
+    assert lines == [
+        "contacts.decisions[0]  9 decisions, 7 values: not wholly proved (0 decided again, 9 folded)",
+        (
+            "  the log has deleted decisions 1 to 800: from there on the hash chain and the recorded changes are checked, "
+            "and nothing can be decided again"
+        ),
+        (
+            "no difference in the 9 decisions that the log still holds: 0 decided again by this code, 9 folded along the "
+            "hash chain. What the log has deleted is not proved."
+        ),
+    ]

@@ -4,6 +4,8 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -120,29 +122,36 @@ async def test_the_proof_of_a_lead_that_was_not_there_yet_shows_no_record(
     assert shown[-1].endswith("the hash chain unbroken")
 
 
-async def test_an_up_with_the_embedded_log_is_asked_through_its_door(
-    town: Any,  # noqa: F811
-    company: Any,  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    lead = await submitted(company)
+@asynccontextmanager
+async def asked_at_the_door(town: Any, company: Any, folder: Path) -> AsyncIterator[Any]:  # noqa: F811
+    """Yield what runs a command beside the deployment and returns its exit status and its output."""
     async with opened_door(town.context.log, town.context.settings.secret_key) as port:
         settings = structs.replace(town.context.settings, kafka_bootstrap=f"{DOOR}{port}")
         up = Running(
             pid=os.getpid(), api_url="http://127.0.0.1", started_at=0, environment=to_environment(settings), mail_folder=""
         )
-        (tmp_path / "up.json").write_bytes(msgspec.json.encode(up))
+        (folder / "up.json").write_bytes(msgspec.json.encode(up))
 
         async def ask(command: str, *words: str) -> tuple[int | None, str]:
             program = (sys.executable, "-c", "import sys; from adapters.cli.main import main; sys.exit(main())")
             whose = () if command.startswith("audit") else ("--company", str(company.id))
-            of = (*whose, "--data-dir", str(tmp_path))
+            of = (*whose, "--data-dir", str(folder))
             process = await asyncio.create_subprocess_exec(
                 *program, *command.split(), *words, *of, stdout=PIPE, stderr=STDOUT
             )
             output, _ = await process.communicate()
             return process.returncode, output.decode()
 
+        yield ask
+
+
+async def test_an_up_with_the_embedded_log_is_asked_through_its_door(
+    town: Any,  # noqa: F811
+    company: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    lead = await submitted(company)
+    async with asked_at_the_door(town, company, tmp_path) as ask:
         for reference in (lead["uuid"], "2125550123"):
             code, output = await ask("explain", reference, "--json")
             assert code == 0, output
@@ -181,6 +190,55 @@ async def test_a_command_without_a_deployment_says_how_to_start_one(tmp_path: An
     assert found.exit_code == 1
     assert "leadclock up" in found.output
     assert CliRunner().invoke(explain, ["1", "--at", "soon"]).exit_code == 2
+
+
+# From here on the log is damaged, so these tests are the last of this file.
+async def test_a_lead_whose_first_decisions_retention_has_deleted_is_not_called_absent(
+    town: Any,  # noqa: F811
+    company: Any,  # noqa: F811
+    told: Any,
+    tmp_path: Path,
+) -> None:
+    lead = await submitted(company)
+    decision = (await told(lead["uuid"], from_log=True))["decision"]
+    answer = await company.send("PUT", f"/api/v1/leads/{lead['id']}", json={"name": "Ada", "next_action": "opt_out"})
+    assert answer.status_code == 200, answer.text
+    await town.context.log.delete_records(decision["topic"], decision["partition"], before=decision["offset"] + 1)
+
+    for moment in (None, from_datetime(datetime.fromisoformat(lead["created_at"])) + 1):
+        found = await told(lead["uuid"], at=moment, from_log=True)
+        assert (found["verdict"], found["decision"], found["record"]) == ("unproved", None, None)
+        assert "not there yet" not in found["sentence"]
+        assert found["proof"]["begins_at"] == decision["sequence"] + 1
+        assert found["proof"]["missing"] != []
+    async with asked_at_the_door(town, company, tmp_path) as ask:
+        code, output = await ask("explain --from-log", lead["uuid"])
+        assert (code, f"deleted decisions 1 to {decision['sequence']}" in output) == (3, True), output
+        assert "proved from" not in output
+        assert f"decision {decision['sequence'] + 1} at offset" in output, output
+        code, output = await ask("audit verify")
+        assert (code, f"deleted decisions 1 to {decision['sequence']}" in output) == (3, True), output
+
+
+async def test_a_lead_that_began_in_what_retention_left_is_answered_and_the_missing_beginning_is_told(
+    town: Any,  # noqa: F811
+    company: Any,  # noqa: F811
+    told: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lead = await submitted(company)
+    decision = (await told(lead["uuid"], from_log=True))["decision"]
+    before = await told(lead["uuid"])
+    # The company's own adoption is the decision before; those before that are deleted.
+    await town.context.log.delete_records(decision["topic"], decision["partition"], before=decision["offset"] - 2)
+
+    found = await told(lead["uuid"], from_log=True)
+    capsys.readouterr()  # what was logged meanwhile
+    _show(found)
+
+    assert (found["verdict"], found["sentence"]) == (before["verdict"], before["sentence"])
+    assert (found["proof"]["begins_at"] > 1, found["proof"]["missing"]) == (True, [])
+    assert "nothing shows what they were" in capsys.readouterr().out
 
 
 # Last in this file: whatever else is asked of that partition finds it broken from here on.

@@ -1,0 +1,4 @@
+"""How does a command exit that found no fault, but could not prove all that it was asked to?"""
+
+UNPROVED = 3
+"""The log no longer holds the beginning that the proof rests on; the output says what is proved and what is not."""
