@@ -2,7 +2,7 @@
 
 `livez`     the event loop answers; whether the broker or the database does is no reason to restart us.
 `startupz`  the role was ready once.
-`readyz`    nothing stands in the way now; otherwise 503 and what it is.
+`readyz`    nothing stands in the way now; otherwise 503, what it is, and since when.
 """
 
 import asyncio
@@ -13,12 +13,17 @@ from http import HTTPStatus
 import h11
 import msgspec
 
+from adapters.clock import wall_now
 from adapters.observability.metrics import CONTENT_TYPE, Metrics
+from schemas.instant import Instant, to_rfc3339
 
 Troubles = Callable[[], Mapping[str, str]]
 
 CONNECTIONS_MAX = 32
 """One orchestrator and a few scrapers; whoever comes on top is turned away."""
+
+LOOK_SECONDS = 1.0
+"""How late a trouble may be seen to begin while nobody asks; one that ends and comes back in between goes on."""
 
 REQUEST_SECONDS_MAX = 5.0
 HEAD_BYTES_MAX = 8_192
@@ -40,7 +45,7 @@ class HealthServer:
     """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence.
 
     `facts` and `notes` stand in `/readyz` beside that: what an operator must know of a process that is well, for as long
-    as it runs, and what has happened to it (source -> sentence).
+    as it runs, and what has happened to it (source -> sentence). `now` is wall time, which an operator's watch shows.
     """
 
     def __init__(
@@ -49,11 +54,15 @@ class HealthServer:
         metrics: Metrics,
         facts: Mapping[str, object] | None = None,
         notes: Troubles = dict,
+        now: Callable[[], Instant] = wall_now,
     ) -> None:
         self._troubles = troubles
         self._metrics = metrics
         self._facts = dict(facts or {})
         self._notes = notes
+        self._now = now
+        self._since: dict[str, Instant] = {}
+        self._looking: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
         self._was_ready = False
         self._open = 0
@@ -66,9 +75,14 @@ class HealthServer:
         except OSError as error:
             raise HealthPortError(host, port, error) from error
         self.port = self._server.sockets[0].getsockname()[1]
+        self._looking = asyncio.create_task(self._keep_looking(), name="health")
 
     async def stop(self) -> None:
         """Listen no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+            self._looking = None
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -77,21 +91,37 @@ class HealthServer:
         """Return status, content type and body of a page."""
         if method not in {"GET", "HEAD"}:
             return _json(HTTPStatus.METHOD_NOT_ALLOWED, {"detail": "only GET and HEAD"})
-        problems = dict(self._troubles())
-        self._was_ready = self._was_ready or not problems
+        problems = self.look()
         match path:
             case "/livez":
                 return _json(HTTPStatus.OK, {"live": True})
             case "/readyz":
-                notes = self._notes()
-                found = {"ready": not problems, "problems": problems} | ({"notes": dict(notes)} if notes else {})
-                return _json(_status(not problems), {**found, **self._facts})
+                return _json(_status(not problems), self._readiness(problems))
             case "/startupz":
                 return _json(_status(self._was_ready), {"started": self._was_ready})
             case "/metrics":
                 return HTTPStatus.OK, CONTENT_TYPE, self._metrics.text()
             case _:
                 return _json(HTTPStatus.NOT_FOUND, {"detail": "/livez /readyz /startupz /metrics"})
+
+    def look(self) -> dict[str, str]:
+        """Return what stands in the way now, and note since when."""
+        problems, now = dict(self._troubles()), self._now()
+        self._since = {source: self._since.get(source, now) for source in problems}
+        self._was_ready = self._was_ready or not problems
+        return problems
+
+    def _readiness(self, problems: Mapping[str, str]) -> dict[str, object]:
+        since = {source: to_rfc3339(instant) for source, instant in self._since.items()}
+        notes = dict(self._notes())
+        found: dict[str, object] = {"ready": not problems, "problems": problems}
+        return found | ({"since": since} if since else {}) | ({"notes": notes} if notes else {}) | self._facts
+
+    async def _keep_looking(self) -> None:
+        """Look now and then, so that a trouble has begun when it began, not when somebody asked."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1

@@ -23,6 +23,11 @@ BACKOFF_MAX_SECONDS = 10.0
 FENCED_PAUSE_SECONDS = 1.0
 """The most that a fenced owner waits, by chance, before it takes a partition again: two must not take turns."""
 
+UNASSIGNED = "waits for the group to say which partitions belong to this process"
+LEAVING = "finishes its work and leaves the group"
+RESTORING = "its state is being restored"
+FENCED = "another process took it; waits for the group to say whose it is"
+
 logger = structlog.get_logger(__name__)
 
 
@@ -64,27 +69,44 @@ class Worker(Protocol):
 
 
 class PartitionHost:
-    """Runs every assigned partition in a task of its own until told to stop; `name` is what logs call it."""
+    """Runs every assigned partition in a task of its own until told to stop.
 
-    def __init__(self, name: str, make_worker: Callable[[int], Worker], assignment: Assignment) -> None:
+    `name` is what logs call it; `describe` puts a failure of the log into words that say what to do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make_worker: Callable[[int], Worker],
+        assignment: Assignment,
+        describe: Callable[[LogError], str] = str,
+    ) -> None:
         self._name = name
+        self._describe_log = describe
         self._make_worker = make_worker
         self._assignment = assignment
         self.workers: dict[int, Worker] = {}
         self.ready: set[int] = set()
-        self._stopped: dict[int, str] = {}
+        self._unassigned: str | None = UNASSIGNED
+        self._waits: dict[int, str] = {}
         self._tasks: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
 
     @property
     def is_ready(self) -> bool:
-        """Whether every assigned partition is restored and running."""
-        return set(self._tasks) <= self.ready
+        """Whether it is known which partitions are assigned, and every one of them is restored and running."""
+        return self._unassigned is None and set(self._tasks) <= self.ready
 
     def troubles(self) -> dict[str, str]:
         """Return what keeps which assigned partition from doing all of its work, or from being opened."""
-        open_ones = {partition: self.workers[partition].trouble for partition in self.ready}
-        found = sorted((self._stopped | open_ones).items())
-        return {f"partition {partition}": trouble for partition, trouble in found if trouble is not None}
+        if self._unassigned is not None:
+            return {"partitions": self._unassigned}
+        found = {partition: self._trouble(partition) for partition in sorted(self._tasks)}
+        return {f"partition {partition}": trouble for partition, trouble in found.items() if trouble is not None}
+
+    def _trouble(self, partition: int) -> str | None:
+        if partition in self.ready:
+            return self.workers[partition].trouble
+        return self._waits.get(partition, RESTORING)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Follow the assignment until told to stop; then finish every cycle and close."""
@@ -95,6 +117,7 @@ class PartitionHost:
             if follower.done():
                 follower.result()
         finally:
+            self._unassigned = LEAVING
             for task in (follower, stopper):
                 task.cancel()
             await asyncio.gather(follower, stopper, return_exceptions=True)
@@ -104,6 +127,7 @@ class PartitionHost:
     async def _follow(self) -> None:
         async for partitions in self._assignment.changes():
             await self._change(partitions)
+            self._unassigned = None
 
     async def _change(self, partitions: frozenset[int]) -> None:
         """Stop what is not ours any more and start what is new; what stays runs on."""
@@ -131,7 +155,7 @@ class PartitionHost:
             await self._work(worker, partition, stop)
         finally:  # also where it was cancelled: what it owns must not be held for a successor of this process
             self.ready.discard(partition)
-            self._stopped.pop(partition, None)
+            self._waits.pop(partition, None)
             await asyncio.shield(worker.close())
 
     async def _work(self, worker: Worker, partition: int, stop: asyncio.Event) -> None:
@@ -148,17 +172,25 @@ class PartitionHost:
             except FencedError:
                 await logger.awarning("fenced", role=self._name, partition=partition)
                 self.ready.discard(partition)
+                self._waits[partition] = FENCED
                 await self._until_ours(partition, stop)
             except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
                 self.ready.discard(partition)
-                self._stopped[partition] = str(error) or type(error).__name__
+                self._waits[partition] = self._describe(error)
                 await self._tell(partition, error, pause)
                 await waiting.pause(stop, pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
 
     def _make_ready(self, partition: int) -> None:
         self.ready.add(partition)
-        self._stopped.pop(partition, None)
+        self._waits.pop(partition, None)
+
+    def _describe(self, error: Exception) -> str:
+        """Return why a partition was given up, and whether anything but time is needed."""
+        if isinstance(error, LogError):
+            why = self._describe_log(error)
+            return why if error.retryable else f"stopped: {why}"
+        return f"stopped by a fault of leadclock ({type(error).__name__}: {error}); the log of this process has the details"
 
     async def _tell(self, partition: int, error: Exception, pause: float) -> None:
         """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 
 import structlog
 
+from adapters.partitions.host import UNASSIGNED
 from adapters.roles.context import Context, describe
 from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
@@ -21,7 +22,7 @@ class Membership:
         self._role = role
         self._topic = topic
         self._assign = assign
-        self.trouble: str | None = "joining the group"
+        self.trouble: str | None = UNASSIGNED
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -39,6 +40,7 @@ class Membership:
         assignment = await self._context.assignment(self._role, self._topic)
         try:
             await assignment.start()
+            self.trouble = UNASSIGNED
             self._backoff.reset()
             changes = asyncio.create_task(self._tell(assignment.changes()))
             told = asyncio.create_task(stop.wait())

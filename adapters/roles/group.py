@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
-from adapters.partitions.host import PartitionHost, Worker
+from adapters.partitions.host import UNASSIGNED, PartitionHost, Worker
 from adapters.roles.context import Context, RoleAssignment, describe
 from adapters.waiting import Backoff, pause
 from engine.partition.ports import Appender, LogError
@@ -49,10 +50,7 @@ class GroupRole:
             return {"log": self._trouble}
         if not self._context.clock.agrees(None):
             return {"clock": CLOCK_SET}
-        found = {} if self._host is None else self._host.troubles()
-        if found or (self._host is not None and self._host.is_ready):
-            return found
-        return {"partitions": "some are being restored"}
+        return {"partitions": UNASSIGNED} if self._host is None else self._host.troubles()
 
     async def _join(self, stop: asyncio.Event) -> None:
         await self._context.rules.refresh()
@@ -61,7 +59,8 @@ class GroupRole:
         try:
             await assignment.start()
             make = lambda partition: self._make_worker(partition, appender, assignment)  # noqa: E731 - binds both
-            self._host = PartitionHost(self.name, make, assignment)
+            describe_log = partial(describe, self._context.settings)
+            self._host = PartitionHost(self.name, make, assignment, describe_log)
             self._trouble = None
             self._backoff.reset()
             await self._host.run(stop)

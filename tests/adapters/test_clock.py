@@ -51,6 +51,8 @@ def test_a_role_is_not_ready_while_the_time_of_one_of_its_partitions_is_ahead() 
     host = PartitionHost("scheduler", cast("Any", None), cast("Any", None))
     host.workers = {0: cast("Any", SimpleNamespace(trouble=None)), 1: cast("Any", SimpleNamespace(trouble="it is ahead"))}
     host.ready = {0, 1}
+    host._tasks = {0: cast("Any", None), 1: cast("Any", None)}
+    host._unassigned = None
     role._host = host
     assert role.troubles() == {"partition 1": "it is ahead"}
 

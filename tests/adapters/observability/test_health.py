@@ -14,6 +14,9 @@ from adapters.observability.health import HealthPortError, HealthServer
 from adapters.observability.metrics import Metrics
 from adapters.observability.skipped import SkippedRecords
 
+BEGUN_AT = 1_781_715_600_000
+"""17 June 2026, 17:00 UTC."""
+
 
 class Role:
     """A role with troubles, and its server."""
@@ -21,7 +24,8 @@ class Role:
     def __init__(self) -> None:
         self.troubles = {"log": "no broker answers at localhost:9092"}
         self.metrics = Metrics()
-        self.server = HealthServer(lambda: self.troubles, self.metrics)
+        self.now = BEGUN_AT
+        self.server = HealthServer(lambda: self.troubles, self.metrics, now=lambda: self.now)
 
     async def get(self, path: str, method: str = "GET") -> httpx.Response:
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -40,7 +44,8 @@ async def test_a_role_that_waits_for_the_broker_lives_and_is_not_ready(role: Rol
     live, ready, started = [await role.get(path) for path in ("/livez", "/readyz", "/startupz")]
 
     assert (live.status_code, live.json()) == (200, {"live": True})
-    assert (ready.status_code, ready.json()) == (503, {"ready": False, "problems": role.troubles})
+    since = {"log": "2026-06-17T17:00:00Z"}
+    assert (ready.status_code, ready.json()) == (503, {"ready": False, "problems": role.troubles, "since": since})
     assert (started.status_code, started.json()) == (503, {"started": False})
 
 
@@ -50,6 +55,28 @@ async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
     role.troubles = {"database": "away"}
 
     assert [(await role.get(path)).status_code for path in ("/livez", "/readyz", "/startupz")] == [200, 503, 200]
+
+
+async def test_each_trouble_says_since_when_it_stands_in_the_way_also_where_nobody_asked_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(health, "LOOK_SECONDS", 0.001)
+    role = Role()
+    role.troubles = {}
+    await role.server.start()
+    role.troubles = {"partition 1": "its state is being restored"}
+    async with asyncio.timeout(60):
+        while "partition 1" not in role.server._since:
+            await asyncio.sleep(0.001)
+    role.now += 60_000
+    role.troubles = {"partition 1": "no broker answers", "partition 2": "its state is being restored"}
+    found = (await role.get("/readyz")).json()
+    role.troubles = {}
+    later = (await role.get("/readyz")).json()
+    await role.server.stop()
+
+    assert found["since"] == {"partition 1": "2026-06-17T17:00:00Z", "partition 2": "2026-06-17T17:01:00Z"}
+    assert later == {"ready": True, "problems": {}}
 
 
 async def test_what_was_skipped_is_noted_and_no_reason_to_be_restarted() -> None:

@@ -7,27 +7,35 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from adapters.partitions import host as hosts
-from adapters.partitions.host import PartitionHost
+from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, PartitionHost
 from engine.partition.ports import FencedError, LogError
+
+UNKNOWN = (-1,)
+"""Of a house whose partitions the group has not told yet."""
 
 
 class Told:
     """An assignment that a test dictates."""
 
-    def __init__(self, *partitions: int) -> None:
-        self._changes: asyncio.Queue[frozenset[int]] = asyncio.Queue()
+    def __init__(self) -> None:
+        self._changes: asyncio.Queue[frozenset[int] | LogError] = asyncio.Queue()
         self.confirms = True
         self.confirm_error: LogError | None = None
         self.asked = 0
         self.reported: dict[int, int] = {}
-        self.give(*partitions)
 
     def give(self, *partitions: int) -> None:
         self._changes.put_nowait(frozenset(partitions))
 
+    def fail(self, error: LogError) -> None:
+        self._changes.put_nowait(error)
+
     async def changes(self) -> AsyncIterator[frozenset[int]]:
         while True:
-            yield await self._changes.get()
+            change = await self._changes.get()
+            if isinstance(change, LogError):
+                raise change
+            yield change
 
     async def confirm(self, partition: int) -> bool:
         self.asked += 1
@@ -50,9 +58,12 @@ class Diary:
         self.open_errors: list[Exception] = []
         self.cycle_seconds = 0.001
         self.trouble: str | None = None
+        self.may_open = asyncio.Event()
+        self.may_open.set()
 
     async def open(self) -> None:
         self.opens += 1
+        await self.may_open.wait()
         if self.open_errors:
             raise self.open_errors.pop(0)
 
@@ -73,10 +84,12 @@ class Diary:
 
 
 class House:
-    def __init__(self, *partitions: int) -> None:
-        self.assignment = Told(*partitions)
+    def __init__(self, *assigned: int) -> None:
+        self.assignment = Told()
+        if assigned != UNKNOWN:
+            self.assignment.give(*assigned)
         self.made: dict[int, list[Diary]] = defaultdict(list)
-        self.host = PartitionHost("test", self._make, self.assignment)
+        self.host = PartitionHost("test", self._make, self.assignment, lambda error: f"described: {error}")
         self.stop = asyncio.Event()
         self.task = asyncio.ensure_future(self.host.run(self.stop))
 
@@ -129,10 +142,72 @@ async def test_a_partition_that_cannot_be_opened_says_why_until_it_can() -> None
     await until(lambda: worker.opens > 2)
 
     assert not house.host.is_ready
-    assert house.host.troubles() == {"partition 0": "contacts.state[0] offset 3 cannot be read"}
+    assert house.host.troubles() == {"partition 0": "described: contacts.state[0] offset 3 cannot be read"}
     worker.open_errors.clear()
     await until(lambda: worker.cycles > 0)
     assert house.host.troubles() == {}
+    await house.end()
+
+
+async def test_a_host_is_not_ready_before_it_knows_its_partitions_and_ready_with_none_once_it_knows_that() -> None:
+    house = House(*UNKNOWN)
+    await asyncio.sleep(0)
+    assert not house.host.is_ready
+    assert house.host.troubles() == {"partitions": UNASSIGNED}
+
+    house.assignment.give()
+    await until(lambda: house.host.is_ready)
+    assert house.host.troubles() == {}
+    await house.end()
+    assert not house.host.is_ready
+
+
+async def test_a_host_names_each_partition_that_is_not_restored_and_is_ready_when_the_last_one_is() -> None:
+    house = House(*UNKNOWN)
+    slow = Diary(1)
+    slow.may_open.clear()
+    house.host.workers[1] = slow
+    house.assignment.give(0, 1)
+    await until(lambda: 0 in house.assignment.reported and slow.opens == 1)
+
+    assert not house.host.is_ready
+    assert house.host.troubles() == {"partition 1": RESTORING}
+    slow.may_open.set()
+    await until(lambda: house.host.is_ready)
+    assert house.host.troubles() == {}
+    await house.end()
+
+
+async def test_a_host_that_lost_its_group_is_not_ready() -> None:
+    house = House(0)
+    await house.begun(0)
+    house.assignment.fail(LogError("the group is gone"))
+    with pytest.raises(LogError, match="the group is gone"):
+        await house.task
+
+    assert not house.host.is_ready
+    assert house.host.troubles() == {"partitions": LEAVING}
+
+
+async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_mends() -> None:
+    """A broker that is away, a permanent fault and a fault of ours ask for different things of an operator."""
+    house = House(*UNKNOWN)
+    workers = [Diary(number) for number in range(4)]
+    workers[0].open_errors = [LogError("no broker answers")] * 1_000
+    workers[1].open_errors = [LogError("not allowed", retryable=False)] * 1_000
+    workers[2].open_errors = [KeyError("x") for _ in range(1_000)]
+    workers[3].errors = [FencedError("contacts.requests", 3)]
+    house.assignment.confirms = False
+    house.host.workers.update(enumerate(workers))
+    house.assignment.give(0, 1, 2, 3)
+    await until(lambda: all(worker.opens > 1 for worker in workers[:3]) and house.assignment.asked > 0)
+
+    assert house.host.troubles() == {
+        "partition 0": "described: no broker answers",
+        "partition 1": "stopped: described: not allowed",
+        "partition 2": "stopped by a fault of leadclock (KeyError: 'x'); the log of this process has the details",
+        "partition 3": FENCED,
+    }
     await house.end()
 
 
