@@ -112,6 +112,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which channels a gateway serves; each needs a provider."""
     sandbox: Sandboxed = ()
     """Channels that a gateway serves by the sandbox, which reaches nobody."""
+    drain_seconds: Seconds = 900.0
+    """How long a gateway that is stopped waits for what its providers work on: longer than nearly every call."""
     smtp_host: str | None = None
     """The mail server of the channel email."""
     smtp_port: Port = 25

@@ -12,6 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import msgspec
 import structlog
@@ -54,8 +55,9 @@ PRESS_SECONDS = 10.0
 HELD_LOOK_SECONDS = 5.0
 """How often an order is looked at again that another gateway has claimed."""
 
-DRAIN_SECONDS = 5.0
-"""How long deliveries under way may take to end when the gateway is stopped; calls under way end as `unknown`."""
+DRAIN_SECONDS = 900.0
+"""How long deliveries under way may take to end when the gateway is stopped: longer than nearly every call. What still
+lasts then ends as `unknown`."""
 
 RENEWALS_PER_LEASE = 3
 _log = structlog.get_logger()
@@ -70,7 +72,10 @@ class _ForeignOrderError(Exception):
 
 
 class Gateway:
-    """One channel in one process. Tell it its partitions by `assign`, at any time; `run` works until it is cancelled."""
+    """One channel in one process. Tell it its partitions by `assign`, at any time; `run` works until `stop`.
+
+    `drain_seconds` bounds how long `run` waits after `stop` for what its provider works on.
+    """
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class Gateway:
         metrics: Metrics | None = None,
         names: Names = Names(),  # noqa: B008 - frozen
         held_max: int = HELD_MAX,
+        drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
         self.channel = channel
         self.troubles = Troubles()
@@ -100,7 +106,11 @@ class Gateway:
         self._lanes: dict[int, Lane] = {}
         self._saved: dict[int, int] = {}
         self._contacts: dict[str, deque[Taken]] = {}
+        self._drain_seconds = drain_seconds
+        self._stopping = asyncio.Event()
         self._serving: set[asyncio.Task[None]] = set()
+        self._committed: set[asyncio.Task[Any]] = set()
+        """Those of them whose order may be with its provider, until what came of it is posted."""
         self._pressing: set[asyncio.Task[None]] = set()
         self._held = Shares(held_max)
         self._keys = Shares(PRESSING_MAX)
@@ -114,10 +124,16 @@ class Gateway:
 
     def problems(self) -> dict[str, str]:
         """Return what keeps this gateway from working, by source; empty means ready."""
-        return self.troubles.present()
+        if not self._stopping.is_set():
+            return self.troubles.present()
+        return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | self.troubles.present()
+
+    def stop(self) -> None:
+        """Begin nothing more. `run` returns once what is with the provider has ended and is recorded and posted."""
+        self._stopping.set()
 
     async def run(self) -> None:
-        """Work until cancelled; a log or database that is away is waited for."""
+        """Work until stopped; a log or database that is away is waited for. Cancelled, it waits for no provider."""
         appender = await self.troubles.overcome(LOG, self._log.appender)
         reports = Reports(self.channel, appender, self.troubles, self._names)
         courier = Courier(
@@ -131,8 +147,12 @@ class Gateway:
         )
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._keep_house(courier))
-                tasks.create_task(self._read(courier, appender))
+                keeping = tasks.create_task(self._keep_house(courier))
+                reading = tasks.create_task(self._read(courier, appender))
+                await self._stopping.wait()
+                reading.cancel()
+                await self._drain()
+                keeping.cancel()
         finally:
             await asyncio.shield(self._end(courier, appender))
 
@@ -335,15 +355,18 @@ class Gateway:
 
         The slot is for what must not wait between claim and provider; what came of it is written down without one.
         """
-        await sleep_until(self._clock, taken.order.not_before)
+        if not taken.lane.revoked:
+            await sleep_until(self._clock, taken.order.not_before)
         while not taken.lane.revoked:
             try:
                 carried_out = await self._carry_out(taken, courier)
+                if carried_out is not None:
+                    await courier.settle(taken, carried_out)
+                    return True
             except LaneLostError:
                 return False
-            if carried_out is not None:
-                await courier.settle(taken, carried_out)
-                return True
+            finally:
+                self._committed.discard(_this_task())
             await self._clock.sleep(HELD_LOOK_SECONDS)
         return False
 
@@ -355,7 +378,10 @@ class Gateway:
                 approach = await courier.approach(taken)
             finally:
                 self._approaching -= 1
-            return None if approach is None else await courier.carry_out(taken, approach, refusal)
+            if approach is None:
+                return None
+            self._committed.add(_this_task())
+            return await courier.carry_out(taken, approach, refusal)
 
     async def _keep_house(self, courier: Courier) -> None:
         """Save progress, and keep the leases of what is under way."""
@@ -376,17 +402,36 @@ class Gateway:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
                 self._saved[partition] = floor
 
-    async def _end(self, courier: Courier, appender: Appender) -> None:
-        """Let deliveries under way end for a moment, then leave the rest to whoever comes next."""
+    async def _drain(self) -> None:
+        """Leave what is not with the provider to others at once, and wait until the rest has ended."""
         for lane in self._lanes.values():
             lane.revoke()
-        if self._serving:
-            await asyncio.wait(self._serving, timeout=DRAIN_SECONDS)
+        for task in self._serving - self._committed:
+            task.cancel()
+        under_way = {*self._serving, *self._pressing}
+        if not under_way:
+            return
+        _log.info("gateway.drains", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)
+        _, late = await asyncio.wait(under_way, timeout=self._drain_seconds)
+        if late:
+            _log.warning("gateway.gives_up", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
+
+    async def _end(self, courier: Courier, appender: Appender) -> None:
+        """Leave what has not ended to whoever comes next, and say how far this gateway came."""
+        for lane in self._lanes.values():
+            lane.revoke()
         left = [*self._serving, *self._pressing]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._save()
                 await courier.renew(lease_seconds=0)
         await appender.close()
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - only tasks carry out orders
+    return task

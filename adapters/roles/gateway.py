@@ -95,15 +95,25 @@ class GatewayRole:
             await asyncio.sleep(RENEW_SECONDS if self._unregistered is None else RETRY_SECONDS)
 
     async def _carry_out(self, stop: asyncio.Event) -> None:
-        """Run the gateways for as long as the groups are followed; one that fails ends them all."""
+        """Run the gateways for as long as the groups are followed; one that fails ends them all.
+
+        Returns once every gateway has ended: what they share must not be closed under any of them.
+        """
         working = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
         following = [asyncio.create_task(membership.run(stop)) for membership in self._memberships]
+        told = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({*following, *working}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in working if stop.is_set() else (*working, *following):
-                task.cancel()
+            await asyncio.wait({*following, *working, told}, return_when=asyncio.FIRST_COMPLETED)
+            for gateway in self._gateways:
+                gateway.stop()
+            if not stop.is_set():
+                for membership in following:
+                    membership.cancel()
             ended = await asyncio.gather(*working, *following, return_exceptions=True)
+        finally:
+            for task in (*working, *following, told):
+                task.cancel()
+            await asyncio.shield(asyncio.gather(*working, *following, told, return_exceptions=True))
         for error in ended:
             if isinstance(error, Exception):
                 raise error
@@ -131,6 +141,7 @@ class GatewayRole:
             clock=context.clock,
             metrics=self._metrics,
             names=context.names,
+            drain_seconds=context.settings.drain_seconds,
         )
 
     def _membership(self, gateway: Gateway) -> Membership:

@@ -12,16 +12,19 @@ from adapters.gateway.slots import Slots
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
+from schemas.instant import HOUR
 from schemas.requests import CallProgressed, OutcomeRecorded
 from schemas.topics import DEADLETTER
 from schemas.wire import to_json
 from tests.adapters.gateway.providers import Email, Sms, Voice, Webhook, good
 from tests.adapters.gateway.world import (
     NOON,
+    WAIT_SECONDS,
     AbsentDeliveries,
     FarEndLog,
     MemoryDeliveries,
     MortalDeliveries,
+    QuickClock,
     StillClock,
     body,
     fence_of,
@@ -438,17 +441,66 @@ async def test_a_killed_gateway_that_had_only_claimed_leaves_unknown_because_nob
     assert voice.asked == []
 
 
-async def test_a_gateway_that_is_stopped_in_peace_finishes_the_call_that_it_is_in() -> None:
+async def test_a_gateway_that_is_stopped_finishes_the_call_that_it_is_in() -> None:
     voice, deliveries = Voice(), MemoryDeliveries()
     voice.gates["command-1"] = asyncio.Event()
 
     async with town("call") as place:
-        async with running(place, call_channel(voice), deliveries):
+        async with running(place, call_channel(voice), deliveries, drain_seconds=WAIT_SECONDS) as gateway:
             await place.order(order_of("call"))
             await until(lambda: voice.asked)
-            asyncio.get_running_loop().call_later(0.05, voice.gates["command-1"].set)
+            gateway.stop()
+            stopping = gateway.problems()
+            voice.gates["command-1"].set()
 
         assert await place.outcomes() == [("command-1", "connected_human")]
+        assert stopping == {"stop": "stopping: 1 deliveries are under way"}
+
+
+async def test_a_gateway_that_is_stopped_keeps_the_lease_of_a_call_that_lasts() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+    voice.gates["command-1"] = asyncio.Event()
+
+    async with town("call") as place:
+        lasting = running(place, call_channel(voice), deliveries, clock=QuickClock(), drain_seconds=WAIT_SECONDS)
+        async with lasting as gateway:
+            await place.order(order_of("call"))
+            await until(lambda: voice.asked)
+            gateway.stop()
+            for _ in range(10):  # ten times two thirds of a lease
+                deliveries.wall += 20
+                await until(lambda: deliveries.rows["command-1"]["until"] >= deliveries.wall + 30)
+            found = await deliveries.claim(
+                "command-1",
+                company_id=1,
+                kind="call",
+                claimant="another",
+                claim_id="another",
+                claimed_at=NOON,
+                lease_seconds=30,
+            )
+            voice.gates["command-1"].set()
+
+        assert found.state == "held"
+        assert await place.outcomes() == [("command-1", "connected_human")]
+
+
+async def test_a_gateway_that_is_stopped_leaves_what_waits_for_its_time_or_a_slot_to_others_at_once() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+    voice.gates["command-1"] = asyncio.Event()
+
+    async with town("call") as place:
+        one_slot = call_channel(voice, concurrent_max=1)
+        async with running(place, one_slot, deliveries, drain_seconds=WAIT_SECONDS) as gateway:
+            await place.order(order_of("call"), order_of("call", 2), order_of("call", 3, not_before=NOON + HOUR))
+            await until(lambda: voice.asked)
+            gateway.stop()
+            async with running(place, call_channel(voice), deliveries, clock=StillClock(NOON + HOUR)):
+                others = await place.outcome(2)
+            voice.gates["command-1"].set()
+
+        assert sorted(others) == [("command-2", "connected_human"), ("command-3", "connected_human")]
+        assert len(await place.outcomes()) == 3
 
 
 async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_must_not_be_repeated() -> None:

@@ -7,18 +7,26 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
+from adapters.clock import wall_now
+from adapters.gateway.ports import Report, Result
 from adapters.http.ports import Serving
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
+from adapters.roles import gateway as gateway_role
 from adapters.roles.assigned import Membership
 from adapters.roles.context import open_context, prepare
 from adapters.roles.gateway import GatewayRole
 from adapters.settings import ChannelName, Settings
+from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
+from schemas.instant import DAY
+from tests.adapters.gateway.world import Town, order_of, until
 
 PARTITIONS = 3
 WAIT_SECONDS = 60.0
+FORMER_DRAIN_SECONDS = 7.0
+"""A stop once waited for 5 s, whatever its providers were at; how long a test lets them work is no assertion about time."""
 
 
 @pytest.fixture
@@ -105,3 +113,56 @@ async def test_a_group_that_cannot_be_followed_ends_the_whole_role(
         with pytest.raises(RuntimeError, match="a fault of ours"):
             async with asyncio.timeout(WAIT_SECONDS):
                 await GatewayRole(context, Metrics()).run(asyncio.Event())
+
+
+class HeldCarrier:
+    """Takes texts and calls, and says what came of them once it is let go."""
+
+    name = "held"
+
+    def __init__(self, asked: set[str], let_go: asyncio.Event) -> None:
+        self._asked = asked
+        self._let_go = let_go
+
+    async def send(self, order: SendSms) -> Result:
+        self._asked.add(order.command_id)
+        await self._let_go.wait()
+        return Result(outcome="delivered", rang=False)
+
+    async def place(self, order: PlaceCall, _: Report) -> Result:
+        self._asked.add(order.command_id)
+        await self._let_go.wait()
+        return Result(outcome="busy")
+
+    async def press(self, _: PressKeys) -> bool:
+        return False
+
+    async def hang_up(self, _: HangUp) -> bool:
+        return False
+
+
+async def test_a_graceful_stop_waits_for_what_every_channel_has_given_to_its_provider(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[str] = set()
+    let_go, stop = asyncio.Event(), asyncio.Event()
+    for name in ("SandboxSms", "SandboxVoice"):
+        monkeypatch.setattr(gateway_role, name, lambda _: HeldCarrier(asked, let_go))
+    async with open_context(settings) as context:
+        await prepare(context)
+        calls, texts = (Town(context.log, kind, PARTITIONS, context.names) for kind in ("call", "sms"))
+        for number in range(1, 11):
+            about = {"decided_at": wall_now() + DAY, "not_before": 0}
+            await calls.order(order_of("call", number, **about), partition=number % PARTITIONS)
+            await texts.order(order_of("sms", 10 + number, **about), partition=number % PARTITIONS)
+        working = asyncio.create_task(GatewayRole(context, Metrics()).run(stop))
+        await until(lambda: len(asked) == 20)
+        stop.set()
+        await asyncio.wait({working}, timeout=FORMER_DRAIN_SECONDS)
+        let_go.set()
+        async with asyncio.timeout(WAIT_SECONDS):
+            await working
+        outcomes = await calls.outcomes()
+
+    assert len(outcomes) == len(dict(outcomes)) == 20
+    assert sorted(dict(outcomes).values()) == ["busy"] * 10 + ["delivered"] * 10
