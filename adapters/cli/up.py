@@ -14,8 +14,9 @@ from adapters.cli.failures import told
 from adapters.settings import Settings, check_variables, inherited, load
 from adapters.up.attach import check_settings
 from adapters.up.folder import DEFAULT
-from adapters.up.house import LOG_FILE, House, Options
+from adapters.up.house import House, Options
 from adapters.up.house import up as run_up
+from adapters.up.log_file import LOG_FILE
 from adapters.up.noon import zone_at_daytime
 
 FIRST_NUMBER = "+12125550100"

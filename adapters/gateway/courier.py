@@ -18,6 +18,7 @@ from adapters.gateway.reports import CallBackState, Reports
 from adapters.gateway.troubles import Troubles
 from adapters.gateway.waits import pass_seconds
 from adapters.observability.metrics import Metrics
+from adapters.observability.tally import Tally
 from engine.partition.ports import Clock, LogError, Record
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.instant import SECOND, Instant
@@ -88,6 +89,11 @@ class Courier:
         self._clock = clock
         self._metrics = metrics
         self._incarnation: Instant | None = None
+        self._tally = Tally("commands.ended", kind=channel.kind)
+
+    def close(self) -> None:
+        """Log what was not logged yet; deliveries may still end."""
+        self._tally.flush()
 
     async def approach(self, taken: Taken) -> Approach | None:
         """Claim an order and look whether it may still go; None where another gateway holds it.
@@ -251,7 +257,8 @@ class Courier:
     def _observe(self, taken: Taken, result: Result | None) -> None:
         outcome = "handed_over" if result is None else result.outcome
         self._metrics.outcomes.labels(self._channel.kind, outcome).inc()
-        _log.info(
+        self._tally.note(outcome)
+        _log.debug(
             "command.dropped" if outcome in GATE_OUTCOMES else "command.carried_out",
             kind=self._channel.kind,
             outcome=outcome,

@@ -428,6 +428,7 @@ class Gateway:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._save()
                 await courier.renew(lease_seconds=0)
+        courier.close()
         await appender.close()
 
 

@@ -123,6 +123,7 @@ class Api(Litestar):
             request_max_body_size=None,  # adapters.http.binding holds the limit, and tells it in our words
             logging_config=None,
             debug=False,
+            on_shutdown=[watch.close],
         )
 
     async def __call__(

@@ -1,9 +1,15 @@
-"""What is seen of each request? One line of log and a few figures; never a secret, never a whole telephone number."""
+"""What is seen of each request? Figures, and a line of log where it failed or was slow; the rest share a line every 10 s.
+
+Never a secret, never a whole telephone number.
+"""
 
 import re
+from http import HTTPStatus
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from adapters.observability.tally import Tally
 
 logger = structlog.get_logger("leadclock.http")
 
@@ -12,6 +18,12 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 PATH_LENGTH_MAX = 300
 """Characters of a path that are written down: all of any that we have, and of a made-up one as much as tells of it."""
+
+SLOW_SECONDS = 1.0
+"""A request that takes longer gets a line of its own, as one that failed does."""
+
+FLOODS = frozenset({401, 429})
+"""What a client without a valid key can cause as often as it likes: counted, and no line for each."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """What is counted by its name. Anybody can make others up, and each would be kept as a figure of its own for good."""
@@ -48,6 +60,7 @@ class Watch:
             registry=registry,
         )
         self._kinds: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._tally = Tally("http.answered_in_all")
 
     def _series(self, method: str, operation: str, status: int) -> tuple[Counter, Histogram]:
         """Return where a kind of answer is counted; the library looks the labels up for longer than it counts."""
@@ -58,6 +71,10 @@ class Watch:
             found = self._kinds[kind] = of_kind
         return found
 
+    def close(self) -> None:
+        """Log what was not logged yet."""
+        self._tally.flush()
+
     def answered(
         self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
     ) -> None:
@@ -66,7 +83,9 @@ class Watch:
         counter, histogram = self._series(method, operation, status)
         counter.inc()
         histogram.observe(seconds)
-        logger.info(
+        self._tally.note(f"{operation} {status}")
+        is_remarkable = (status >= HTTPStatus.BAD_REQUEST and status not in FLOODS) or seconds >= SLOW_SECONDS
+        (logger.info if is_remarkable else logger.debug)(
             "http.answered",
             method=method,
             path=masked(path),

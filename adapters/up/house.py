@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -44,6 +44,7 @@ from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environme
 from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
+from adapters.up.log_file import LogFile
 
 PARTITIONS = 4
 """Of every topic of a laptop: enough to see that there are several, few enough to start quickly."""
@@ -59,7 +60,6 @@ POSTGRES_PORT = 5432
 
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.05
-LOG_FILE = "up.log"
 
 Say = Callable[[str], None]
 
@@ -172,9 +172,8 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
     started = time.monotonic()
     keys = keys_of(folder)
     async with contextlib.AsyncExitStack() as stack:
-        (folder / LOG_FILE).touch(mode=0o600)  # a log may quote what people typed
         # Open to the end of the process: libraries have a last word when the event loop ends.
-        configure_logs("info", form="json", stream=(folder / LOG_FILE).open("a"))
+        configure_logs("info", form="json", stream=cast("TextIO", LogFile(folder)))
         say("Starting PostgreSQL and the broker …")
         servers = await _servers(stack, options, folder)
         say(servers.broker.sentence)
