@@ -33,6 +33,13 @@ POLL_SECONDS = 0.5
 ASK_SECONDS = 2.0
 """A broker that is away looks like an inbox without records; this often it is asked which of the two it is."""
 
+PAUSE_SECONDS_MAX = 30.0
+"""Schedulers that work let a paused partition go on within seconds, and a partition that moves is taken over within 30."""
+
+SCHEDULERS_STALL = (
+    "passes nothing on, because the schedulers have not decided what was passed on before: see /readyz of the schedulers"
+)
+
 SUBMISSION_TYPE = "lead.submitted"
 """The one type of the inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
 
@@ -77,6 +84,7 @@ class IntakePartition:
         self._observe = observe
         self.trouble: str | None = None
         self._reader: Reader | None = None
+        self._paused_at: float | None = None
         self._heard_at = float("-inf")
         self._end = 0
         self._stream = ""
@@ -99,7 +107,10 @@ class IntakePartition:
         if self._reader is None:
             raise LogError("the inbox is not open")
         allowance = await self._pacing.allowance(self._partition, BATCH_MAX)
+        self._note_pause(is_paused=allowance == 0)
         if allowance == 0:
+            await self._listen(self._reader)
+            self._observe(0, 0, self._unread(self._reader))
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=allowance, timeout_seconds=POLL_SECONDS)
         await self._listen(self._reader)
@@ -116,8 +127,7 @@ class IntakePartition:
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
             batch.requests.setdefault(partition, []).append((record, outgoing))
         await self._append(batch)
-        unread = max(0, self._end - self._reader.position(self._partition))
-        self._observe(len(records) - batch.buried, batch.buried, unread)
+        self._observe(len(records) - batch.buried, batch.buried, self._unread(self._reader))
         return self._reader.position(self._partition)
 
     async def close(self) -> None:
@@ -131,6 +141,20 @@ class IntakePartition:
         if self._clock.monotonic() - self._heard_at >= ASK_SECONDS:
             self._end = await reader.end(self._partition)
             self._heard_at = self._clock.monotonic()
+
+    def _unread(self, reader: Reader) -> int:
+        """Return how many records stood behind what is passed on when the end was last asked for."""
+        return max(0, self._end - reader.position(self._partition))
+
+    def _note_pause(self, *, is_paused: bool) -> None:
+        """Say in the readiness where nothing may be passed on for longer than pacing alone explains."""
+        now = self._clock.monotonic()
+        if not is_paused:
+            self._paused_at = None
+        elif self._paused_at is None:
+            self._paused_at = now
+        is_long = self._paused_at is not None and now - self._paused_at >= PAUSE_SECONDS_MAX
+        self.trouble = SCHEDULERS_STALL if is_long else None
 
     async def _renew(self, batch: "Batch", offset: int) -> None:
         """Adopt the newest rules for the record at an offset, everything before it being acknowledged."""

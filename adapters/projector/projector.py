@@ -105,13 +105,16 @@ class Projector:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         jitter: Callable[[], float] = random.random,
         skip: Skip = lambda _topic, _partition, _offset, _reason: None,
+        describe: Callable[[Exception], str] = str,
     ) -> None:
+        """`describe` puts a failure of the log or the database into words that say what to do."""
         self._log = log
         self._store = store
         self._clock = clock
         self._limits = limits
         self._jitter = jitter
         self._skip = skip
+        self._describe = describe
         topics = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
         self._feeds = tuple(_Feed(name, names.of(name)) for name in topics)
         self._writers = asyncio.Semaphore(limits.writers_max)
@@ -124,8 +127,19 @@ class Projector:
     @property
     def health(self) -> Health:
         """Tell whether both topics are being projected."""
-        reasons = [f"{feed.name}: {feed.trouble}" for feed in self._feeds if feed.trouble is not None]
+        reasons = [f"{topic}: {trouble}" for topic, trouble in self.troubles().items()]
         return Health(not reasons, "; ".join(reasons) or None)
+
+    def troubles(self) -> dict[str, str]:
+        """Return what keeps which partitions from being projected: topic, or topic[partition] -> sentence."""
+        found = {}
+        for feed in self._feeds:
+            waiting = [number for number in feed.wanted if feed.stale or number not in feed.lanes]
+            if feed.trouble is not None:
+                found[feed.name] = feed.trouble
+            else:
+                found |= {f"{feed.name}[{number}]": "its position is being looked up" for number in waiting}
+        return found
 
     @property
     def lag(self) -> dict[tuple[str, int], int]:
@@ -236,7 +250,7 @@ class Projector:
             try:
                 await self._read(feed, self._limits.poll_seconds)
             except (StoreError, LogError, TopicChangedError) as error:
-                feed.trouble = str(error)
+                feed.trouble = self._describe(error)
                 feed.stale = True  # a reader that failed is not trusted any more
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
@@ -317,7 +331,7 @@ class Projector:
             try:
                 await self._write_next(feed, lane)
             except StoreError as error:
-                feed.trouble = str(error)
+                feed.trouble = self._describe(error)
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
             else:

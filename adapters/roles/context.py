@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -196,6 +197,16 @@ def describe(settings: Settings, error: LogError) -> str:
     if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogAwayError):
         return str(error)
     return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
+
+
+def describe_failure(settings: Settings, error: Exception) -> str:
+    """Return one sentence about a failure of the log or of the database, for roles that need both."""
+    if isinstance(error, LogError):
+        return describe(settings, error)
+    # Loaded only by who has a database: a scheduler starts without it.
+    outages = import_module("adapters.postgres.outages")
+    cause = error.__cause__
+    return str(outages.describe(settings.postgres_dsn, cause)) if isinstance(cause, outages.FAILURES) else str(error)
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:

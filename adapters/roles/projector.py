@@ -1,6 +1,7 @@
 """The `projector` role: keep the read schema in step with the decisions."""
 
 import asyncio
+from functools import partial
 
 from adapters.observability.metrics import Metrics
 from adapters.postgres.pool import open_pool
@@ -9,7 +10,7 @@ from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
 from adapters.roles.assigned import Membership
 from adapters.roles.chores import Chores
-from adapters.roles.context import Context
+from adapters.roles.context import Context, describe_failure
 from schemas.topics import CONTACTS_DECISIONS
 
 METRICS_SECONDS = 1.0
@@ -33,7 +34,12 @@ class ProjectorRole:
             context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
         )
         projector = Projector(
-            context.log, PostgresStore(pool), context.clock, names=context.names, skip=context.skipped.skip
+            context.log,
+            PostgresStore(pool),
+            context.clock,
+            names=context.names,
+            skip=context.skipped.skip,
+            describe=partial(describe_failure, context.settings),
         )
         self._projector = projector
         chores = Chores()
@@ -53,8 +59,7 @@ class ProjectorRole:
             return {"projector": "starting"}
         if self._membership.trouble is not None:
             return {"log": self._membership.trouble}
-        health = self._projector.health
-        return {} if health.ready else {"projection": health.reason or "not ready"}
+        return self._projector.troubles()
 
     async def _count(self, projector: Projector, stop: asyncio.Event) -> None:
         while not stop.is_set():

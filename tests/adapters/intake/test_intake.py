@@ -58,6 +58,7 @@ class House:
         self.group = StaticAssignment(1)
         self.decided: dict[int, int] = {}
         self.observed: list[tuple[int, int]] = []
+        self.unread = 0
 
     async def build(self) -> "House":
         for topic in TOPICS:
@@ -104,10 +105,15 @@ class House:
             clock=self.clock,
             bookmarks=self.group,
             pacing=Pacing(decided, self.clock),
-            observe=lambda passed_on, dead, _unread: self.observed.append((passed_on, dead)),
+            observe=self._observe,
         )
         await made.open()
         return made
+
+    def _observe(self, passed_on: int, dead: int, unread: int) -> None:
+        if passed_on or dead:
+            self.observed.append((passed_on, dead))
+        self.unread = unread
 
     async def put(self, *values: Any, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
         """Put records into the inbox; what is no bytes is sent as JSON."""
@@ -360,6 +366,32 @@ async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_
         while await intake.cycle() == 0:
             pass
     assert len(house.requests()) == 1
+
+
+async def test_a_partition_that_is_held_back_counts_what_it_has_not_passed_on(house: House) -> None:
+    """Its lag read 0 for ten minutes while new leads waited."""
+    intake = await house.intake()
+    intake._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
+    await house.put(LEAD, LEAD)
+    await intake.cycle()
+
+    assert house.unread == 2
+    assert intake.trouble is None
+
+
+async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_until_it_goes_on(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "PAUSE_SECONDS_MAX", 0.0)
+    made = await house.intake()
+    made._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
+    await made.cycle()
+    assert made.trouble == intake.SCHEDULERS_STALL
+
+    house.decided = {0: WINDOW_START}
+    async with asyncio.timeout(60):
+        while made.trouble is not None:
+            await made.cycle()
 
 
 async def test_an_intake_that_is_not_open_says_so(house: House) -> None:

@@ -143,6 +143,21 @@ async def test_an_answer_lost_after_the_commit_does_no_harm(log: EmbeddedLog) ->
     await while_running(made, act)
 
 
+async def test_a_partition_that_is_assigned_and_not_taken_yet_is_named(log: EmbeddedLog) -> None:
+    _world, store = world_of(STEPS), MemoryStore()
+    made = projector(log, store)
+    await made.run_once()
+    assert made.troubles() == {}
+
+    made.assign([1])
+
+    looked_up = "its position is being looked up"
+    assert made.troubles() == {f"{TOPIC}[1]": looked_up, "accounts.decisions[1]": looked_up}
+    await made.run_once()
+    assert made.troubles() == {}
+    await made.close()
+
+
 async def test_a_former_owner_stops_and_says_so(log: EmbeddedLog) -> None:
     world, store = world_of(STEPS), MemoryStore()
     first = projector(log, store)
