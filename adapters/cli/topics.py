@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import open_checked, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
@@ -16,7 +16,7 @@ from adapters.roles.context import compare, connection_of, open_context, prepare
 from adapters.roles.identity import NotPreparedError, establish, establish_database, look
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
-from schemas.topics import TOPICS
+from schemas.topics import LEADS_INBOX, TOPICS
 
 
 @click.group()
@@ -106,6 +106,24 @@ def _principals(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
+@topics.command(name="set-offset")
+@click.option("--partition", type=click.IntRange(0, 1023), required=True, help="Of leads.inbox.")
+@click.option("--offset", type=click.IntRange(0), required=True, help="Of the next record that intake reads.")
+@option
+@told
+def set_offset(partition: int, offset: int, data_dir: Path, as_json: bool) -> None:
+    """Have intake go on at an offset of leads.inbox; for an offset that was lost. No `leadclock intake` may run.
+
+    The role names the offset where it misses one. From an earlier one, what was decided is refused as a repeat; what lies
+    before a later one is not read.
+    """
+    run(_set_offset(settings_of(data_dir), partition, offset))
+    if as_json:
+        click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
+    else:
+        click.echo(f"intake goes on at {offset} of {LEADS_INBOX.name}[{partition}]")
+
+
 @topics.command(name="list")
 @option
 @told
@@ -136,6 +154,11 @@ async def _adopt(settings: Settings) -> Deployment:
         identity = await establish(context, adopt=True)
         await establish_database(context, identity, adopt=True)
         return identity
+
+
+async def _set_offset(settings: Settings, partition: int, offset: int) -> None:
+    async with open_checked(settings) as context:
+        await context.set_offset("intake", LEADS_INBOX, partition, offset)
 
 
 async def _compare(settings: Settings) -> list[Drift]:

@@ -65,7 +65,10 @@ class Access(Struct, frozen=True, kw_only=True):
 ACCESS: Mapping[str, Access] = {
     "api": Access(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS)),
     "intake": Access(
-        reads=(LEADS_INBOX, ACCOUNTS_RULES), writes=(CONTACTS_REQUESTS, DEADLETTER), groups=("intake",), asks=("scheduler",)
+        reads=(LEADS_INBOX, ACCOUNTS_RULES, CONTACTS_STATE),
+        writes=(CONTACTS_REQUESTS, DEADLETTER),
+        groups=("intake",),
+        asks=("scheduler",),
     ),
     "scheduler": Access(
         reads=(CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_RULES),
@@ -90,11 +93,12 @@ ACCESS: Mapping[str, Access] = {
     "operator": Access(
         reads=TOPICS,
         writes=(LEADS_INBOX, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
+        groups=("intake",),
         creates=True,
     ),
 }
 """`auditor` verifies and explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
-to `accounts.rules` once and sends dead letters again; `producer` puts leads into the inbox."""
+to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into the inbox."""
 
 
 class Acl(Struct, frozen=True, order=True):

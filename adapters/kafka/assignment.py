@@ -6,7 +6,7 @@ gave its partition to another member, and is fenced if that one was faster.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 from aiokafka import AIOKafkaConsumer, TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
@@ -16,6 +16,7 @@ from aiokafka.structs import OffsetAndMetadata
 from adapters.kafka.connection import FAILURES, Connection, refusal, stop
 from adapters.kafka.progress import GroupProgress
 from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.positions import NOTHING, Positions
 from engine.partition.ports import LogError
 
 SESSION_SECONDS = 10.0
@@ -39,8 +40,8 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
     def __init__(self, assignment: "GroupAssignment") -> None:
         self._assignment = assignment
 
-    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        self._assignment.note_rebalance(revoked)
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002 - the library's signature
+        self._assignment.note_rebalance()
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._assignment.note_assigned(assigned)
@@ -68,8 +69,8 @@ class GroupAssignment:
         self._is_rebalancing = True
         self._failed: LogError | None = None
         self._changed = asyncio.Event()
-        self._reported: dict[int, int] = {}
-        self._committed: dict[int, int] = {}
+        self._positions = Positions()
+        self._rebalances = 0
         self._notes: dict[int, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -99,25 +100,37 @@ class GroupAssignment:
         """
         if self._consumer is None or not self._is_ours(partition):
             return False
-        place = TopicPartition(self._topic, partition)
         try:
+            await self._learn({partition})
+            if self._consumer is None:
+                return False
+            # 0 only where the group holds nothing: an offset behind the one that it holds would have records read again.
+            offset = max(0, self._positions.held(partition) or 0, self._positions.reported(partition) or 0)
             async with asyncio.timeout(CONFIRM_SECONDS):
-                offset = self._reported.get(partition)
-                if offset is None:
-                    offset = await self._consumer.committed(place) or 0
-                await self._consumer.commit({place: self._marked(partition, offset)})
-        except FAILURES:
+                await self._consumer.commit({TopicPartition(self._topic, partition): self._marked(partition, offset)})
+        except (*FAILURES, LogError):
             return False
         return self._is_ours(partition)
 
     def report(self, partition: int, offset: int) -> None:
-        """Say how far the input of a partition is decided (the next offset); committed every few seconds."""
-        self._reported[partition] = offset
+        """Say how far the input of a partition is decided (the next offset); committed every few seconds, if it is newer."""
+        self._positions.report(partition, offset)
 
     async def keep(self, partition: int, mark: Bookmark) -> None:
-        """Commit an offset with a note, now; later commits carry the same note. Raises `LogError`."""
+        """Commit an offset with a note, now; later commits carry the same note.
+
+        Raises `LogError`, also where the group holds a newer offset: another member has gone on, and so must the caller.
+        """
         if self._consumer is None or not self._is_ours(partition):
             raise LogError(f"{self._group} has not given partition {partition} of {self._topic} to this process")
+        await self._learn({partition})
+        held = self._positions.held(partition)
+        if held is None or self._consumer is None:
+            raise LogError(f"{self._group} is sharing out the partitions of {self._topic}")
+        if mark.offset < held:
+            raise LogError(
+                f"{self._group} has come to {held} of {self._topic}[{partition}]; it cannot go back to {mark.offset}"
+            )
         place = TopicPartition(self._topic, partition)
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
@@ -125,18 +138,18 @@ class GroupAssignment:
         except FAILURES as error:
             raise refusal(error, f"committing to {self._group}") from error
         self._notes[partition] = mark.note
-        self._reported[partition] = self._committed[partition] = mark.offset
+        self._positions.report(partition, mark.offset)
+        self._positions.learn(partition, mark.offset)
 
     async def kept(self, partition: int) -> Bookmark | None:
-        """Return what the group committed last, or None. Raises `LogError`."""
-        progress = GroupProgress(self._connection, self._group, self._topic)
-        try:
-            mark = (await progress.bookmarks()).get(partition)
-        finally:
-            await progress.close()
+        """Return what the group committed last, or what was reported since; None for neither. Raises `LogError`."""
+        mark = (await self._bookmarks()).get(partition)
         if mark is not None:
             self._notes[partition] = mark.note
-        return mark
+        reported = self._positions.reported(partition) if self._is_ours(partition) else None
+        if reported is None or (mark is not None and mark.offset >= reported):
+            return mark
+        return Bookmark(reported, self._notes.get(partition, ""))
 
     async def close(self) -> None:
         """Commit what was reported and leave the group, so that others take over at once. Never raises."""
@@ -149,11 +162,9 @@ class GroupAssignment:
             await self._commit_reported(consumer)
             await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
 
-    def note_rebalance(self, revoked: set[TopicPartition]) -> None:
+    def note_rebalance(self) -> None:
         """Remember that the group is deciding anew; what is owned stays owned."""
-        self._is_rebalancing = True
-        for place in revoked:
-            self._committed.pop(place.partition, None)
+        self._begin_rebalance()
 
     def note_assigned(self, assigned: set[TopicPartition]) -> None:
         """Take over what the group decided, and keep the consumer from fetching any of it."""
@@ -166,7 +177,7 @@ class GroupAssignment:
             return
         self._assigned = frozenset(place.partition for place in assigned)
         self._is_rebalancing = False
-        self._reported = {p: offset for p, offset in self._reported.items() if p in self._assigned}
+        self._positions.keep_only(self._assigned)
         self._changed.set()
 
     def _new_consumer(self) -> AIOKafkaConsumer:
@@ -212,7 +223,7 @@ class GroupAssignment:
 
     async def _leave(self, refused: LogError) -> None:
         """Put a failed member away, to join anew after a pause; what is owned stays owned meanwhile."""
-        self._is_rebalancing = True
+        self._begin_rebalance()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
@@ -229,21 +240,47 @@ class GroupAssignment:
                 await self._commit_reported(self._consumer)
 
     async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
-        news = {
-            partition: offset
-            for partition, offset in self._reported.items()
-            if self._is_ours(partition) and self._committed.get(partition) != offset
-        }
-        if not news:
-            return
+        """Commit what is newer than what the group holds."""
         try:
+            await self._learn(self._positions.unknown())
+            news = {partition: offset for partition, offset in self._positions.newer().items() if self._is_ours(partition)}
+            if not news:
+                return
             async with asyncio.timeout(CLOSE_SECONDS):
                 await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in news.items()})
-        except FAILURES as error:
+        except (*FAILURES, LogError) as error:
             # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
             _log.info("positions of %s were not committed: %r", self._group, error)
         else:
-            self._committed.update(news)
+            for partition, offset in news.items():
+                self._positions.learn(partition, offset)
+
+    async def _learn(self, partitions: Collection[int]) -> None:
+        """Ask what the group holds where that is not known; a change of the group spoils the answer. Raises `LogError`."""
+        unknown = [p for p in partitions if self._is_ours(p) and self._positions.held(p) is None]
+        if not unknown:
+            return
+        rebalances = self._rebalances
+        marks = await self._bookmarks()
+        if rebalances != self._rebalances:
+            return  # the answer may be from before another member's last commit
+        for partition in unknown:
+            mark = marks.get(partition)
+            self._positions.learn(partition, NOTHING if mark is None else mark.offset)
+            if mark is not None:
+                self._notes.setdefault(partition, mark.note)
+
+    async def _bookmarks(self) -> dict[int, Bookmark]:
+        progress = GroupProgress(self._connection, self._group, self._topic)
+        try:
+            return await progress.bookmarks()
+        finally:
+            await progress.close()
+
+    def _begin_rebalance(self) -> None:
+        self._is_rebalancing = True
+        self._rebalances += 1
+        self._positions.forget_held()
 
     def _marked(self, partition: int, offset: int) -> OffsetAndMetadata:
         return OffsetAndMetadata(offset, self._notes.get(partition, ""))

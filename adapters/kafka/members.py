@@ -14,18 +14,12 @@ from aiokafka.protocol.admin import DescribeGroupsRequest_v2
 from aiokafka.protocol.api import Request
 
 from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.progress import COORDINATOR_MOVES
 
 DEADLINE_SECONDS = 15.0
 """A new cluster takes seconds to have coordinators."""
 
 RETRY_SECONDS = 0.2
-
-_LATER = (
-    errors.GroupCoordinatorNotAvailableError,
-    errors.GroupLoadInProgressError,
-    errors.NodeNotReadyError,
-    errors.NotCoordinatorForGroupError,
-)
 
 
 class _DescribeGroups(Request[DescribeGroupsRequest_v2]):  # type: ignore[misc]  # aiokafka has no types
@@ -61,5 +55,5 @@ async def _count(client: Any, group: str) -> int:
             if error_code:
                 raise errors.for_code(error_code)(group)
             return len(members)
-        except _LATER:
+        except COORDINATOR_MOVES:
             await asyncio.sleep(RETRY_SECONDS)

@@ -1,11 +1,34 @@
-"""How far has a consumer group come? Its committed offsets: a second old, good for pacing, never for truth."""
+"""How far has a consumer group come? Its committed offsets, of which a missing one is believed only from the coordinator.
+
+Of a broker that is no longer the group's coordinator, or that still loads it, aiokafka's admin client and its consumer both
+read an answer without offsets: they overlook the error that stands beside it. So the question is put here.
+"""
 
 import asyncio
 
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka import AIOKafkaConsumer, TopicPartition, errors
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.protocol.commit import OffsetFetchRequest
+from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal, stop
 from adapters.partitions.bookmark import Bookmark
+from engine.partition.ports import LogError
+
+RETRY_SECONDS = 0.1
+
+SET_SECONDS = 30.0
+"""A group that nobody works in may have no coordinator yet."""
+
+COORDINATOR_MOVES = (
+    errors.GroupCoordinatorNotAvailableError,
+    errors.GroupLoadInProgressError,
+    errors.NodeNotReadyError,
+    errors.NotCoordinatorForGroupError,
+)
+"""Another broker, or the same one in a moment, will answer."""
+
+_NONE = -1
 
 
 class GroupProgress:
@@ -15,31 +38,83 @@ class GroupProgress:
         self._connection = connection
         self._group = group
         self._topic = topic
-        self._admin: AIOKafkaAdminClient | None = None
+        self._client: AIOKafkaClient | None = None
+        self._coordinator: int | None = None
+        self._starting = asyncio.Lock()
 
     async def offsets(self) -> dict[int, int]:
         """Return the committed offset of each partition that has one. Raises `LogError`."""
         return {partition: mark.offset for partition, mark in (await self.bookmarks()).items()}
 
     async def bookmarks(self) -> dict[int, Bookmark]:
-        """Return what was committed for each partition that has an offset. Raises `LogError`."""
+        """Return what was committed for each partition that has an offset.
+
+        Looks for the coordinator for up to `DEADLINE_SECONDS` where it moves. Raises `LogError`.
+        """
+        doing = f"asking for the offsets of {self._group}"
+        moved: errors.KafkaError | None = None
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                if self._admin is None:
-                    self._admin = AIOKafkaAdminClient(**self._connection.options())
-                    await self._admin.start()
-                found = await self._admin.list_consumer_group_offsets(self._group)
+                while True:
+                    try:
+                        return await self._ask()
+                    except COORDINATOR_MOVES as error:
+                        moved, self._coordinator = error, None
+                        await asyncio.sleep(RETRY_SECONDS)
         except FAILURES as error:
             await self.close()
-            raise refusal(error, f"asking for the offsets of {self._group}") from error
-        return {
-            place.partition: Bookmark(kept.offset, kept.metadata or "")
-            for place, kept in found.items()
-            if place.topic == self._topic
-        }
+            raise refusal(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
 
     async def close(self) -> None:
         """Disconnect."""
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            await admin.close()
+        client, self._client, self._coordinator = self._client, None, None
+        if client is not None:
+            await client.close()
+
+    async def _ask(self) -> dict[int, Bookmark]:
+        client = await self._connected()
+        node = self._coordinator
+        if node is None:
+            node = await client.coordinator_lookup(CoordinationType.GROUP, self._group)
+        answer = await client.send(node, OffsetFetchRequest(self._group, None), group=ConnectionGroup.COORDINATION)
+        if answer.error_code:
+            raise errors.for_code(answer.error_code)(self._group)
+        self._coordinator = node
+        found = {}
+        for topic, partitions in answer.topics:
+            for partition, offset, note, error_code in partitions:
+                if error_code:
+                    raise errors.for_code(error_code)(f"{topic}[{partition}]")
+                if topic == self._topic and offset != _NONE:
+                    found[partition] = Bookmark(offset, note or "")
+        return found
+
+    async def _connected(self) -> AIOKafkaClient:
+        async with self._starting:
+            if self._client is None:
+                client = AIOKafkaClient(**self._connection.options())
+                try:
+                    await client.bootstrap()
+                except BaseException:
+                    await client.close()
+                    raise
+                self._client = client
+            return self._client
+
+
+async def set_offset(connection: Connection, group: str, topic: str, partition: int, mark: Bookmark) -> None:
+    """Commit an offset for a group without members. Raises `LogError`, not retryable where it has some."""
+    doing = f"committing to {group}"
+    consumer = AIOKafkaConsumer(**connection.options(), group_id=group, enable_auto_commit=False)
+    place = TopicPartition(topic, partition)
+    try:
+        async with asyncio.timeout(SET_SECONDS):
+            await consumer.start()
+            consumer.assign([place])
+            await consumer.commit({place: OffsetAndMetadata(mark.offset, mark.note)})
+    except errors.CommitFailedError as error:
+        raise LogError(f"{doing}: processes work in this group; stop them first", retryable=False) from error
+    except FAILURES as error:
+        raise refusal(error, doing) from error
+    finally:
+        await stop(consumer, seconds=DEADLINE_SECONDS)

@@ -20,7 +20,7 @@ from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.members import count_members
-from adapters.kafka.progress import GroupProgress
+from adapters.kafka.progress import GroupProgress, set_offset
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.bookmark import Bookmark
@@ -130,6 +130,28 @@ class Context:
         roles_of = {self._group(role): role for role in roles}
         counts = await count_members(self._connection, list(roles_of))
         return {roles_of[group]: count for group, count in counts.items()}
+
+    async def set_offset(self, role: str, topic: Topic, partition: int, offset: int) -> None:
+        """Have the group of a role, of which nobody may run, go on at an offset of a topic. Raises `LogError`.
+
+        Not retryable where somebody runs, and where the topic has no such offset.
+        """
+        name = self.names.of(topic.name)
+        if self._connection is None:
+            raise LogError("there are no groups without Kafka: offsets are restored by themselves", retryable=False)
+        running = (await self.members([role])).get(role, 0)
+        if running:
+            raise LogError(f"{running} of `leadclock {role}` run: stop them first", retryable=False)
+        if partition >= (count := await self.log.partition_count(name)):
+            raise LogError(f"{name} has {count} partitions, from 0 on", retryable=False)
+        reader = await self.log.reader(name, [partition])
+        try:
+            end = await reader.end(partition)
+        finally:
+            await reader.close()
+        if offset > end:
+            raise LogError(f"{name}[{partition}] ends at {end}", retryable=False)
+        await set_offset(self._connection, self._group(role), name, partition, Bookmark(offset))
 
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"

@@ -7,6 +7,7 @@ measurements that found them.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +22,19 @@ from adapters.kafka.connection import Connection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.producers import discard
+from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import TopicSpec, prepare_topics
+from adapters.local.jars import find_jars, find_java
+from adapters.local.kafka import ManagedKafka, broker_properties, managed_kafka
+from adapters.local.process import LOCALHOST, run_to_end
+from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import FencedError, LogError, Outgoing
 from tests.adapters.kafka_world import Admin
 from tests.adapters.log_contract import contents, outgoing
 
 LIMIT_BYTES = 2_000
+WAIT_SECONDS = 90.0
+"""The bound of a hang: a member of a group waits for brokers that have just started."""
 
 
 class Cluster:
@@ -264,6 +272,115 @@ async def test_t6_ours_is_one_dynamic_member_with_one_assignor_that_keeps_no_mem
     (assignor,) = consumer._partition_assignment_strategy
     assert assignor.name == "range"
     await consumer.stop()
+
+
+# T7: the offsets of a group are asked of a broker that is not its coordinator any more: the answer is "there are none"
+
+
+class SecondKafka(ManagedKafka):
+    """A broker that joins the cluster of another one, which alone is the controller."""
+
+    def __init__(self, folder: Path, first: ManagedKafka) -> None:
+        super().__init__(folder, java=find_java(), jars=find_jars())
+        self._first = first
+
+    def _write_properties(self) -> None:
+        changed = {
+            "process.roles": "broker",
+            "node.id": "2",
+            "controller.quorum.voters": f"1@{LOCALHOST}:{self._first.ports[1]}",
+            "listeners": f"PLAINTEXT://{self.bootstrap}",
+        }
+        lines = [f"{name}={value}" for name, value in (broker_properties(self.ports) | changed).items()]
+        self._properties.write_text("\n".join(lines) + "\n", "utf-8")
+
+    async def _format(self) -> None:
+        told = (self._first._folder / "logs" / "meta.properties").read_text("ascii")
+        cluster = next(line for line in told.splitlines() if line.startswith("cluster.id=")).removeprefix("cluster.id=")
+        command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", cluster)
+        await run_to_end([*command, "--config", str(self._properties)], seconds=60.0, cwd=self._folder)
+
+
+class Moved:
+    """Two brokers, and a group with an offset that asks the broker that is not its coordinator, as after a move."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str, stack: contextlib.AsyncExitStack) -> None:
+        self.connection = Connection(bootstrap)
+        self.group = group
+        self.topic = topic
+        self.place = TopicPartition(topic, 0)
+        self.coordinator = self.other = 0
+        self.member = GroupAssignment(self.connection, group, topic)
+        stack.push_async_callback(self.member.close)
+
+    async def begin(self) -> None:
+        await self.member.start()
+        await assigned(self.member)
+        async with asyncio.timeout(WAIT_SECONDS):
+            while True:
+                with contextlib.suppress(LogError):
+                    await self.member.keep(0, Bookmark(49_167, "rules of then"))
+                    break
+                await asyncio.sleep(0.1)
+        async with Admin(self.connection) as admin:
+            self.coordinator = await admin.find_coordinator(self.group)
+        self.other = 3 - self.coordinator
+
+
+@pytest.fixture
+async def moved(data_dir: Path, topic_prefix: str) -> AsyncIterator[Moved]:
+    async with contextlib.AsyncExitStack() as stack:
+        first = await stack.enter_async_context(managed_kafka(data_dir))
+        second = SecondKafka(data_dir / "second", first)
+        await second.start()
+        stack.push_async_callback(second.stop)
+        topic = f"{topic_prefix}inbox"
+        await prepare_topics(Connection(first.bootstrap), [TopicSpec(topic, 1)], replicas=1)
+        # Both brokers are named: whichever is asked first knows of the other.
+        moved = Moved(f"{first.bootstrap},{second.bootstrap}", f"{topic_prefix}group", topic, stack)
+        await moved.begin()
+        yield moved
+
+
+async def test_t7_trap_admin_client_and_consumer_believe_a_broker_that_is_not_the_coordinator(moved: Moved) -> None:
+    async with Admin(moved.connection) as admin:
+        asked = [await admin.list_consumer_group_offsets(moved.group, node) for node in (moved.other, moved.coordinator)]
+    assert [len(offsets) for offsets in asked] == [0, 1]
+    consumer = AIOKafkaConsumer(**moved.connection.options(), group_id=moved.group, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        assert await consumer.committed(moved.place) == 49_167
+        consumer._coordinator.coordinator_id = moved.other
+        assert await consumer.committed(moved.place) is None
+    finally:
+        await consumer.stop()
+
+
+async def test_t7_ours_an_offset_is_found_and_confirmed_wherever_the_coordinator_is(moved: Moved) -> None:
+    progress = GroupProgress(moved.connection, moved.group, moved.topic)
+    progress._coordinator = moved.other
+    assert await progress.bookmarks() == {0: Bookmark(49_167, "rules of then")}
+    assert progress._coordinator == moved.coordinator
+    await progress.close()
+    await moved.member.close()
+    again = GroupAssignment(moved.connection, moved.group, moved.topic)
+    await again.start()
+    await assigned(again)
+    assert again._consumer is not None
+    again._consumer._coordinator.coordinator_id = moved.other
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await again.confirm(0):
+            await asyncio.sleep(0.1)
+    assert await again.kept(0) == Bookmark(49_167, "rules of then")
+    await again.close()
+
+
+async def assigned(member: GroupAssignment) -> None:
+    """Wait until a member has partitions."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        async for partitions in member.changes():
+            if partitions:
+                return
 
 
 # Others that were found beside them

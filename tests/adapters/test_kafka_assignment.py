@@ -144,6 +144,24 @@ async def test_a_note_is_kept_with_an_offset_and_with_those_that_are_reported_af
     assert await second.assignment.kept(1) == Bookmark(11, "rules of then")
 
 
+async def test_a_committed_offset_never_goes_back(join: Join) -> None:
+    first = await join().start()
+    await first.has(4)
+    await first.assignment.keep(1, Bookmark(7))
+    first.assignment.report(1, 5)
+    with pytest.raises(LogError, match="cannot go back"):
+        await first.assignment.keep(1, Bookmark(6))
+    assert await first.assignment.confirm(1)
+    await first.close()
+    second = await join().start()
+    await second.has(4)
+    second.assignment.report(1, 6)  # as of a worker that went on while another member had the partition
+    await second.close()
+    third = await join().start()
+    await third.has(4)
+    assert await third.assignment.kept(1) == Bookmark(7)
+
+
 async def test_nothing_is_kept_of_a_partition_that_is_not_ours(join: Join) -> None:
     first = await join().start()
     await first.has(4)

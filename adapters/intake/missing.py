@@ -1,0 +1,146 @@
+"""Is a committed offset of the inbox missing because nothing was ever read, or because it was lost? The schedulers know.
+
+Their state holds, for each partition of the inbox, the number of its newest record that they decided. Where that is there,
+and the offset is not, starting at 0 would pass everything on anew and have new leads wait behind it: the partition stops.
+"""
+
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from adapters.intake.adopted import Bookmarks
+from adapters.intake.intake import BATCH_MAX
+from adapters.partitions.bookmark import Bookmark
+from engine.partition.ports import Log, LogError, Reader, Record
+from engine.partition.runner import Names
+from schemas.state import Stream, stream_key
+from schemas.topics import CONTACTS_STATE, LEADS_INBOX
+from schemas.wire import from_pack
+
+WINDOW_RECORDS = 20_000
+"""Read from the end of a changelog first: a number that changes with each record lies there. Each further window is four
+times as large."""
+
+POLL_RECORDS = 1_000
+POLL_SECONDS = 1.0
+
+
+class SafeBookmarks:
+    """The bookmarks of a group, of which a missing one is looked into before it is believed."""
+
+    def __init__(self, bookmarks: Bookmarks, log: Log, names: Names, *, restoring: Callable[[int, int], str] | None) -> None:
+        """Take what makes the command that restores an offset of a partition; None restores it at once."""
+        self._bookmarks = bookmarks
+        self._log = log
+        self._names = names
+        self._restoring = restoring
+
+    async def keep(self, partition: int, mark: Bookmark) -> None:
+        """Keep an offset with a note, now. Raises `LogError`."""
+        await self._bookmarks.keep(partition, mark)
+
+    async def kept(self, partition: int) -> Bookmark | None:
+        """Return what was kept last, or None where nothing was ever read.
+
+        Raises `LogError`; not retryable where the offset was lost: it names the command that restores it.
+        """
+        mark = await self._bookmarks.kept(partition)
+        if mark is not None:
+            return mark
+        offset = await restorable(self._log, self._names, partition)
+        if offset is None:
+            return None
+        if self._restoring is None:
+            return Bookmark(offset)
+        inbox = self._names.of(LEADS_INBOX.name)
+        raise LogError(
+            f"the committed offset of {inbox}[{partition}] is lost, though records of it were decided: stop every "
+            f"`leadclock intake`, run `{self._restoring(partition, offset)}`, and start them again",
+            retryable=False,
+        )
+
+
+async def restorable(log: Log, names: Names, partition: int) -> int | None:
+    """Return an offset of a partition of the inbox before which every record was passed on; None where none was decided.
+
+    It may be early by a batch or more: what is passed on twice is refused as a repeat. Raises `LogError`.
+    """
+    inbox = names.of(LEADS_INBOX.name)
+    reader = await log.reader(inbox, [partition])
+    try:
+        if await reader.end(partition) == 0:
+            return None
+        decided = await _newest_decided(log, names, inbox_stream(await log.topic_id(inbox), partition))
+        return None if decided is None else await _batch_before(reader, partition, decided)
+    finally:
+        await reader.close()
+
+
+def inbox_stream(topic_id: str, partition: int) -> str:
+    """Return the name of the stream that the requests of a partition of the inbox are numbered in."""
+    return f"{LEADS_INBOX.name}/{topic_id}/{partition}"
+
+
+async def _newest_decided(log: Log, names: Names, stream: str) -> int | None:
+    """Return the newest number of a stream in the state of all partitions of the contacts."""
+    topic, key = names.of(CONTACTS_STATE.name), stream_key(stream).encode()
+    newest: int | None = None
+    for partition in range(await log.partition_count(topic)):
+        reader = await log.reader(topic, [partition])
+        try:
+            number = await _number(reader, partition, key)
+        finally:
+            await reader.close()
+        if number is not None:
+            newest = number if newest is None else max(newest, number)
+    return newest
+
+
+async def _number(reader: Reader, partition: int, key: bytes) -> int | None:
+    start, upper, size = await reader.start(partition), await reader.end(partition), WINDOW_RECORDS
+    while upper > start:
+        lower = max(start, upper - size)
+        found: int | None = None
+        async for record in _between(reader, partition, lower, upper):
+            if record.key == key:
+                found = _decoded(record.value, found)
+        if found is not None:
+            return found
+        upper, size = lower, 4 * size
+    return None
+
+
+def _decoded(value: bytes | None, before: int | None) -> int | None:
+    try:
+        return before if value is None else from_pack(value, Stream).number
+    except msgspec.DecodeError:
+        return before  # junk of somebody else; the scheduler of that partition tells of it
+
+
+async def _batch_before(reader: Reader, partition: int, newest: int) -> int:
+    """Return an offset that lies a whole batch of intake before its newest record that was decided.
+
+    Records of a batch are passed on in any order, the batches one after the other. Offsets without a record (transactions of
+    producers take some) count for none.
+    """
+    start, size = await reader.start(partition), BATCH_MAX
+    while True:
+        lower = max(start, newest + 1 - size)
+        count = 0
+        async for _ in _between(reader, partition, lower, newest + 1):
+            count += 1
+        if count >= BATCH_MAX or lower == start:
+            return lower
+        size *= 2
+
+
+async def _between(reader: Reader, partition: int, lower: int, upper: int) -> AsyncIterator[Record]:
+    """Iterate over the records from one offset up to another, which the log has reached. Raises `LogError`."""
+    await reader.seek(partition, lower)
+    while reader.position(partition) < upper:
+        records = await reader.poll(limit=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+        if not records:
+            await reader.end(partition)  # raises where silence means that the log is away
+        for record in records:
+            if record.offset < upper:
+                yield record
