@@ -7,7 +7,7 @@ ARGS ?=
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench bench-large prove prove-fair lock
+.PHONY: help install up test test-api lint format bench bench-large planted prove prove-fair lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: install  ## Measure against bare baselines in the same run (ONLY=name run
 
 bench-large: install  ## Measure lists and reports at 2 million leads and 5 million calls; the data set is kept in .leadclock/bench-large.
 	@$(BIN)/leadclock bench --large
+
+planted: install  ## Plant each known defect in a clone and run the tests that should find it (ARGS="fences-move-back" chooses).
+	@$(BIN)/python -m tests.planted $(ARGS)
 
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)

@@ -181,3 +181,15 @@ def test_fences_before_the_floor_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
         lane.done(number)
 
     assert len(lane.fences) < 25
+
+
+@pytest.mark.parametrize("lead_ids", [(), (1,)])
+def test_a_fence_that_is_read_again_does_not_move_back(lead_ids: tuple[int, ...]) -> None:
+    """The reader goes back to what was passed over, and meets fences that it has met before."""
+    order, fences = order_of("sms", lead_id=1), Fences()
+    fences.add(fence_of(order, *lead_ids), 5)
+    fences.add(fence_of(order, *lead_ids), 9)
+
+    fences.add(fence_of(order, *lead_ids), 5)
+
+    assert [fences.bar(order, offset) for offset in (4, 7, 8, 9)] == [True, True, True, False]

@@ -241,3 +241,14 @@ async def test_a_batch_is_bounded(house: House, monkeypatch: pytest.MonkeyPatch)
     await sender.close()
 
     assert max(sizes) <= 4
+
+
+async def test_more_messages_than_a_batch_takes_arrive_in_the_order_of_their_numbers(house: House) -> None:
+    """The receiver takes a number that comes after a higher one for a repeat: what was overtaken would be lost."""
+    count = 2 * outboxes.BATCH_MAX + 1
+    sender = await house.sender()
+    sender.offer([msgspec.structs.replace(entry, key="1|+1") for entry in entries(*range(1, count + 1))])
+    await acknowledged(sender, count)
+    await sender.close()
+
+    assert house.arrived()[partition_of(b"1|+1", PARTITIONS)] == list(range(1, count + 1))

@@ -17,7 +17,7 @@ from engine.partition.runner import Runner
 from schemas.contact import Head
 from schemas.requests import CallerActed
 from schemas.state import head_key
-from schemas.topics import TOPICS
+from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS
 from tests.engine.partition.test_runner import KEY, House
 
 BEGUN_AT = 1_000
@@ -278,3 +278,22 @@ async def test_a_snapshot_of_a_topic_that_was_created_again_is_not_used(snapshot
     house.log = log
 
     assert len((await restarted(house, snapshots)).state) == 0
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "restored_from"), [(TOMBSTONE_RETENTION_MS // 2, "snapshot"), (TOMBSTONE_RETENTION_MS, "changelog")]
+)
+async def test_a_snapshot_as_old_as_tombstones_are_kept_is_not_used(
+    snapshots: FileSnapshots, age_ms: int, restored_from: str
+) -> None:
+    """What was removed since may have left no trace in the changelog: it would come back."""
+    house = await House().build()
+    runner = house.runner()
+    await runner.open()
+    await house.ask(ACT)
+    await runner.cycle()
+    begun_at = house.clock.time
+    await written(runner, snapshots)
+    house.clock.time = begun_at + age_ms
+
+    assert (await restarted(house, snapshots)).restored_from == restored_from

@@ -9,9 +9,10 @@ import pytest
 from engine.contact import reactions
 from engine.contact.person import Person
 from schemas.contact import Call
+from schemas.records import Company
 from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn, SmsReceived
 from schemas.state import relay_key
-from tests.engine.contact.world import KEY, World
+from tests.engine.contact.world import KEY, NEW_YORK, World
 
 MAIL = {"id": "mail", "kind": "email", "subject": "Hello {{first_name}}", "template": "B"}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -100,6 +101,21 @@ def test_a_mail_that_waits_at_the_address_is_fenced_there(world: World, stop: Ca
     stop(world)
     fences = {(fence.reason, fence.lead_ids) for fence in world.fences if fence.contact_key == ADDRESS_KEY}
     assert fences == {(reason, (lead.id,))}
+
+
+def test_an_opt_out_of_a_channel_recalls_what_another_contact_was_asked_to_send(world: World) -> None:
+    """Its own fences do not reach an order that lies under the key of an address."""
+    world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK, optout_scope="channel"), version=2)
+    world.schedule(MAIL, record_id=2)
+    world.submit(email=ADDRESS)
+    other = world.submit(email="bea@example.com", schedule_id=2)
+    assert [command.contact_key for command in world.commands] == [ADDRESS_KEY, "1|email:bea@example.com"]
+
+    world.outcome("unsubscribed", world.commands[0])
+
+    assert "channel/email" in world.head().opt_outs
+    fences = {(fence.reason, fence.lead_ids) for fence in world.fences if fence.contact_key == "1|email:bea@example.com"}
+    assert fences == {("opt_out", (other.id,))}
 
 
 def test_a_mail_that_was_still_being_asked_for_when_the_person_opted_out_is_fenced_behind_its_order(world: World) -> None:

@@ -465,6 +465,20 @@ async def test_nothing_fires_while_old_requests_are_unread(house: House) -> None
     assert second.behind is False
 
 
+async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(house: House) -> None:
+    """It may be an opt-out: whoever cannot keep up with the requests contacts nobody."""
+    runner = house.runner(limits=Limits(inputs_max=1))
+    await runner.open()
+    for _ in range(20):
+        await house.ask(ACT)
+    reports = [await runner.cycle()]
+    house.clock.time += 60_000  # the heads' timers are due, and what is unread is older than `behind_seconds`
+    reports += [await runner.cycle() for _ in range(10)]
+
+    assert [report.behind for report in reports[1:]] == [True] * 10
+    assert sum(report.ticks for report in reports[1:]) == 0
+
+
 async def test_the_chain_of_decisions_has_no_gap(house: House) -> None:
     runner = house.runner()
     await runner.open()
