@@ -13,6 +13,7 @@ from adapters.cli.database import open_database
 from adapters.cli.deployment import open_checked, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
+from adapters.cli.unproved import UNPROVED
 from adapters.projector.checksums import SUMMED
 from adapters.projector.rebuild import Outcome, Rebuild
 from adapters.projector.rebuild import rebuild as rebuild_it
@@ -54,11 +55,14 @@ def verify(data_dir: Path, as_json: bool) -> None:
     """Compare the projection with the fold of all decisions, at the same position; exit 1 where they differ.
 
     A second projection is built beside it for that, and dropped. Where they differ it stays, and `rebuild` goes on with it.
+    Exit 3 where nothing differs, but the log has deleted the first decisions: rows that only these tell are not judged.
     """
     outcome = run(_work(_settings(data_dir), verify_it, afresh=True))
     _show(outcome, as_json=as_json)
     if outcome.differences != []:
         raise click.exceptions.Exit(1)
+    if outcome.begins:
+        raise click.exceptions.Exit(UNPROVED)
 
 
 @projection.command()
@@ -70,7 +74,7 @@ def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
     """Build the projection again from the first decision, beside the one that is read, compare, and swap.
 
     Reads go on all the time. Interrupted, it goes on where it was when it is started again. Exit 1 where rows differ and
-    nothing was swapped.
+    nothing was swapped, 3 where it was swapped with rows that only deleted decisions tell: they are kept as they were.
     """
 
     async def build(work: Rebuild) -> Outcome:
@@ -80,6 +84,8 @@ def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
     _show(outcome, as_json=as_json)
     if not outcome.swapped:
         raise click.exceptions.Exit(1)
+    if outcome.begins:
+        raise click.exceptions.Exit(UNPROVED)
 
 
 def _settings(data_dir: Path) -> Settings:
@@ -149,7 +155,14 @@ def _show(outcome: Outcome, *, as_json: bool) -> None:
     resumed = ", the rest of an interrupted one" if outcome.resumed else ""
     click.echo(f"{outcome.decisions} decisions read{resumed}, {outcome.rows} rows written")
     if outcome.gaps:
-        click.echo(f"the log does not hold all decisions any more: {outcome.gaps} gaps, rows from before them are missing")
+        click.echo(
+            f"decisions are missing within what the log holds: {outcome.gaps} gaps, rows from before them may be missing"
+        )
+    for one in outcome.begins:
+        left = "holds no decision any more" if one.sequence is None else f"begins at decision {one.sequence}"
+        click.echo(f"the log of {one.topic}[{one.partition}] {left}: rows that only earlier ones tell are not judged")
+    if outcome.carried:
+        click.echo(f"{outcome.carried} rows were carried over as they were shown, because only deleted decisions tell them")
     if outcome.faults:
         click.echo(f"{outcome.faults} decisions could not be shown; the table `faults` says why")
     _show_differences(outcome)
@@ -163,7 +176,11 @@ def _show_differences(outcome: Outcome) -> None:
     if outcome.differences is None:
         click.echo("the topics were created again since the projection was written: there is nothing to compare it with")
     elif not outcome.differences:
-        click.echo("every row is what the decisions say")
+        click.echo(
+            "every row that the log still tells is what the decisions say"
+            if outcome.begins
+            else "every row is what the decisions say"
+        )
     for one in outcome.differences or ():
         click.echo(f"{one.table}, from {one.place}: {one.rows_shown} rows shown, {one.rows_decided} decided")
         for what, keys in (("missing", one.missing), ("too much", one.extra), ("different", one.changed)):

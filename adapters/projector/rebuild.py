@@ -3,6 +3,8 @@
 Positions of the read schema are never passed: the new rows are compared with the old at the very same decisions, in one
 snapshot, and swapped at the same decisions, so nobody who reads sees anything older than before. What is held up are the
 projectors alone, for as long as the last few decisions take. Interrupted anywhere, the next run goes on from there.
+
+Rows that only deleted decisions tell (retention) are carried over: they are not judged, and not lost.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ from adapters.postgres.rollups import Rollups
 from adapters.postgres.sql import Schemas
 from adapters.projector.batch import Batch
 from adapters.projector.checksums import CHECKSUM_SECONDS, SUMMED, Difference, differences
+from adapters.projector.covered import Beginning, beginnings, carrying
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.reach import TOPICS, Limits, Place, Reach, ends_of, places_of, tried
 from adapters.projector.shadow import DROP_ATTEMPTS, RebuildError, Shadow
@@ -42,8 +45,10 @@ Progress = Callable[[str, int, int], None]
 class Outcome(Struct, frozen=True, kw_only=True):
     """What a rebuild or a verification came to.
 
-    `differences` is null where there was nothing to compare with (the topics were created anew), `gaps` counts decisions
-    that the log does not hold any more, `former_kept` says that somebody still reads what was read before.
+    `differences` is null where there was nothing to compare with (the topics were created anew), `gaps` counts the places
+    where decisions are missing within what the log holds, `former_kept` says that somebody still reads what was read before.
+    `begins` tells the partitions whose first decisions the log has deleted: rows of these are not proved, and `carried` of
+    them were carried over in this run.
     """
 
     decisions: int
@@ -54,6 +59,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     swapped: bool
     differences: list[Difference] | None
     former_kept: bool = False
+    begins: list[Beginning] = []
+    carried: int = 0
 
 
 class _ShadowStore(PostgresStore):
@@ -102,6 +109,8 @@ class Rebuild:
         self.reach = Reach(log, self._store, names, limits, partial(progress, "projecting"))
         self._topic_ids: dict[str, str] = {}
         self._places: list[Place] = []
+        self.begins: list[Beginning] = []
+        self.carried = 0
         self.resumed = False
         self.comparable = True
 
@@ -110,9 +119,13 @@ class Rebuild:
             await self._shadow.open()
             self._places = await places_of(self._log, self._names)
             self._topic_ids = {topic: await self._log.topic_id(self._names.of(topic)) for topic in TOPICS}
-            note = " ".join(["leadclock", version("leadclock"), *self._topic_ids.values()])
+            self.begins = await beginnings(self._log, self._names, self._places)
+            # The note names where the log begins: rows built before retention deleted more may lack what it deleted.
+            starts = [f"{one.topic}[{one.partition}]@{one.offset}" for one in self.begins]
+            note = " ".join(["leadclock", version("leadclock"), *self._topic_ids.values(), *starts])
             self.resumed = await self._shadow.begin(note, afresh=self._afresh)
             await self._shadow.fence([(topic, number, self._topic_ids[topic]) for topic, number in self._places])
+            await self._carry()
         except BaseException:
             await self._shadow.close()
             raise
@@ -122,6 +135,26 @@ class Rebuild:
         await self._store.close()
         await self._shown.close()
         await self._shadow.close()
+
+    async def _carry(self) -> None:
+        """Carry over what the log does not cover, of partitions of which the shadow holds nothing yet."""
+        shown = {(one.topic, one.partition): one for one in await tried(self._shown.standings, self._limits)}
+        built = {(one.topic, one.partition): one.next_offset for one in await tried(self._store.standings, self._limits)}
+        for one in self.begins:
+            place = one.topic, one.partition
+            standing = shown.get(place)
+            if standing is not None and standing.topic_id == self._topic_ids[one.topic] and built[place] == 0:
+                after = self._clock.now() - RESULT_KEPT
+                statements = carrying(one, standing, self._schemas.read, self._shadow.schema, after)
+                self.carried += await self._shadow.fill(statements, CHECKSUM_SECONDS)
+
+    async def overtaken(self) -> bool:
+        """Tell whether retention deleted decisions that were still to be read; the next run begins anew."""
+        if not self.reach.gaps:
+            return False
+        noted = {(one.topic, one.partition): one.offset for one in self.begins}
+        now = await beginnings(self._log, self._names, self._places)
+        return any(one.offset > noted.get((one.topic, one.partition), 0) for one in now)
 
     async def catch_up(self) -> None:
         """Project until it is as far as the read schema, or nearly: that may be moving on meanwhile."""
@@ -233,6 +266,8 @@ async def rebuild(work: Rebuild, *, accept: bool) -> Outcome:
             await work.catch_up()
             await work.finish()
             found = await work.compare()
+            if await work.overtaken():
+                raise RebuildError("retention deleted decisions that were still to be read: run it again")
             swaps = accept or found == []
             dropped = await work.swap() if swaps else True
             return _outcome(work, found, swapped=swaps, former_kept=not dropped)
@@ -244,6 +279,8 @@ async def verify(work: Rebuild) -> Outcome:
         async with work:
             await work.catch_up()
             found = await work.compare()
+            if await work.overtaken():
+                raise RebuildError("retention deleted decisions that were still to be read: run it again")
             if found == []:
                 await work.drop()
             return _outcome(work, found)
@@ -259,6 +296,8 @@ def _outcome(work: Rebuild, found: list[Difference] | None, *, swapped: bool = F
         swapped=swapped,
         differences=found,
         former_kept=former_kept,
+        begins=work.begins,
+        carried=work.carried,
     )
 
 

@@ -87,6 +87,12 @@ class Shadow:
         """Let whoever was building this write nothing more; a place is a topic, a partition and the topic's id."""
         await self._chair.execute(self._sql["begin_epoch"], *map(list, zip(*places, strict=True)))
 
+    async def fill(self, statements: Sequence[str], timeout_seconds: float) -> int:
+        """Run statements in one transaction; return how many rows they inserted."""
+        async with self._chair.transaction():
+            done = [await self._chair.execute(statement, timeout=timeout_seconds) for statement in statements]
+        return sum(int(status.rpartition(" ")[2]) for status in done if status.startswith("INSERT"))
+
     @asynccontextmanager
     async def frozen(self) -> AsyncIterator[None]:
         """Hold all positions of the read schema where they are; whoever reads is not held up.

@@ -16,6 +16,7 @@ from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
 from engine.partition.ports import Log, Outgoing
 from engine.partition.runner import Names
+from tests.adapters.kafka_world import KafkaWorld
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import of_postgres
 
@@ -121,3 +122,26 @@ async def test_what_is_said_to_people(deployment: Deployment, capsys: pytest.Cap
     said = capsys.readouterr().out
     assert "0 decisions behind" in said
     assert "contacts.decisions[1]" in said
+
+
+async def test_rows_that_only_deleted_decisions_tell_are_not_judged_and_not_dropped(
+    deployment: Deployment, kafka_bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await deployment.project()
+    reader = await deployment.log.reader(deployment.names.of(TOPIC), [0])
+    offset = await reader.end(0) // 2
+    await reader.close()
+    world = KafkaWorld(kafka_bootstrap, deployment.names.prefix)
+    await world.delete_records(deployment.names.of(TOPIC), 0, offset)
+    await world.close()
+
+    status, found = await deployment.run("verify")
+    assert (status, found["differences"], [one["partition"] for one in found["begins"]]) == (3, [], [0])
+    assert found["begins"][0]["sequence"] > 1
+    assert await asyncio.to_thread(main, ["projection", "rebuild", "--accept"]) == 3
+    said = capsys.readouterr().out
+    assert f"begins at decision {found['begins'][0]['sequence']}: rows that only earlier ones tell are not judged" in said
+    assert "every row that the log still tells is what the decisions say" in said
+    pool = await open_pool(deployment.dsn, size=2)
+    assert await of_postgres(pool) == deployment.world.tables
+    await pool.close()

@@ -1,0 +1,141 @@
+"""From which decision on does the log still say what the rows hold? Retention deletes the oldest ones.
+
+Rows that no later decision touched cannot be built again, nor judged: they are carried over as they are shown.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from adapters.projector.batch import DECISIONS, UNREADABLE
+from adapters.projector.reach import TOPICS, Place
+from adapters.projector.rows import TABLES
+from adapters.projector.store import Standing
+from engine.partition.ports import Log, LogError, Reader
+from engine.partition.runner import Names
+from schemas.instant import Instant, to_rfc3339
+from schemas.topics import ACCOUNTS_DECISIONS
+
+POLL_SECONDS = 1.0
+STALLS_MAX = 30
+"""Empty polls in a row after which the log is given up."""
+
+READ_AT_ONCE = 100
+"""The first decision that can be read is nearly always the first record."""
+
+NONE_LEFT = 2**62
+"""Above every number of a decision."""
+
+_OF_ACCOUNTS = frozenset({"records", "slots"})
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """Where the log of a partition begins, after retention deleted what was before.
+
+    `sequence` is the number of the first decision that it holds, `decided_at` when it was decided; both null where it holds
+    none any more. `offset` is the first one that it still has.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    sequence: int | None = None
+    decided_at: Instant | None = None
+
+    @property
+    def before(self) -> int:
+        """The number below which rows are not covered."""
+        return NONE_LEFT if self.sequence is None else self.sequence
+
+
+async def beginnings(log: Log, names: Names, places: Sequence[Place]) -> list[Beginning]:
+    """Return where each partition begins whose first decisions were deleted. Raises `LogError`."""
+    found = []
+    for topic in TOPICS:
+        numbers = [number for name, number in places if name == topic]
+        reader = await log.reader(names.of(topic), numbers)
+        try:
+            starts = {number: await reader.start(number) for number in numbers}
+        finally:
+            await reader.close()
+        for number, start in starts.items():
+            if start > 0:
+                reader = await log.reader(names.of(topic), [number])
+                try:
+                    beginning = await _beginning(reader, topic, number)
+                finally:
+                    await reader.close()
+                found += [] if beginning is None else [beginning]
+    return found
+
+
+async def _beginning(reader: Reader, topic: str, number: int) -> Beginning | None:
+    start, end = await reader.start(number), await reader.end(number)
+    await reader.seek(number, start)
+    stalls = 0
+    while reader.position(number) < end:
+        records = await reader.poll(limit=READ_AT_ONCE, timeout_seconds=POLL_SECONDS)
+        stalls = 0 if records else stalls + 1
+        if stalls > STALLS_MAX:
+            raise LogError(f"{topic}[{number}] cannot be read from its start {start}")
+        for record in records:
+            try:
+                decision = DECISIONS.decode(record.value or b"")
+            except UNREADABLE:
+                continue
+            if decision.sequence == 1:
+                return None
+            return Beginning(
+                topic=topic, partition=number, offset=start, sequence=decision.sequence, decided_at=decision.decided_at
+            )
+    return Beginning(topic=topic, partition=number, offset=start)
+
+
+def carrying(one: Beginning, shown: Standing, read: str, shadow: str, results_after: Instant) -> list[str]:
+    """Return the SQL that carries over what a partition's log does not cover any more, and begins the shadow behind that.
+
+    Only for a partition of which the shadow holds nothing. A row that is marked as deleted by a decision which the log holds
+    goes back to before that: it is to be marked again.
+    """
+    place, before = f"t.partition = {one.partition}", one.before
+    of_topic = f"t.topic = '{one.topic}' AND {place}"
+    tables = [table for table in TABLES if (table.name in _OF_ACCOUNTS) == (one.topic == ACCOUNTS_DECISIONS.name)]
+    marked = [table.name for table in tables if table.marks]
+    rows = {
+        **({"token_parts": f"{place} AND t.sequence < {before}"} if marked else {}),
+        **{
+            table.name: f"{place} AND (t.sequence < {before}{' OR t.deleted_at IS NOT NULL' if table.marks else ''})"
+            for table in tables
+        },
+        "history": f"{of_topic} AND t.sequence < {before}",
+        "faults": f'{of_topic} AND t."offset" < {one.offset}',
+        "request_results": _results(one, results_after),
+    }
+    fill = "INSERT INTO {shadow}.{table} SELECT t.* FROM {read}.{table} AS t WHERE {only} ON CONFLICT DO NOTHING"
+    back = "UPDATE {shadow}.{table} AS t SET deleted_at = NULL, sequence = {last} WHERE {only}"
+    begin = (
+        "UPDATE {shadow}.positions AS t SET next_offset = {offset}, sequence = {last}, decided_at = r.decided_at "
+        "FROM {read}.positions AS r WHERE r.topic = t.topic AND r.partition = t.partition AND {only}"
+    )
+    last = shown.sequence if one.sequence is None else one.sequence - 1
+    offset = str(min(one.offset, shown.next_offset))
+    statements = [
+        *((fill, table, only) for table, only in rows.items()),
+        *((back, table, f"{place} AND t.sequence >= {before}") for table in marked),
+        (begin, "positions", of_topic),
+    ]
+    return [
+        text.replace("{shadow}", shadow)
+        .replace("{read}", read)
+        .replace("{table}", table)
+        .replace("{last}", str(last))
+        .replace("{offset}", offset)
+        .replace("{only}", only)
+        for text, table, only in statements
+    ]
+
+
+def _results(one: Beginning, results_after: Instant) -> str:
+    """A result does not say which partition it is of: those that may be older than what the log holds are carried over."""
+    kept = f"t.decided_at > '{to_rfc3339(results_after)}'"
+    return kept if one.decided_at is None else f"{kept} AND t.decided_at <= '{to_rfc3339(one.decided_at)}'"
