@@ -47,7 +47,7 @@ planted: install  ## Plant each known defect in a clone and run the tests that s
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)
 
-prove-fair: install  ## Time one company's submissions beside another that misbehaves in six ways (ARGS="--way wrong-keys --seconds 60").
+prove-fair: install  ## Time one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.

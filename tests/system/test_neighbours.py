@@ -42,7 +42,19 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
 def test_a_phase_is_fair_while_the_p99_at_most_doubles_and_nothing_is_refused_or_missing(
     texts: list[float], refused: int, missing: int, fair: bool
 ) -> None:
-    alone = Phase(name="alone", samples=Samples([0.01] * 100, []))
-    beside = Phase(name="beside", samples=Samples(texts, [], refused, missing))
+    alone = Phase(name="alone", samples=Samples([0.01] * 100, [], [], []))
+    beside = Phase(name="beside", samples=Samples(texts, [], [], [], refused, missing))
     assert is_fair([alone, beside]) is fair
     assert ("NO" in table([alone, beside])) is not fair
+
+
+@pytest.mark.parametrize(
+    ("submissions", "reads", "fair"),
+    [([0.015] * 100, [0.015] * 100, True), ([0.0151] * 100, [0.01] * 100, False), ([0.01] * 100, [0.0151] * 100, False)],
+)
+def test_the_phase_of_exports_is_fair_while_the_p95_of_submissions_and_reads_holds(
+    submissions: list[float], reads: list[float], fair: bool
+) -> None:
+    alone = Phase(name="alone", samples=Samples([0.01] * 100, [], [0.01] * 100, [0.01] * 100))
+    beside = Phase(name="exports", samples=Samples([0.01] * 100, [], submissions, reads))
+    assert is_fair([alone, beside]) is fair

@@ -6,6 +6,7 @@ Both are made through the requests that any operator sends. The telephone number
 import hashlib
 import secrets
 
+import asyncpg
 import httpx
 from msgspec import Struct
 
@@ -18,6 +19,23 @@ HOSTILE_COMPANY_ID = 2
 
 OVERSIZED_TEMPLATE = "{{a}}" * 320
 """With a token `a` of 4,000 letters it renders to 1.28 MB: more than any record may hold."""
+
+STOCK_LEADS = 40_000
+"""Rows of the hostile company: an export of some 15 MB, reports of a hundred milliseconds to some seconds."""
+
+_STOCK = """
+INSERT INTO read.leads
+SELECT made.* FROM read.leads AS model
+CROSS JOIN generate_series(1, $3::bigint) AS n
+CROSS JOIN LATERAL jsonb_populate_record(model, jsonb_build_object(
+    'id', 900000000000 + n, 'uuid', gen_random_uuid(), 'contact_key', $2::bigint || '|+1214' || (2000000 + n),
+    'caller_id', '+1214' || (2000000 + n), 'zip_postal_code', lpad((n % 4000)::text, 5, '0'), 'status', 'expired',
+    'is_live', false, 'next_action_at', NULL, 'created_at', model.created_at - make_interval(mins => 10 * n::int),
+    'data', jsonb_build_object('click', 'c' || n, 'page', n % 500, 'campaign', 'spring ' || n % 20)
+)) AS made
+WHERE model.company_id = $2 AND model.id = $1
+"""
+_STOCK_SECONDS = 120.0
 
 
 class Party(Struct, frozen=True, kw_only=True):
@@ -68,3 +86,17 @@ async def _make(asker: RecordAsker, name: str, template: str, webhook_port: int,
     await asker.make("api_key", "public_key", {"name": name, "public_key": public_key, "private_key_sha256": digest})
     await rules.refresh()
     return Party(tokens=tokens, public_key=public_key, private_key=private_key)
+
+
+async def stock(api_url: str, dsn: str, party: Party) -> None:
+    """Give the hostile company many leads that ended, in the read schema alone: only exports and reports look at them."""
+    async with httpx.AsyncClient(base_url=api_url, timeout=_STOCK_SECONDS) as client:
+        body = {"lead_token": party.tokens["text"], "caller_id": "+12142000000", "first_name": "Ann", "last_name": "Lee"}
+        answer = await client.post("/api/v1/leads", json=body)
+    model_id = answer.raise_for_status().json()["lead"]["id"]
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(_STOCK, model_id, HOSTILE_COMPANY_ID, STOCK_LEADS, timeout=_STOCK_SECONDS)
+        await connection.execute("VACUUM ANALYZE read.leads", timeout=_STOCK_SECONDS)
+    finally:
+        await connection.close()

@@ -36,6 +36,18 @@ SLOW_READERS = 20
 SLOW_READ_BYTES = 256
 SLOW_READ_SECONDS = 0.5
 
+EXPORT_READERS = 20
+EXPORT_READ_BYTES = 16_384
+EXPORT_READ_SECONDS = 0.1
+"""Each takes 160 KB/s, as over a slow line: together more than one process can write out beside its other work."""
+
+REPORT_READERS = 20
+REPORTS = (
+    {"category": "token_values_map"},
+    {"category": "created_at_hour", "pivot": "zip_postal_code"},
+    {"category": "zip_postal_code", "pivot": "token_values_map"},
+)
+
 HOSTILE_ADDRESS = "127.0.0.2"
 """Not the neighbour's address: what a deployment bounds for one address holds back the hostile company alone."""
 
@@ -113,18 +125,37 @@ async def hanging_webhooks(hostile: Hostile) -> None:
 
 async def slow_readers(hostile: Hostile) -> None:
     """Read exports a few bytes at a time."""
-    await asyncio.gather(*(_read_slowly(hostile) for _ in range(SLOW_READERS)))
+    await asyncio.gather(*(_read_slowly(hostile, cursor="-1") for _ in range(SLOW_READERS)))
 
 
-async def _read_slowly(hostile: Hostile) -> None:
+async def _read_slowly(
+    hostile: Hostile,
+    size: int = SLOW_READ_BYTES,
+    pause_seconds: float = SLOW_READ_SECONDS,
+    **parameters: str,
+) -> None:
     async with hostile.client(hostile.party.auth()) as client:
         while True:
             try:
-                async with client.stream("GET", "/api/v1/leads.csv", params={"cursor": "-1"}) as answer:
-                    async for _ in answer.aiter_raw(SLOW_READ_BYTES):
-                        await asyncio.sleep(SLOW_READ_SECONDS)
+                async with client.stream("GET", "/api/v1/leads.csv", params=parameters) as answer:
+                    async for _ in answer.aiter_raw(size):
+                        await asyncio.sleep(pause_seconds)
             except httpx.HTTPError:
                 pass  # refused or cut off: ask again, as a bad client does
+            await asyncio.sleep(SLOW_READ_SECONDS)
+
+
+async def exports(hostile: Hostile) -> None:
+    """Read 20 whole lists over slow lines, and ask for reports 20 at a time."""
+    readers = (_read_slowly(hostile, EXPORT_READ_BYTES, EXPORT_READ_SECONDS) for _ in range(EXPORT_READERS))
+    await asyncio.gather(*readers, *(_ask_reports(hostile, place) for place in range(REPORT_READERS)))
+
+
+async def _ask_reports(hostile: Hostile, place: int) -> None:
+    parameters = REPORTS[place % len(REPORTS)]
+    async with hostile.client(hostile.party.auth()) as client:
+        while True:
+            await _ignoring_errors(client.get("/api/v1/leads/reports", params=parameters))
             await asyncio.sleep(SLOW_READ_SECONDS)
 
 
@@ -189,6 +220,7 @@ WAYS: dict[str, Hostility] = {
     "oversized": oversized,
     "hanging-webhooks": hanging_webhooks,
     "slow-readers": slow_readers,
+    "exports": exports,
     "half-sent-bodies": half_sent_bodies,
     "wrong-keys": wrong_keys,
 }

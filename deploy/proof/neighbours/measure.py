@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from adapters.roles.context import open_context
-from deploy.proof.neighbours.companies import make_parties
-from deploy.proof.neighbours.hostility import WAYS, Hostile
+from deploy.proof.neighbours.companies import make_parties, stock
+from deploy.proof.neighbours.hostility import WAYS, Hostile, exports
 from deploy.proof.neighbours.probe import Arrivals, Probe
 from deploy.proof.neighbours.receivers import good_receiver, hanging_receiver
 from deploy.proof.neighbours.report import Phase, words
@@ -41,6 +41,8 @@ async def measure(deployment: Deployment, plan: Plan, *, seconds: float, say: Ca
         await deployment.until_ready()
         quiet, hostile_party = await make_parties(context, good_port=good_port, hanging_port=hanging_port)
         api_url = deployment["api"].url
+        if any(WAYS[way] is exports for _, together in plan for way in together):
+            await stock(api_url, deployment.settings.postgres_dsn, hostile_party)
         hostile = Hostile(context=context, api_port=int(api_url.rpartition(":")[2]), party=hostile_party)
         probe = Probe(context, api_url, quiet, arrivals)
         phases: list[Phase] = []

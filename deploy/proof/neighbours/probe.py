@@ -33,10 +33,15 @@ _numbers = count(1)
 
 
 class Samples(Struct):
-    """Seconds from submission to effect, for the submissions of one phase. `refused` counts answers other than 2xx."""
+    """Seconds from submission to effect, for the submissions of one phase. `refused` counts answers other than 2xx.
+
+    `submissions` are seconds until a submission is answered, `reads` those until GET of a lead is.
+    """
 
     texts: list[float]
     hooks: list[float]
+    submissions: list[float]
+    reads: list[float]
     refused: int = 0
     missing: int = 0
 
@@ -93,7 +98,7 @@ class Probe:
     async def measure(self, seconds: float) -> Samples:
         """Submit for so many seconds, then wait for what is still under way, at most `ANSWER_SECONDS` more."""
         loop = asyncio.get_running_loop()
-        samples = Samples([], [])
+        samples = Samples([], [], [], [])
         under_way: list[asyncio.Task[None]] = []
         end_at = loop.time() + seconds
         while loop.time() < end_at:
@@ -111,13 +116,16 @@ class Probe:
         started = loop.time()
         body = {"lead_token": self._party.tokens[kind], "caller_id": caller_id, "time_zone": self._zone, "first_name": "Ann"}
         try:
-            answer = await self._client.post("/api/v1/leads", json=body, headers={"Prefer": "respond-async"})
+            answer = await self._client.post("/api/v1/leads", json=body)
         except httpx.HTTPError:
             samples.refused += 1
             return
         if not answer.is_success:
             samples.refused += 1
             return
+        samples.submissions.append(loop.time() - started)
+        if answer.status_code == httpx.codes.CREATED:
+            await self._look(answer.json()["lead"]["id"], samples)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 shown_at = await shown
@@ -125,6 +133,19 @@ class Probe:
             samples.missing += 1
             return
         (samples.hooks if kind == "hook" else samples.texts).append(shown_at - started)
+
+    async def _look(self, lead_id: int, samples: Samples) -> None:
+        """Read a lead that is shown by now."""
+        started = asyncio.get_running_loop().time()
+        try:
+            answer = await self._client.get(f"/api/v1/leads/{lead_id}", auth=self._party.auth())
+        except httpx.HTTPError:
+            samples.refused += 1
+            return
+        if answer.is_success:
+            samples.reads.append(asyncio.get_running_loop().time() - started)
+        else:
+            samples.refused += 1
 
     async def _read(self, reader: Reader) -> None:
         while True:
