@@ -1,15 +1,18 @@
 """What does an answer look like? A record or a list in the envelope of the interface, bare with `root=false`, or as CSV."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+import msgspec
 from msgspec import structs
 
-from adapters.http.exchange import ROOT, Exchange, Reply
+from adapters.http.exchange import JSON, ROOT, Exchange, Reply
 from adapters.http.exports import CSV, csv_text, rows_shown, wants_csv, whole_list
 from adapters.http.parameters import Parameters
 from adapters.http.ports import Page, Paging, Row
+from adapters.http.report_slots import in_slices
 from engine.account.meant import meant
 from engine.submission.fields import INTEGER_MAX
 
@@ -110,10 +113,16 @@ async def listed(
     """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
     bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
-        return await whole_list(read, paging, columns, view)
+        return await whole_list(exchange, read, paging, columns, view)
     if paging.cursor is not None and not (bare(exchange) or wants_csv(exchange)):
         paging = structs.replace(paging, counted=False)  # only headers say how many there are
-    return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
+    if paging.per_page <= PER_PAGE_MAX:
+        return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
+    async with exchange.services.exports.batch_for(exchange.company_id):  # as much work as several batches of a file
+        page = await read(paging)
+        shown = partial(many, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)
+        reply: Reply = await exchange.services.engine.run(exchange.company_id, shown)
+        return reply
 
 
 async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
@@ -137,9 +146,10 @@ def many(
     paging: Paging,
     columns: Sequence[str],
     view: Callable[[Row], dict[str, Any]],
+    pace: Callable[[Iterable[Row]], Iterable[Row]] = iter,
 ) -> Reply:
-    """Return the answer with a list."""
-    rows = list(rows_shown(page.rows, columns, view))
+    """Return the answer with a list; `pace` gives its rows on."""
+    rows = list(rows_shown(pace(page.rows), columns, view))
     is_bare = bare(exchange)
     if wants_csv(exchange):
         return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
@@ -160,25 +170,29 @@ def one_list(
     beside: Mapping[str, Any] | None = None,
     flat: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Reply:
-    """Return the answer with a list that was worked out as a whole, or with a page of it.
+    """Return the answer with a list that was worked out as a whole, or with a page of it. For a thread beside the loop.
 
     `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
     line of a file of a row.
     """
     is_bare = bare(exchange)
+    line = flat or (lambda row: row)
     if wants_csv(exchange) and per_page is None and "page" not in exchange.query:
-        return Reply(content=csv_text(columns, map(flat, rows) if flat else rows), media_type=CSV)
+        return Reply(content=csv_text(columns, in_slices(map(line, rows))), media_type=CSV)
     size = per_page or PER_PAGE_DEFAULT
     paging = Paging(page=page, per_page=size)
     chosen = _cut(rows, page, size)
     counted = Page(rows=chosen, total_count=len(rows))
     if wants_csv(exchange):
-        table = csv_text(columns, map(flat, chosen) if flat else chosen)
+        table = csv_text(columns, in_slices(map(line, chosen)))
         return Reply(content=table, media_type=CSV, headers=_paging_headers(exchange, counted, paging))
+    # Row by row: to encode some megabytes at once would keep the interpreter from the loop.
+    encoded = [msgspec.Raw(JSON.encode(row)) for row in in_slices(chosen)]
     if is_bare:
-        return Reply(content=chosen, headers=_paging_headers(exchange, counted, paging))
+        return Reply(content=JSON.encode(encoded), headers=_paging_headers(exchange, counted, paging))
     metadata = {"root": name, **_metadata(counted, paging), **more}
-    return Reply(content={"status": 200, "errors": {}, name: chosen, **(beside or {}), "metadata": metadata})
+    content = {"status": 200, "errors": {}, name: encoded, **(beside or {}), "metadata": metadata}
+    return Reply(content=JSON.encode(content))
 
 
 def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequence[Mapping[str, Any]]:

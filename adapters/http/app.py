@@ -33,12 +33,13 @@ from adapters.http.access import Gate, forwarded_for
 from adapters.http.binding import NOT_READ
 from adapters.http.connections import RequestsUnderWay
 from adapters.http.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
+from adapters.http.export_slots import ExportSlots
 from adapters.http.failures import told, told_of_framework
 from adapters.http.identity import RequestIds
 from adapters.http.ports import Claims, Reads, Requests, RulesSource, ServedChannels
 from adapters.http.problems import ProblemError
 from adapters.http.rates import Limiter
-from adapters.http.report_slots import EngineThread, ReportSlots
+from adapters.http.report_slots import REST_SHARE, EngineThread, ReportSlots, rested
 from adapters.http.sending import NO_CONTENT, Written, outgoing, request_id_of, response
 from adapters.http.settings import Settings
 from adapters.http.unknown_keys import Allowances
@@ -101,6 +102,7 @@ def build_app(
         addresses=addresses,
         ids=RequestIds(settings.secret_key.encode()),
         reports=ReportSlots(settings.reports_max),
+        exports=ExportSlots(),
         engine=EngineThread(),
         now=now,
         monotonic=time.monotonic,
@@ -166,6 +168,8 @@ class Api(Litestar):
             logger.warning("http.broken_off", request_id=request_id, exc_info=error)
             raise
         finally:
+            if "held" in state:
+                await state["held"].aclose()
             self._watch.answered(
                 operation=state.get("operation", "none"),
                 method=scope["method"],
@@ -278,7 +282,7 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
     operation = exchange.operation
     if operation.rate != "report":
         return await operation.handler(exchange)
-    async with services.reports.taken_for(exchange.company_id):
+    async with rested(services.reports.taken_for(exchange.company_id), REST_SHARE):
         return await operation.handler(exchange)
 
 

@@ -6,6 +6,7 @@ that hold every operation to the same rules are all made of these rows.
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Literal
 
 import msgspec
@@ -26,6 +27,7 @@ from adapters.http.binding import (
     read_query,
     screen,
 )
+from adapters.http.export_slots import ExportSlots
 from adapters.http.identity import RequestIds
 from adapters.http.parameters import read_id, unknown_parameters
 from adapters.http.ports import Claims, Reads, Requests, RulesSource, ServedChannels
@@ -83,6 +85,7 @@ class Services(Struct, frozen=True, kw_only=True):
     addresses: Limiter
     ids: RequestIds
     reports: ReportSlots
+    exports: ExportSlots
     engine: EngineThread
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
@@ -223,6 +226,15 @@ class Exchange:
                 raise unauthenticated("This lead token is used together with a key.")
             self.limit(target.company_id)
         return target
+
+    async def hold(self, block: AbstractAsyncContextManager[None]) -> None:
+        """Enter a block that ends with the answer, however that ends. Raises what entering raises."""
+        held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
+        await held.enter_async_context(block)
+
+    async def let_go(self) -> None:
+        """End the blocks that are held: the server may tell late that an answer has ended."""
+        await self.request.scope["state"]["held"].aclose()
 
     def limit(self, company_id: int) -> None:
         """Take one from the allowance of a company. Raises `ProblemError` rate_limited."""

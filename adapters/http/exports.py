@@ -8,19 +8,22 @@ import csv
 import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 import structlog
-from msgspec import structs
+from msgspec import Struct, structs
 
 from adapters.http.exchange import Exchange, Reply
 from adapters.http.ports import Page, Paging, Row
+from adapters.http.report_slots import in_slices
 
 CSV = "text/csv; charset=utf-8"
 
-BATCH_ROWS = 1_000
-"""Rows that are read, and held in memory, at once while a whole list is sent."""
+BATCH_ROWS = 100
+"""Rows that are read, and held in memory, at once while a whole list is sent: read from the database in a few milliseconds,
+in which the loop does nothing else."""
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
@@ -75,21 +78,47 @@ def rows_shown(rows: Iterable[Row], columns: Sequence[str], view: View) -> Itera
         yield found
 
 
-async def whole_list(read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
+async def whole_list(exchange: Exchange, read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
     """Return the answer with every row of a list, in its order. What is created meanwhile is not in it.
 
-    The first rows are read before the answer begins, so that a database that is away is told as such.
+    The first rows are read before the answer begins, so that a database that is away is told as such. A place among the
+    files is held until the answer has ended. Raises `ProblemError` where there is none.
     """
+    await exchange.hold(exchange.services.exports.file_for(exchange.company_id))
     paging = Paging(per_page=BATCH_ROWS, order=paging.order, descending=paging.descending, counted=False)
-    page = await read(paging)
-    return Reply(stream=_batches(read, paging, page, columns, view), media_type=CSV)
+    made = partial(_batch, exchange, read, columns, view)
+    return Reply(stream=_until_over(exchange, _batches(made, paging, await made(paging))), media_type=CSV)
 
 
-async def _batches(read: Read, paging: Paging, page: Page, columns: Sequence[str], view: View) -> AsyncIterator[bytes]:
-    yield csv_text(columns, rows_shown(page.rows, columns, view))
-    while page.after is not None:
-        page = await read(structs.replace(paging, after=page.after))
-        yield csv_text(columns, rows_shown(page.rows, columns, view), headed=False)
+async def _until_over(exchange: Exchange, batches: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for text in batches:
+        yield text
+    await exchange.let_go()
+
+
+class _Batch(Struct, frozen=True):
+    """Rows as text, and the place behind which the next ones stand."""
+
+    text: bytes
+    after: Any
+
+
+async def _batches(made: Callable[[Paging], Awaitable[_Batch]], paging: Paging, first: _Batch) -> AsyncIterator[bytes]:
+    batch = first
+    yield batch.text
+    while batch.after is not None:
+        batch = await made(structs.replace(paging, after=batch.after))
+        yield batch.text
+
+
+async def _batch(exchange: Exchange, read: Read, columns: Sequence[str], view: View, paging: Paging) -> _Batch:
+    """Read a batch and write it out, when it is the company's turn; the first one has the names of the columns."""
+    services, company_id = exchange.services, exchange.company_id
+    async with services.exports.batch_for(company_id):
+        page = await read(paging)
+        rows = in_slices(rows_shown(page.rows, columns, view))
+        write = partial(csv_text, columns, rows, headed=paging.after is None)
+        return _Batch(await services.engine.run(company_id, write), page.after)
 
 
 def _liked(accept: str) -> dict[str, float]:

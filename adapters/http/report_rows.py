@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapters.http.exchange import Exchange
+from adapters.http.report_slots import in_slices
 from engine.rules import Rules
 from engine.views.lead import SENTENCES
 from engine.views.report import NO_VALUE, Key, Measure, Report
@@ -32,7 +33,7 @@ Cell = Mapping[str, float | None]
 
 
 class Rows(Sequence[dict[str, Any]]):
-    """The rows of a report, made where they are asked for: a page shows few of them."""
+    """The rows of a report, made where they are asked for, beside the loop: a page shows few of them."""
 
     def __init__(self, keys: Sequence[Key], row: Callable[[Key], dict[str, Any]]) -> None:
         self._keys = keys
@@ -43,7 +44,7 @@ class Rows(Sequence[dict[str, Any]]):
 
     def __getitem__(self, place: Any) -> Any:
         found = self._keys[place]
-        return [self._row(key) for key in found] if isinstance(place, slice) else self._row(found)
+        return [self._row(key) for key in in_slices(found)] if isinstance(place, slice) else self._row(found)
 
 
 def row_of(

@@ -14,6 +14,7 @@ from adapters.http.inputs import TEXT, choice, whole
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.ports import CallFilter, LeadFilter
 from adapters.http.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
+from adapters.http.report_slots import Unhurried, in_slices
 from adapters.http.shapes import nullable
 from engine.submission.fields import INTEGER_MAX
 from engine.views.report import (
@@ -21,6 +22,7 @@ from engine.views.report import (
     CALL_CATEGORIES,
     CALL_GROUPS,
     CALLS,
+    CELLS_MAX,
     LEAD_CATEGORIES,
     LEADS,
     STATS,
@@ -37,8 +39,7 @@ from engine.views.report import (
 )
 from schemas.instant import Instant
 
-CELLS_MAX = 100_000
-"""Categories times pivots of one answer: some 30 MB of JSON, more than anybody reads."""
+TOO_MANY_CELLS = f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot"
 
 STAT_ROWS_MAX = 1_000
 """Values of one page of statistics: a month of hours."""
@@ -83,13 +84,18 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
     order, descending = _order(parameters, ("key", "value"))
     parameters.finish()
     found, by, _ = await _found(exchange, parameters, wanted, (name, None), zone_name)
-    shown = report(found, CALLS, by, Grouping(""))
-    values = [
-        {"key": key, "label": label(exchange, name, key), "value": shown.totals[key][STATS[stat or "count"]]}
-        for key in _sorted(shown, STATS[stat or "count"] if order == "value" else None, descending=descending)
-    ]
-    more = {"group_by": name, "stat": stat, "time_zone": zone_name}
-    return one_list(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
+    figure = STATS[stat or "count"]
+
+    def written() -> Reply:
+        shown = report(Unhurried(found), CALLS, by, Grouping(""))
+        values = [
+            {"key": key, "label": label(exchange, name, key), "value": shown.totals[key][figure]}
+            for key in in_slices(_sorted(shown, figure if order == "value" else None, descending=descending))
+        ]
+        more = {"group_by": name, "stat": stat, "time_zone": zone_name}
+        return one_list(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
+
+    return await exchange.services.engine.run(exchange.company_id, written)
 
 
 async def _report(
@@ -108,25 +114,27 @@ async def _report(
     found, category, pivot = await _found(exchange, parameters, wanted, names, zone_name)
     made = await _made(exchange, wanted, measure, found, (category, pivot))
     if names[1] is not None and len(made.categories) * len(made.pivots) > CELLS_MAX:
-        parameters.refuse("pivot", f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot")
+        parameters.refuse("pivot", TOO_MANY_CELLS)
         parameters.finish()
     overall = await _overall(exchange, wanted, measure, names, made)
-    keys = _sorted(made, None if order == "category" else order, descending=descending)
-    rows = Rows(keys, lambda key: row_of(exchange, names, made, key, columns=columns, measure=measure))
     shown = columns or ("category", "category_label", *measure.columns)
-    more = {"category": names[0], "pivot": names[1], "time_zone": zone_name}
     is_crossed = names[1] is not None
-    return one_list(
-        exchange,
-        "reports",
-        rows,
-        flat_columns(made, shown, measure) if is_crossed else shown,
-        page=page,
-        per_page=per_page,
-        more=more,
-        beside={"totals": overall},
-        flat=partial(flat, total=total_of(made)) if is_crossed else None,
-    )
+
+    def written() -> Reply:
+        keys = _sorted(made, None if order == "category" else order, descending=descending)
+        return one_list(
+            exchange,
+            "reports",
+            Rows(keys, lambda key: row_of(exchange, names, made, key, columns=columns, measure=measure)),
+            flat_columns(made, shown, measure) if is_crossed else shown,
+            page=page,
+            per_page=per_page,
+            more={"category": names[0], "pivot": names[1], "time_zone": zone_name},
+            beside={"totals": overall},
+            flat=partial(flat, total=total_of(made)) if is_crossed else None,
+        )
+
+    return await exchange.services.engine.run(exchange.company_id, written)
 
 
 async def _made(
@@ -136,14 +144,15 @@ async def _made(
     found: Sequence[Group],
     by: tuple[Grouping, Grouping],
 ) -> Report:
-    """Return the report of groups by category and pivot."""
+    """Return the report of groups by category and pivot; worked out beside the loop."""
     category, pivot = by
-    made = report(found, measure, category, pivot)
+    run = partial(exchange.services.engine.run, exchange.company_id)
+    made: Report = await run(report, Unhurried(found), measure, category, pivot)
     if pivot.name != TOKENS:
         return made
     # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
     alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
-    rows_alone = report(alone or (), measure, category, Grouping(""))
+    rows_alone: Report = await run(report, Unhurried(alone or ()), measure, category, Grouping(""))
     return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
 

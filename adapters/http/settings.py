@@ -13,8 +13,9 @@ WAIT_SECONDS = 2.0
 """contracts.md section 3: how long an answer waits for its own projection before it becomes 202."""
 
 
-REPORTS_MAX = 5
-"""Reports, forecasts and previews that are made at once: each may hold a connection to the database, of ten by default."""
+REPORTS_MAX = 2
+"""Reports, forecasts and previews that are made at once, so that the database has a core left for all else; of one company
+one."""
 
 
 class Rate(Struct, frozen=True):

@@ -25,7 +25,7 @@ from adapters.postgres.lists import COUNT_MAX, Lists, exact
 from adapters.postgres.migrate import migrations
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, WORK_MEM, groups, pieces
+from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, SAMPLE_ROWS, WORK_MEM, groups, is_beyond, may_be_many, pieces
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.words import Words
@@ -167,19 +167,29 @@ class PostgresReads:
         known = asked(wanted, category, pivot)
         rows = None if known is None else await self._rolled(company_id, wanted, known)
         if rows is None:
-            text, statement = await self._grouped(company_id, wanted, category, pivot)
-            async with self._reporting() as connection:
-                rows = await connection.fetch(self._schemas.fill(text), *statement.values)
-        return None if len(rows) > GROUPS_MAX else groups(rows)
+            rows = await self._added_up(company_id, wanted, category, pivot)
+        return None if rows is None or len(rows) > GROUPS_MAX else await groups(rows)
 
-    async def _grouped(
+    async def _added_up(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
-    ) -> tuple[str, Statement]:
-        """Return the statement that adds up rows."""
+    ) -> Sequence[Row] | None:
+        """Add up rows; None where a sample of them shows that the groups are too many."""
         table, statement = await self._filtered(company_id, wanted)
-        text = self._sql["calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"]
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
-        return _filled(text, found), statement
+        name = "calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"
+        async with self._reporting() as connection:
+            if may_be_many(category, pivot) and name != "calls_by_local_hour":
+                for limit in SAMPLE_ROWS:
+                    text = _filled(self._sql[f"{table}_sampled"], {**found, "limit": str(limit)})
+                    sample = await connection.fetchrow(self._schemas.fill(text), *statement.values)
+                    if is_beyond(sample, category, pivot):
+                        return None
+                    if sample["groups"] <= limit // 2:
+                        break
+            rows: Sequence[Row] = await connection.fetch(
+                self._schemas.fill(_filled(self._sql[name], found)), *statement.values
+            )
+            return rows
 
     async def _rolled(self, company_id: int, wanted: LeadFilter | CallFilter, known: Asked) -> Sequence[Row] | None:
         """Add up what was created in a span, as far as possible from sums; None where no sums lie in it."""

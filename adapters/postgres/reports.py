@@ -1,14 +1,25 @@
 """How are leads and calls added up? One grouped statement a report, of fixed pieces; rates are worked out elsewhere."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from adapters.http.ports import Row
 from adapters.postgres.conditions import Statement
-from engine.views.report import CALLS, LEADS, TIME_UNITS, Group, Grouping, Measure
+from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grouping, Measure
 from schemas.instant import to_datetime
 
 GROUPS_MAX = 100_000
 """Of one statement: so many rows of sums are read and added up in a second."""
+
+SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
+"""How many rows of a filter are looked at before a report is computed, to see whether it has too many groups: a few
+milliseconds; and where most of those were groups of their own, more, some tenths of a second."""
+
+MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
+"""Groupings whose values senders make up; of the others a company has some dozens, of units of time the number is known."""
+
+SLICE_GROUPS = 2_000
 
 WORK_MEM = "64MB"
 """For the groups of one report, in memory rather than on disk; five reports a second at most are allowed to a company."""
@@ -162,6 +173,27 @@ def sums_again(table: str) -> str:
     return ", ".join(f"sum({name}::float8)::{_KINDS.get(name, 'bigint')} AS {name}" for name in _TABLES[table][0].sums)
 
 
-def groups(rows: Sequence[Row]) -> list[Group]:
-    """Return the groups of rows of sums."""
-    return [Group(row["category"], row["pivot"], row) for row in rows]
+def may_be_many(category: Grouping | None, pivot: Grouping | None) -> bool:
+    """Tell whether a report may have more groups or cells than one may."""
+    wanted = [one for one in (category, pivot) if one is not None]
+    known = prod(len(one.names) or 1 for one in wanted)
+    return known > CELLS_MAX or any(one.name in MANY_VALUES for one in wanted)
+
+
+def is_beyond(sample: Row, category: Grouping | None, pivot: Grouping | None) -> bool:
+    """Tell whether a sample alone has more groups or cells than one report may."""
+    crossed = [
+        len(one.names) or sample[count] or 1  # rows without a value are a group too
+        for one, count in ((category, "categories"), (pivot, "pivots"))
+        if one is not None
+    ]
+    return sample["groups"] > GROUPS_MAX or (len(crossed) > 1 and prod(crossed) > CELLS_MAX)
+
+
+async def groups(rows: Sequence[Row]) -> list[Group]:
+    """Return the groups of rows of sums, some at a time: others use the loop too."""
+    found: list[Group] = []
+    for start in range(0, len(rows), SLICE_GROUPS):
+        found += [Group(row["category"], row["pivot"], row) for row in rows[start : start + SLICE_GROUPS]]
+        await asyncio.sleep(0)
+    return found

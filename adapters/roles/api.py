@@ -31,6 +31,9 @@ from engine.partition.ports import LogError
 LOOK_SECONDS = 2.0
 """How late answers may say that a channel is the sandbox's; the table has a row per gateway and channel."""
 
+REPORTS_SHARE = 5
+"""One report at once for so many connections to the database: 2 of 10. A report keeps a core of the database busy."""
+
 PURGE_MINUTES = 10
 """Results and Idempotency-Keys live for 24 h; ten minutes more do no harm."""
 
@@ -169,7 +172,7 @@ def _http_settings(context: Context) -> Settings:
         speed=settings.clock_speed,
         webhook_networks=networks(settings.webhook_private_networks),
         own_ports=context.own_ports,
-        reports_max=max(1, settings.postgres_pool // 2),
+        reports_max=max(1, settings.postgres_pool // REPORTS_SHARE),
     )
 
 

@@ -17,6 +17,9 @@ from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 BUCKETS_MAX = 10_000
 """A year of hours, or a month of five minutes: more is no table that anybody reads."""
 
+CELLS_MAX = 100_000
+"""Categories times pivots of one report: some 30 MB of JSON, more than anybody reads."""
+
 FIVE_MINUTES = 5 * MINUTE
 MONTHS_A_YEAR = 12
 AMOUNT_DIGITS = 4

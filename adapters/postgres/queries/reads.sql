@@ -60,6 +60,22 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 GROUP BY 1, 2
 LIMIT {limit}
 
+-- leads_sampled --
+-- How many groups there are among some rows: a report that has too many already is not computed.
+SELECT count(DISTINCT (category, pivot)) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
+FROM (
+    SELECT {category} AS category, {pivot} AS pivot FROM {read}.leads{joins}
+    WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
+) AS looked_at
+
+-- calls_sampled --
+-- How many groups there are among some rows: a report that has too many already is not computed.
+SELECT count(DISTINCT (category, pivot)) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
+FROM (
+    SELECT {category} AS category, {pivot} AS pivot FROM {read}.calls{joins}
+    WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
+) AS looked_at
+
 -- calls_by_local_hour --
 SELECT CASE WHEN zone = ANY ({category}::text[]) THEN date_part('hour', stretch AT TIME ZONE zone)::bigint END AS category,
     {pivot} AS pivot, {sums_again}

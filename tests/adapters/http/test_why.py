@@ -192,11 +192,12 @@ async def test_forecasts_of_one_company_leave_room_for_those_of_another(
         return await real(reads, rules, company_id, **given)
 
     monkeypatch.setattr(handlers, "outlook_of", hanging)
-    first = [asyncio.create_task(company.send("GET", FORECAST)) for _ in range(3)]
-    while begun < 3:
+    first = asyncio.create_task(company.send("GET", FORECAST))
+    while begun < 1:
         await asyncio.sleep(0.01)
 
     more = await asyncio.gather(*(company.send("GET", FORECAST) for _ in range(4)))
+    monkeypatch.setattr(report_slots, "WAIT_SECONDS", 60.0)  # a slot rests as long as its report took
     answers = [await other.send("GET", path) for path in (FORECAST, "/api/v1/leads/reports")]
     go_on.set()
 
@@ -204,5 +205,5 @@ async def test_forecasts_of_one_company_leave_room_for_those_of_another(
         (429, "rate_limited", "5")
     }
     assert [answer.status_code for answer in answers] == [200, 200]
-    assert begun == 3
-    assert [answer.status_code for answer in await asyncio.gather(*first)] == [200] * 3
+    assert begun == 1
+    assert (await first).status_code == 200
