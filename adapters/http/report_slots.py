@@ -5,6 +5,7 @@ submissions of all others waiting.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,10 @@ REST_SHARE = 1.0
 
 SLICE_SECONDS = 0.001
 """Of work beside the loop at a stretch, after which the loop may go on."""
+
+SWITCH_SECONDS = 0.001
+"""After which a thread that computes gives the interpreter to the loop. A request waits for it several times: Python's own
+5 ms would be more than the whole answer takes."""
 
 PAUSE_SECONDS = 0.001
 """Between two slices: a real pause, because a thread that only offers the interpreter gets it back at once."""
@@ -137,10 +142,11 @@ class EngineThread:
     """One thread for what the engine computes for long; companies take turns for it, call by call.
 
     One, because threads that compute share the interpreter: whenever the loop has something to do, it waits for one of them
-    at most as long as the switch interval (5 ms), and for several so many times longer. What takes long comes in slices.
+    at most as long as the switch interval, and for several so many times longer. What takes long comes in slices.
     """
 
     def __init__(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._turns = FairSlots(1)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
 
