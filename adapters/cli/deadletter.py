@@ -6,7 +6,8 @@ from typing import Any
 import click
 import msgspec
 
-from adapters.cli.deployment import open_checked, option, run, settings_of
+from adapters.cli.checked import open_checked
+from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings

@@ -6,8 +6,7 @@ Where both are in reach it talks to none of them until one is typed: `--deployme
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -15,8 +14,6 @@ import click
 import structlog
 from click.core import ParameterSource
 
-from adapters.roles.context import Context, open_context
-from adapters.roles.identity import check
 from adapters.settings import Settings, SettingsError, check_variables, load, place, require
 from adapters.up.folder import DEFAULT, Running, running
 
@@ -112,14 +109,6 @@ def say_where(found: Running) -> None:
     is_json = context is not None and bool(context.params.get("as_json"))
     if not is_json or sys.stderr.isatty():
         click.echo(f"(using the `up` at {found.api_url})", err=True)
-
-
-@asynccontextmanager
-async def open_checked(settings: Settings, *, with_database: bool = False) -> AsyncIterator[Context]:
-    """Connect to a deployment to write to it, once its identity was compared. Raises `IdentityError`, `NotPreparedError`."""
-    async with open_context(settings) as context:
-        await check(context, with_database=with_database)
-        yield context
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

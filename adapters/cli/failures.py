@@ -33,7 +33,7 @@ EXPECTED = frozenset(
 By name: importing them all would have every command, and every role, load the whole house (a second of a core).
 """
 
-AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.context.LogAwayError"})
+AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.broker.LogAwayError"})
 """Errors that say that Kafka or PostgreSQL does not answer: the same command may succeed later."""
 
 UNAVAILABLE = 69

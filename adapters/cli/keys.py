@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import ID, open_checked, option, run, settings_of
+from adapters.cli.checked import open_checked
+from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.identity import new_private_key, new_public_key
 from adapters.roles.asking import RecordAsker

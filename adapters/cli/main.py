@@ -1,13 +1,13 @@
 """Which command is it? Each is loaded when it is asked for, so that `leadclock --help` and `preview` start at once."""
 
-import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-COMMANDS: dict[str, tuple[str, str]] = {
+from adapters.cli.lazy import Lazy, Table
+
+COMMANDS: Table = {
     "up": ("adapters.cli.up", "Run everything on this machine, with a demo company to try."),
     "api": ("adapters.cli.roles", "Run the HTTP interface."),
     "intake": ("adapters.cli.roles", "Run the role that reads leads.inbox."),
@@ -27,30 +27,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
     "bench": ("adapters.cli.bench", "Measure against bare baselines."),
 }
-"""Name -> (module, sentence); the module has a click command of that name, `-` written `_`."""
 
 
-class Lazy(click.Group):
-    """A group that imports a command's module when the command is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Return the command, imported."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: Any = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
-        return command if isinstance(command, click.Command) else None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        """Write the table without importing anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
-
-
-@click.command(cls=Lazy)
+@click.group(cls=Lazy, table=COMMANDS)
 @click.version_option(package_name="leadclock")
 def cli() -> None:
     """Event-driven lead scheduling: exactly-once, explainable, replayable."""

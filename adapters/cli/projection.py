@@ -9,8 +9,9 @@ import click
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 
+from adapters.cli.checked import open_checked
 from adapters.cli.database import open_database
-from adapters.cli.deployment import open_checked, option, run, settings_of
+from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED

@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import open_checked, option, run, settings_of
+from adapters.cli.checked import open_checked
+from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
 from adapters.postgres.outages import DatabaseAwayError
-from adapters.roles.context import compare, connection_of, open_context, prepare, reaching
+from adapters.roles.broker import connection_of, reaching
+from adapters.roles.context import compare, open_context, prepare
 from adapters.roles.identity import NotPreparedError, establish, establish_database, look
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment

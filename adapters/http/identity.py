@@ -9,7 +9,7 @@ import secrets
 from hashlib import blake2b, sha256
 from uuid import RFC_4122, UUID
 
-from adapters.http.ports import RESULT_KEPT
+from adapters.http.settings import RESULT_KEPT
 from schemas.instant import MINUTE, Instant
 
 _SEAL_BYTES = 8

@@ -12,7 +12,7 @@ from adapters.why.outlook import Waiting
 from engine.rules import Rules
 from engine.views.report import Group, Grouping
 from schemas.decisions import Answer
-from schemas.instant import DAY, Instant
+from schemas.instant import Instant
 from schemas.wire import Message
 
 Row = Mapping[str, Any]
@@ -29,10 +29,6 @@ class ReadsUnavailableError(Exception):
 
 class ReadsTooSlowError(ReadsUnavailableError):
     """The database gave up a statement that took longer than one may."""
-
-
-RESULT_KEPT = DAY
-"""How long an answer can be asked for again (contracts.md section 3)."""
 
 
 class Result(Struct, frozen=True, kw_only=True):

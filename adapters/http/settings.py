@@ -6,12 +6,17 @@ from math import ceil, inf
 
 from msgspec import Struct, field
 
+from schemas.instant import DAY
+
 PER_ADDRESS_MAX = 500
 """Half of all connections of a process: a busy sender needs some hundred, and no single address keeps the others out."""
 
 WAIT_SECONDS = 2.0
 """contracts.md section 3: how long an answer waits for its own projection before it becomes 202."""
 
+
+RESULT_KEPT = DAY
+"""How long an answer can be asked for again (contracts.md section 3)."""
 
 REPORTS_MAX = 2
 """Reports, forecasts and previews that are made at once, so that the database has a core left for all else; of one company

@@ -2,7 +2,8 @@
 
 import asyncpg
 
-from adapters.http.ports import RESULT_KEPT, Claim
+from adapters.http.ports import Claim
+from adapters.http.settings import RESULT_KEPT
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries

@@ -17,7 +17,8 @@ from typing import Any, Self
 import asyncpg
 from msgspec import Struct
 
-from adapters.http.ports import RESULT_KEPT, ReadsUnavailableError
+from adapters.http.ports import ReadsUnavailableError
+from adapters.http.settings import RESULT_KEPT
 from adapters.postgres.migrate import MigrationError
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups

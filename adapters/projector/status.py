@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from adapters.http.ports import RESULT_KEPT
+from adapters.http.settings import RESULT_KEPT
 from adapters.postgres import migrate
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas

@@ -21,8 +21,9 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.roles.broker import describe
 from adapters.roles.chores import Chores
-from adapters.roles.context import Context, describe
+from adapters.roles.context import Context
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from adapters.waiting import Backoff, pause

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 import structlog
 
 from adapters.partitions.host import UNASSIGNED
-from adapters.roles.context import Context, describe
+from adapters.roles.broker import describe
+from adapters.roles.context import Context
 from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
 from schemas.topics import Topic

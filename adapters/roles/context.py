@@ -1,9 +1,8 @@
 """What do all roles share? The log, the clock, the names of topics, the rules, and the versions that decide."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -17,15 +16,15 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import DOOR, RemoteLog
 from adapters.embedded.upkeep import Upkeep, policy
 from adapters.kafka.assignment import GroupAssignment
-from adapters.kafka.connection import Connection, Security
-from adapters.kafka.log import KafkaLog
+from adapters.kafka.connection import Connection
 from adapters.kafka.members import count_members
 from adapters.kafka.progress import GroupProgress, set_offset
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
-from adapters.settings import PREFIX, Settings, SettingsError
+from adapters.roles.broker import connection_of, describe, log_of, reaching
+from adapters.settings import Settings
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
 from engine.partition.ports import Log, LogError
@@ -41,10 +40,6 @@ SCHEDULER_REPORT_SECONDS = 0.05
 
 DEADLETTER_BYTES_MAX = 2_097_152
 """A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
-
-
-class LogAwayError(LogError):
-    """The broker of the settings does not answer; `str(error)` names it, the reason and the cure."""
 
 
 class RoleAssignment(Protocol):
@@ -187,7 +182,7 @@ async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> As
     """
     is_embedded = log is not None or settings.kafka_bootstrap.startswith(DOOR)
     connection = None if is_embedded else connection_of(settings)
-    opened: Log = log or (_through_the_door(settings) if is_embedded else _kafka(settings))
+    opened: Log = log or log_of(settings)
     context = Context(settings, opened, connection)
     stop = asyncio.Event()
     follower = asyncio.create_task(context.rules.follow(stop), name="rules")
@@ -202,25 +197,6 @@ async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> As
             await opened.close()
 
 
-@contextmanager
-def reaching(settings: Settings) -> Iterator[None]:
-    """Turn a log that does not answer into `LogAwayError`, which names it and the cure."""
-    try:
-        yield
-    except LogError as error:
-        if not error.retryable:
-            raise
-        raise LogAwayError(describe(settings, error)) from error
-
-
-def describe(settings: Settings, error: LogError) -> str:
-    """Return one sentence about a failure of the log: which broker, what is wrong, and what to do."""
-    bootstrap = settings.kafka_bootstrap
-    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogAwayError):
-        return str(error)
-    return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
-
-
 def describe_failure(settings: Settings, error: Exception) -> str:
     """Return one sentence about a failure of the log or of the database, for roles that need both."""
     if isinstance(error, LogError):
@@ -229,46 +205,6 @@ def describe_failure(settings: Settings, error: Exception) -> str:
     outages = import_module("adapters.postgres.outages")
     cause = error.__cause__
     return str(outages.describe(settings.postgres_dsn, cause)) if isinstance(cause, outages.FAILURES) else str(error)
-
-
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    return ssl.create_default_context(cafile=settings.kafka_ca_file) if "SSL" in settings.kafka_security else None
-
-
-def _security(settings: Settings) -> Security:
-    return Security(
-        protocol=settings.kafka_security,
-        mechanism=settings.kafka_mechanism,
-        username=settings.kafka_username,
-        password=settings.kafka_password,
-        tls=_tls(settings),
-    )
-
-
-def connection_of(settings: Settings) -> Connection:
-    """Return how the brokers of the settings are reached. Raises `SettingsError` where none are named."""
-    if not settings.kafka_bootstrap:
-        raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
-    return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
-
-
-def _through_the_door(settings: Settings) -> RemoteLog:
-    port = settings.kafka_bootstrap.removeprefix(DOOR)
-    if not port.isdecimal():
-        raise SettingsError(
-            f"LEADCLOCK_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap!r}; it is host:port, or {DOOR} and a port"
-        )
-    return RemoteLog(int(port), settings.secret_key)
-
-
-def _kafka(settings: Settings) -> KafkaLog:
-    return KafkaLog(
-        settings.kafka_bootstrap,
-        client_id=settings.app,
-        app=settings.app,
-        security=_security(settings),
-        compression=None if settings.kafka_compression == "none" else settings.kafka_compression,
-    )
 
 
 def specs(settings: Settings) -> list[TopicSpec]:

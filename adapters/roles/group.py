@@ -7,7 +7,8 @@ from functools import partial
 import structlog
 
 from adapters.partitions.host import UNASSIGNED, PartitionHost, Worker
-from adapters.roles.context import Context, RoleAssignment, describe
+from adapters.roles.broker import describe
+from adapters.roles.context import Context, RoleAssignment
 from adapters.waiting import Backoff, pause
 from engine.partition.ports import Appender, LogError
 from schemas.topics import Topic

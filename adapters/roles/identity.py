@@ -15,7 +15,8 @@ import stamina
 import structlog
 
 from adapters.clock import wall_now
-from adapters.roles.context import Context, describe
+from adapters.roles.broker import describe
+from adapters.roles.context import Context
 from adapters.roles.role import Role
 from adapters.settings import PREFIX, Settings, place
 from adapters.waiting import Backoff, pause

@@ -1,0 +1,35 @@
+"""How does a command start without loading the others? A group of a table, whose modules are imported one at a time."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+Table = Mapping[str, tuple[str, str]]
+"""Name -> (module, sentence); the module has a click command of that name, `-` written `_`, or with a `_` behind it."""
+
+
+class Lazy(click.Group):
+    """A group that imports a command's module when the command is called."""
+
+    def __init__(self, *arguments: Any, table: Table, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order of the table."""
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Return the command, imported."""
+        if cmd_name not in self._table:
+            return None
+        module, attribute = importlib.import_module(self._table[cmd_name][0]), cmd_name.replace("-", "_")
+        command: Any = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the table without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in self._table.items()])

@@ -1,0 +1,221 @@
+"""What is happening to the leads? Their state and history, what will be due, and a way to send one."""
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+from adapters.cli.checked import open_checked
+from adapters.cli.database import open_database
+from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.failures import told
+from adapters.cli.progress import bars
+from adapters.cli.tail import data_words
+from adapters.http.parameters import read_id
+from adapters.http.ports import LeadFilter, Page, Paging, Row
+from adapters.partitions.routing import partition_of
+from adapters.postgres.reads import PostgresReads
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings, require
+from adapters.why.outlook import outlook_of
+from engine.partition.ports import LogError, Outgoing
+from engine.submission.numbers import read_number
+from engine.views.lead import CSS_STATUSES
+from engine.why.outlook import HOURS_MAX
+from engine.why.words import waiting_words
+from schemas.envelope import Envelope, to_headers
+from schemas.topics import LEADS_INBOX
+from schemas.wire import digest
+
+FORECAST_MAX = 1_000_000
+"""Leads of one forecast: a quarter of an hour's work."""
+
+LIST_MAX = 1_000
+"""Leads of one list; --cursor goes on."""
+
+
+@click.command(name="list")
+@click.option("--status", type=click.Choice(list(CSS_STATUSES)), help="Only leads with this status.")
+@click.option("--number", help="Only leads with this telephone number.")
+@click.option(
+    "--limit", type=click.IntRange(1, LIST_MAX), default=20, show_default=True, help="The newest so many, newest first."
+)
+@click.option("--cursor", type=ID, help="Only leads with a lower id: next_cursor of the list before.")
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
+@option
+@told
+def list_(  # noqa: PLR0917 - one parameter per option, given by name
+    status: str | None,
+    number: str | None,
+    limit: int,
+    cursor: int | None,
+    company_id: int,
+    data_dir: Path,
+    as_json: bool,
+) -> None:
+    """List leads, the newest first."""
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    wanted = LeadFilter(status=status, caller_id=None if number is None else _e164(number))
+    page = run(_listed(settings, company_id, wanted, Paging(cursor=cursor or -1, per_page=limit, counted=False)))
+    if as_json:
+        rows = [_plain(row) for row in page.rows]
+        click.echo(msgspec.json.encode({"leads": rows, "next_cursor": page.next_cursor or 0}))
+        return
+    if not page.rows:
+        click.echo("no lead")
+    for row in page.rows:
+        reached_at = row["caller_id"] or row["email"]
+        due = _text(row["next_action_at"])
+        click.echo(f"{row['id']:>8}  {reached_at:24} {row['status']:20} {row['status_wait'] or '':24} {due}".rstrip())
+
+
+@click.command()
+@click.argument("lead")
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
+@option
+@told
+def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
+    """Show a lead (id or uuid) and its history."""
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    row, history = run(_show(settings, company_id, lead))
+    if row is None:
+        raise click.ClickException(f"company {company_id} has no lead {lead} (an id or a uuid)")
+    if as_json:
+        click.echo(msgspec.json.encode({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
+        return
+    for name in ("id", "uuid", "status", "status_wait", "caller_id", "email", "step", "attempts", "next_action_at"):
+        click.echo(f"{name:16} {_text(row.get(name))}")
+    click.echo()
+    for fact in history:
+        click.echo(f"{_text(fact['at'])}  {fact['type']:24} {data_words(fact['data'])}")
+
+
+@click.command()
+@click.option("--hours", type=click.IntRange(1, HOURS_MAX), default=24, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, FORECAST_MAX), default=10_000, show_default=True, help="Leads, soonest first."
+)
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
+@option
+@told
+def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
+    """Show per hour what will be due, which leads will expire before they may be contacted, and where caps keep leads back.
+
+    Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
+    """
+    settings = settings_of(data_dir)
+    require(settings, "postgres_dsn")
+    found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    if as_json:
+        click.echo(msgspec.json.encode({"forecast": found}))
+    else:
+        _show_forecast(found)
+
+
+@click.command()
+@click.argument("submission")
+@option
+@told
+def send(submission: str, data_dir: Path, as_json: bool) -> None:
+    """Put a submission (a JSON object, or - for standard input) on leads.inbox."""
+    text = sys.stdin.read() if submission == "-" else submission
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"not a JSON object: {error}") from error
+    partition, offset = run(_send(settings_of(data_dir), text.encode()))
+    if as_json:
+        click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
+    else:
+        click.echo(f"{LEADS_INBOX.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
+
+
+async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> dict[str, Any]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    async with open_context(settings) as context:
+        await context.rules.refresh()
+        async with open_database(settings) as pool:
+            with bars(*columns) as progress:
+                task = progress.add_task("leads", total=limit)
+                return await outlook_of(
+                    PostgresReads(pool),
+                    context.rules.rules,
+                    company_id,
+                    now=context.clock.now(),
+                    hours=hours,
+                    limit=limit,
+                    progress=lambda count: progress.advance(task, count),
+                )
+
+
+def _show_forecast(found: Mapping[str, Any]) -> None:
+    click.echo(f"{'hour (UTC)':20} {'calls':>7} {'texts':>7} {'e-mails':>7} {'webhooks':>8}")
+    for hour in found["hours"]:
+        click.echo(f"{hour['from']:20} {hour['call']:7} {hour['sms']:7} {hour['email']:7} {hour['webhook']:8}")
+    click.echo()
+    click.echo(f"{found['leads']} leads were run on, {_left_out(found['left_out'])} left out (limit {found['limit']})")
+    click.echo(f"{found['expiring']['count']} will expire before they may be contacted")
+    for cap in found["caps"]:
+        click.echo(f"{cap['leads']} are kept back by the cap of {cap['rule']}")
+    for held in found["held"]:
+        click.echo(f"{held['leads']} are held: {waiting_words(held['status_wait'])}")
+    click.echo(f"assumed: {'; '.join(found['assumed'])}")
+
+
+def _left_out(count: int | None) -> str:
+    return "more than 10,000" if count is None else str(count)
+
+
+async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:
+    async with open_database(settings) as pool:
+        reads = PostgresReads(pool)
+        reference = read_id(lead)
+        row = None if reference is None else await reads.lead(company_id, reference)
+        return row, [] if row is None else list(await reads.lead_history(company_id, row["id"]))
+
+
+async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
+    async with open_database(settings) as pool:
+        return await PostgresReads(pool).leads(company_id, wanted, paging)
+
+
+async def _send(settings: Settings, body: bytes) -> tuple[int, int]:
+    async with open_checked(settings) as context:
+        appender = await context.log.appender()
+        try:
+            return await _append(context, appender, body)
+        finally:
+            await appender.close()
+
+
+async def _append(context: Context, appender: Any, body: bytes) -> tuple[int, int]:
+    topic = context.names.of(LEADS_INBOX.name)
+    partition = partition_of(body, await context.log.partition_count(topic))
+    envelope = Envelope(id=f"cli/{context.clock.now()}/{digest(body)}", type="lead.submitted", source="/cli")
+    offsets = await appender.append(partition, [Outgoing(topic, None, body, to_headers(envelope))])
+    if not offsets:
+        raise LogError("the log did not say where the record went")
+    return partition, offsets[0]
+
+
+def _e164(number: str) -> str:
+    found = read_number(number, "US")
+    if found is None:
+        raise click.BadParameter("is not a telephone number such as +13055550123", param_hint="--number")
+    return found.e164
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return a row as JSON takes it."""
+    return dict(row.items())
+
+
+def _text(value: object) -> str:
+    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else "" if value is None else str(value)

@@ -1,0 +1,86 @@
+"""What is decided about leads, as it is decided? A tail that loads the client of the log, and little else."""
+
+from collections.abc import Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.failures import told
+from adapters.roles.broker import open_log
+from adapters.settings import Settings
+from engine.partition.ports import Record
+from schemas.decisions import Decision
+from schemas.instant import to_rfc3339
+from schemas.topics import CONTACTS_DECISIONS
+
+TAIL_LIMIT = 500
+TAIL_SECONDS = 0.5
+
+_APPENDED_AT = attrgetter("appended_at")
+
+
+@click.command()
+@click.option("--company", "company_id", type=ID, default=1, show_default=True)
+@click.option("--from-start", is_flag=True, help="Begin with the oldest decision that the topic holds.")
+@click.option("--once", is_flag=True, help="Stop at the present end instead of waiting for more.")
+@option
+@told
+def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json: bool) -> None:
+    """Show what is decided about leads, as it is decided."""
+    try:
+        run(_tail(settings_of(data_dir), company_id, from_start=from_start, once=once, as_json=as_json))
+    except KeyboardInterrupt:
+        return
+
+
+async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: bool, as_json: bool) -> None:
+    async with open_log(settings) as log:
+        topic = settings.topic_prefix + CONTACTS_DECISIONS.name
+        partitions = range(await log.partition_count(topic))
+        reader = await log.reader(topic, partitions, start=0 if from_start else None)
+        ends = {partition: await reader.end(partition) for partition in partitions}
+        try:
+            while not once or any(reader.position(partition) < end for partition, end in ends.items()):
+                found = await reader.poll(limit=TAIL_LIMIT, timeout_seconds=TAIL_SECONDS)
+                for record in sorted(found, key=_APPENDED_AT):
+                    _tell(record, company_id, as_json=as_json)
+        finally:
+            await reader.close()
+
+
+def _tell(record: Record, company_id: int, *, as_json: bool) -> None:
+    """Print the facts of one decision, one line each."""
+    decision = msgspec.json.decode(record.value or b"", type=Decision)
+    if decision.cause.kind == "adoption" or not _is_of(decision, company_id):
+        return
+    if as_json:
+        click.echo(record.value or b"")
+        return
+    at = to_rfc3339(decision.decided_at)
+    if decision.verdict != "done" and decision.answer is not None:
+        click.echo(f"{at}  {decision.verdict}: {decision.answer.code} {decision.answer.detail}")
+    for fact in decision.facts:
+        click.echo(
+            f"{at}  {'' if fact.lead_id is None else f'lead {fact.lead_id}':14} {fact.type:24} {data_words(fact.data)}"
+        )
+
+
+def _is_of(decision: Decision, company_id: int) -> bool:
+    """Tell whether a decision is about a company, by the contact key that every change or cause carries."""
+    keys = [decision.cause.key or "", *(change.key for change in decision.changes)]
+    heads = [key.removeprefix("head/").partition("|")[0] for key in keys if "|" in key]
+    return not heads or str(company_id) in heads
+
+
+def data_words(data: Mapping[str, Any]) -> str:
+    """Return what a fact tells, as a person reads it."""
+    return "  ".join(f"{name}={_told(name, value)}" for name, value in data.items() if value not in (None, "", [], {}))
+
+
+def _told(name: str, value: object) -> str:
+    is_instant = (name == "at" or name.endswith("_at")) and isinstance(value, int)
+    return to_rfc3339(value) if is_instant and isinstance(value, int) else str(value)

@@ -1,0 +1,93 @@
+"""How are the brokers of the settings reached, and what is told where they do not answer?
+
+Apart from the context of the roles, for commands that need no more.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from adapters.embedded.remote import DOOR, RemoteLog
+from adapters.kafka.connection import Connection, Security
+from adapters.kafka.log import KafkaLog
+from adapters.settings import PREFIX, Settings, SettingsError
+from engine.partition.ports import Log, LogError
+
+
+class LogAwayError(LogError):
+    """The broker of the settings does not answer; `str(error)` names it, the reason and the cure."""
+
+
+@asynccontextmanager
+async def open_log(settings: Settings) -> AsyncIterator[Log]:
+    """Connect to the log alone, to read it. Raises `LogAwayError` where the block ends because the log does not answer."""
+    log = log_of(settings)
+    try:
+        with reaching(settings):
+            yield log
+    finally:
+        await log.close()
+
+
+def log_of(settings: Settings) -> Log:
+    """Return the log of the settings: a broker's, or the embedded one of a running `up` through its door."""
+    return _through_the_door(settings) if settings.kafka_bootstrap.startswith(DOOR) else _kafka(settings)
+
+
+@contextmanager
+def reaching(settings: Settings) -> Iterator[None]:
+    """Turn a log that does not answer into `LogAwayError`, which names it and the cure."""
+    try:
+        yield
+    except LogError as error:
+        if not error.retryable:
+            raise
+        raise LogAwayError(describe(settings, error)) from error
+
+
+def describe(settings: Settings, error: LogError) -> str:
+    """Return one sentence about a failure of the log: which broker, what is wrong, and what to do."""
+    bootstrap = settings.kafka_bootstrap
+    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogAwayError):
+        return str(error)
+    return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    return ssl.create_default_context(cafile=settings.kafka_ca_file) if "SSL" in settings.kafka_security else None
+
+
+def _security(settings: Settings) -> Security:
+    return Security(
+        protocol=settings.kafka_security,
+        mechanism=settings.kafka_mechanism,
+        username=settings.kafka_username,
+        password=settings.kafka_password,
+        tls=_tls(settings),
+    )
+
+
+def connection_of(settings: Settings) -> Connection:
+    """Return how the brokers of the settings are reached. Raises `SettingsError` where none are named."""
+    if not settings.kafka_bootstrap:
+        raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
+    return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
+
+
+def _through_the_door(settings: Settings) -> RemoteLog:
+    port = settings.kafka_bootstrap.removeprefix(DOOR)
+    if not port.isdecimal():
+        raise SettingsError(
+            f"LEADCLOCK_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap!r}; it is host:port, or {DOOR} and a port"
+        )
+    return RemoteLog(int(port), settings.secret_key)
+
+
+def _kafka(settings: Settings) -> KafkaLog:
+    return KafkaLog(
+        settings.kafka_bootstrap,
+        client_id=settings.app,
+        app=settings.app,
+        security=_security(settings),
+        compression=None if settings.kafka_compression == "none" else settings.kafka_compression,
+    )

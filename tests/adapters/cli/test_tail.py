@@ -1,0 +1,31 @@
+"""What does a tail of the decisions load? Many people may watch one: the client of the log, and none of the house."""
+
+import subprocess
+import sys
+
+HEAVY = {
+    "litestar",
+    "asyncpg",
+    "phonenumbers",
+    "holidays",
+    "granian",
+    "engine.contact",
+    "engine.preview",
+    "adapters.postgres",
+}
+"""What the roles need; together it costs more memory than all that a tail does."""
+
+PROGRAM = """
+import sys
+from adapters.cli.main import main
+main(["leads", "tail", "--help"])
+print(*sys.modules, sep="\\n")
+"""
+SECONDS = 120.0
+
+
+def test_a_tail_of_the_decisions_loads_nothing_that_only_the_roles_need() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=SECONDS, check=True)
+    loaded = {*done.stdout.splitlines()}
+    assert "adapters.cli.tail" in loaded
+    assert not loaded & HEAVY
