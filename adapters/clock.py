@@ -5,11 +5,8 @@ import time
 
 from msgspec import Struct
 
+from engine.partition.broker_clock import Heard, ahead_seconds, disagree
 from schemas.instant import Instant
-
-DISAGREEMENT_MAX_SECONDS = 30.0
-"""design.md section 3: beyond this, nothing that depends on time is done until the clocks agree again."""
-
 
 _ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Linux leaves sleep out of its monotonic clock and has another one with it; macOS counts it in."""
@@ -38,8 +35,7 @@ class SystemClock:
 
     def __init__(self, origin: Origin | None = None) -> None:
         self.origin = origin or Origin()
-        self._started_wall = wall_now()
-        self._started_elapsed = _elapsed()
+        self._started = Heard(wall_now(), _elapsed(), _elapsed())
 
     def now(self) -> Instant:
         """Return the domain time."""
@@ -55,12 +51,17 @@ class SystemClock:
         """Return the wall seconds until a domain instant."""
         return (instant - self.now()) / 1000 / self.origin.speed
 
-    def agrees(self, appended_at: Instant | None) -> bool:
-        """Tell whether wall time has kept step with monotonic time, and no broker has written in our future."""
-        wall = wall_now()
-        drift = (wall - self._started_wall) / 1000 - (_elapsed() - self._started_elapsed)
-        ahead = 0.0 if appended_at is None else (appended_at - wall) / 1000
-        return abs(drift) <= DISAGREEMENT_MAX_SECONDS and ahead <= DISAGREEMENT_MAX_SECONDS
+    def wall(self) -> Instant:
+        """Return the wall time."""
+        return wall_now()
+
+    def elapsed(self) -> float:
+        """Return seconds that never go back, those of sleep included."""
+        return _elapsed()
+
+    def was_set(self) -> bool:
+        """Tell whether wall time has not kept step with the seconds since this process was started."""
+        return disagree(ahead_seconds(wall_now(), _elapsed(), self._started, None))
 
     async def sleep(self, seconds: float) -> None:
         """Wait on wall time."""

@@ -57,7 +57,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
         )
         return RunnerWorker(runner, observer=observer, snapshots=snapshots)
 
-    return GroupRole(name, aggregate.requests_topic, context, make_worker)
+    return GroupRole(name, aggregate.requests_topic, context, make_worker, compares_clocks=True)
 
 
 class Observer:

@@ -23,13 +23,20 @@ logger = structlog.get_logger(__name__)
 
 
 class GroupRole:
-    """One kind of work on the partitions of one topic; safe to run any number of times side by side."""
+    """One kind of work on the partitions of one topic; safe to run any number of times side by side.
 
-    def __init__(self, name: str, topic: Topic, context: Context, make_worker: MakeWorker) -> None:
+    `compares_clocks` says that its partitions compare the clock with the brokers' themselves, which shows more than the
+    seconds since this process was started.
+    """
+
+    def __init__(
+        self, name: str, topic: Topic, context: Context, make_worker: MakeWorker, *, compares_clocks: bool = False
+    ) -> None:
         self.name = name
         self._topic = topic
         self._context = context
         self._make_worker = make_worker
+        self._compares_clocks = compares_clocks
         self._host: PartitionHost | None = None
         self._trouble: str | None = "starting"
         self._backoff = Backoff()
@@ -49,7 +56,7 @@ class GroupRole:
         """Tell what keeps partitions from running."""
         if self._trouble is not None:
             return {"log": self._trouble}
-        if not self._context.clock.agrees(None):
+        if not self._compares_clocks and self._context.clock.was_set():
             return {"clock": CLOCK_SET}
         return {"partitions": UNASSIGNED} if self._host is None else self._host.troubles()
 

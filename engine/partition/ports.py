@@ -215,8 +215,12 @@ class Clock(Protocol):
         """Return the wall seconds until a domain instant; negative once it has passed."""
         ...
 
-    def agrees(self, appended_at: Instant | None) -> bool:
-        """Tell whether this clock can be trusted: wall, monotonic and append time are near each other."""
+    def wall(self) -> Instant:
+        """Return the wall time of this machine, which brokers have too: of a virtual clock, what domain time runs on."""
+        ...
+
+    def elapsed(self) -> float:
+        """Return wall seconds that never go back and count those in which the machine slept."""
         ...
 
     async def sleep(self, seconds: float) -> None:

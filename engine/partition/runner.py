@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from engine.decision_rules import with_version
 from engine.partition.aggregate import Aggregate, Timer
+from engine.partition.broker_clock import Heard, ahead_seconds, disagree
 from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
 from engine.partition.ports import (
     Clock,
@@ -91,6 +92,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     records_bytes_max: int = 8_000_000
     """Per transaction, of all that is written: a cycle decides no further beyond it, so that a commit stays well below its
     deadline."""
+    compare_gap_seconds: float = 30.0
+    """Between two comparisons with the broker's clock while ours disagrees: either may have been put right."""
     unacknowledged_max: int = 1_000
     """Acknowledged outbox entries that wait for a transaction to be removed in; beyond it one is made for them."""
 
@@ -173,6 +176,9 @@ class Runner:
         self._samples: deque[tuple[float, int]] = deque(maxlen=16)
         self._last_commit = float("-inf")
         self._appended_at: Instant | None = None
+        self._heard: Heard | None = None
+        self._asked: tuple[float, float] = (0.0, 0.0)
+        self._compared_seconds = float("-inf")
         self.ahead_since: Instant | None = None
         """Since when (by the clock) the partition waits because it decided later than the clock says; None: it does not."""
         self._suspects: dict[Input, Refusal | None] = {}
@@ -208,6 +214,12 @@ class Runner:
             return (
                 f"the log refused a record: {self._refused}. {len(self._suspects)} inputs are decided one by one, to find "
                 "the one that cannot be written. `leadclock topics check` shows which topic is set to take too little."
+            )
+        if disagree(apart := self._clock_ahead_seconds()):
+            return (
+                f"the clock of this machine is {abs(apart):.0f} s {'ahead of' if apart > 0 else 'behind'} the broker's. "
+                "Requests are decided, and nothing that depends on time is done, also after a restart. Set the wrong clock "
+                "of the two; the partition then goes on by itself."
             )
         if self.ahead_since is None:
             return None
@@ -257,6 +269,11 @@ class Runner:
         if self._reader is None or self._ownership is None:
             raise LogError("the partition is not open")
         await self._pace()
+        if disagree(self._clock_ahead_seconds()):
+            await self._compare_clocks(self._ownership)
+            if self._must_not_begin():
+                await self._clock.sleep(self._limits.idle_poll_seconds)
+                return Report(behind=True, input_offset=self._position.input_offset)
         records = await self._reader.poll(limit=self._limits.inputs_max, timeout_seconds=self._patience())
         await self._sample(self._reader)
         if records:
@@ -508,7 +525,7 @@ class Runner:
         A decision from the future would take the partition there: leads expire, and request ids are forgotten.
         """
         decided_at = self._position.decided_at
-        if decided_at > 0 and not self._clock.agrees(self._appended_at):
+        if decided_at > 0 and disagree(self._clock_ahead_seconds()):
             return decided_at
         return max(self._clock.now(), decided_at)
 
@@ -536,10 +553,28 @@ class Runner:
     def _is_behind(self, reader: Reader) -> bool:
         """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""
         position = reader.position(self.partition)
-        if self._is_ahead() or position < self._takeover_end or not self._clock.agrees(self._appended_at):
+        if self._is_ahead() or position < self._takeover_end or disagree(self._clock_ahead_seconds()):
             return True
         before = self._clock.monotonic() - self._limits.behind_seconds
         return any(sampled <= before and end > position for sampled, end in self._samples)
+
+    def _clock_ahead_seconds(self) -> float:
+        """Return by how much the clock is ahead of the broker's (negative: behind), as far as that is beyond doubt."""
+        return ahead_seconds(self._clock.wall(), self._clock.elapsed(), self._heard, self._appended_at)
+
+    def _must_not_begin(self) -> bool:
+        """Tell whether the first decision of all would be made by a wrong clock; a later one stands still at its last."""
+        return self._position.decided_at == 0 and disagree(self._clock_ahead_seconds())
+
+    async def _compare_clocks(self, ownership: Ownership) -> None:
+        """Hear the broker's clock anew, where the last time was long enough ago."""
+        if self._clock.elapsed() - self._compared_seconds < self._limits.compare_gap_seconds:
+            return
+        reader = await self._changelog(start=None)
+        try:
+            await self._read_up_to(reader, await self._set_mark(ownership, await reader.end(self.partition)))
+        finally:
+            await reader.close()
 
     def _is_ahead(self) -> bool:
         """Tell whether a clock that ran ahead of ours decided here: what is due by it is not due by ours."""
@@ -582,8 +617,17 @@ class Runner:
         """Write the tombstone of an outbox entry that never was, under a header that no other owner's mark has."""
         mark = f"{end}/{self._clock.now()}/{self._clock.monotonic()}".encode()
         topic = self._names.of(self.aggregate.state_topic.name)
+        sent_seconds = self._clock.elapsed()
         await ownership.commit([Outgoing(topic, MARK_KEY, None, ((MARK_HEADER, mark),))])
+        self._asked = sent_seconds, self._clock.elapsed()
         return mark
+
+    def _hear(self, mark: Record) -> None:
+        """Take the broker's time from the mark that this owner set."""
+        self._heard = Heard(mark.appended_at, *self._asked)
+        self._compared_seconds = self._clock.elapsed()
+        # What was appended in our future is out of date with this: the broker's clock may have been put right since.
+        self._appended_at = None
 
     async def _read_up_to(self, reader: Reader, mark: bytes) -> None:
         stalls = 0
@@ -609,7 +653,9 @@ class Runner:
                 if key.startswith(OWN_PREFIX):
                     self._take_over(key, record.value)
                     self._unreadable.pop(key, None)
-                    is_marked |= record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers
+                    if record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers:
+                        self._hear(record)
+                        is_marked = True
                 elif key.partition("/")[0] in ENTITIES:
                     self.state.restore(key, record.value)
                 else:
@@ -627,7 +673,7 @@ class Runner:
         else:
             self._skip(record.topic, record.partition, record.offset, f"its key cannot be read: {error}")
 
-    async def _changelog(self, *, start: int) -> Reader:
+    async def _changelog(self, *, start: int | None) -> Reader:
         topic = self._names.of(self.aggregate.state_topic.name)
         return await self._log.reader(topic, [self.partition], start=start)
 

@@ -17,7 +17,7 @@ from engine.partition.deadletters import record_bytes
 from engine.partition.runner import Names, Runner
 from engine.partition.state import unpack_any
 from schemas.contact import Part
-from schemas.decisions import Position
+from schemas.decisions import Decision, Position
 from schemas.state import ENTITIES, OWN_PREFIX, POSITION_KEY, part_key
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
 from schemas.wire import digest, from_pack, to_json, to_pack
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tests.simulation.run import World
 
 FINDINGS_MAX = 20
+
+AHEAD_SECONDS_MAX = 90.0
+"""Of wall time: one clock may be wrong by 30 s, a partition 30 s ahead of the next clock, and to ask a broker for its time
+takes as long as a process may stand still."""
 
 
 class Findings:
@@ -71,6 +75,8 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*stops_in(world, contacts))
     findings.add(*slots_in(accounts))
     findings.add(*hours_in(contacts, world))
+    for decided in contacts:
+        findings.add(*_dispatches(world, decided))
     findings.add(*timers_in(contacts))
     findings.add(*turns_in(contacts))
     findings.digest = digest(b"".join(record.value or b"" for one in everything for record in one.records))
@@ -88,6 +94,18 @@ def _verdicts(decided: Decided) -> Iterator[str]:
         if decision.decided_at < before:
             yield f"{decided.name} #{decision.sequence} was decided before the one before it"
         before = decision.decided_at
+
+
+def _dispatches(world: "World", decided: Decided) -> Iterator[str]:
+    """Nothing is dispatched while domain time is ahead: by a wrong clock, or after one took the partition there."""
+    for record, decision in zip(decided.records, decided.decisions, strict=True):
+        ahead = decision.decided_at - world.era.was_at(record.appended_at)
+        if ahead > AHEAD_SECONDS_MAX * 1000 * world.era.speed_max and _orders(decision):
+            yield f"{decided.name} #{decision.sequence} dispatches {ahead / 1000:.0f} s ahead of the right domain time"
+
+
+def _orders(decision: Decision) -> bool:
+    return any(not emitted.id.startswith("fence/") for emitted in decision.commands)
 
 
 def _inputs(world: "World", decided: Decided) -> Iterator[str]:

@@ -17,7 +17,7 @@ from engine.partition.ports import LogError
 from engine.partition.runner import Runner
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
-from schemas.instant import DAY, MINUTE, Instant
+from schemas.instant import DAY, MINUTE
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
 from schemas.wire import from_json, from_pack
 from tests.simulation.cluster import Cluster, Machine
@@ -25,12 +25,9 @@ from tests.simulation.gateway import Gateways
 from tests.simulation.invariants import Findings, check
 from tests.simulation.network import FaultyWrites, Weather
 from tests.simulation.traffic import Traffic
-from tests.simulation.virtual import EXPECTED, Era, Silence, VirtualLoop
+from tests.simulation.virtual import BEGUN_AT, EXPECTED, Era, Silence, VirtualLoop, wall_at
 
 EXPECTED[:] = [LogError, StoreError]
-
-BEGUN_AT: Instant = 1_780_000_000_000
-"""Some day of 2026; each run begins at another hour of it or of the days after."""
 
 QUIET_SPEED = 600.0
 QUIET_SECONDS_MAX = 300.0
@@ -101,7 +98,7 @@ class World:
         topic_ids = count(1)
         self.log = EmbeddedLog(
             None,
-            now=lambda: BEGUN_AT + int(self.loop.time() * 1000),
+            now=lambda: wall_at(self.loop.time()),
             faults=FaultyWrites(self.weather),
             new_topic_id=lambda: f"topic-{next(topic_ids)}",
             pause=self.weather.pass_by,
@@ -192,7 +189,7 @@ class World:
                     self._share_out()
                 case "skew":
                     machine = chance.choice(cluster.machines)
-                    machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60)])
+                    machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60), 600.0])
                     cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
                 case _:
                     await cluster.bury()

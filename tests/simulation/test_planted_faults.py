@@ -20,8 +20,9 @@ from engine.contact.person import Person
 from engine.fair_share import FairQueue
 from engine.law.pack import NO_LIMITS
 from engine.partition import decider
+from engine.partition.broker_clock import Heard
 from engine.partition.decider import Decider
-from engine.partition.ports import LogError, Outgoing, Ownership, Snapshot
+from engine.partition.ports import LogError, Outgoing, Ownership, Record, Snapshot
 from engine.partition.runner import Runner
 from engine.partition.state import State
 from engine.partition.timers import TimerQueue
@@ -216,6 +217,14 @@ def an_opt_out_fails(patch: Patch) -> None:
     patch.setattr(ContactAggregate, "stop_at_least", lambda *_, **__: False)
 
 
+def a_new_process_believes_its_own_clock(patch: Patch) -> None:
+    def believe(self: Runner, _mark: Record) -> None:
+        seconds = self._clock.elapsed()
+        self._heard = Heard(self._clock.wall(), seconds, seconds)
+
+    patch.setattr(Runner, "_hear", believe)
+
+
 FAULTS = [
     (the_position_is_committed_apart_from_what_was_decided, "but the position says"),
     (a_former_owner_may_commit, "decided too often"),
@@ -244,6 +253,7 @@ FAULTS = [
     (a_foreign_key_ends_a_restore, "a partition raised TypeError"),
     (a_reader_passes_what_is_not_committed_yet, "projection"),
     (an_older_row_replaces_a_newer_one, "is not the fold of the decisions"),
+    (a_new_process_believes_its_own_clock, "ahead of the right domain time"),
     (the_night_is_not_looked_at, "o'clock"),
 ]
 

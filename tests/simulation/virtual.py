@@ -8,11 +8,18 @@ from typing import Any
 
 import structlog
 
-from adapters.clock import DISAGREEMENT_MAX_SECONDS
 from schemas.instant import Instant
+
+BEGUN_AT: Instant = 1_780_000_000_000
+"""Some day of 2026: the right wall time at the beginning of a run. Domain time begins at another hour, of it or later."""
 
 TURNS_MAX = 150_000
 """Of the loop in one run: some thirty times what a run takes. More is a busy loop that virtual time would hide."""
+
+
+def wall_at(seconds: float) -> Instant:
+    """Return the right wall time at a time of the loop: the broker's."""
+    return BEGUN_AT + int(seconds * 1000)
 
 
 class NothingLeftError(Exception):
@@ -143,6 +150,19 @@ class Era:
         self._begun_at = begun_at
         self._seconds = loop.time()
         self.speed = speed
+        self._past: list[tuple[float, Instant, float]] = []
+
+    @property
+    def speed_max(self) -> float:
+        """The highest speed that there was."""
+        return max(self.speed, *(speed for _, _, speed in self._past), 0.0)
+
+    def was_at(self, wall: Instant) -> Instant:
+        """Return the domain time at a wall time of the past."""
+        seconds = (wall - BEGUN_AT) / 1000
+        eras = [*self._past, (self._seconds, self._begun_at, self.speed)]
+        began, begun_at, speed = next(era for era in reversed(eras) if era[0] <= seconds or era is eras[0])
+        return begun_at + int((seconds - began) * 1000 * speed)
 
     def at(self, seconds: float) -> Instant:
         """Return the domain time at a time of the loop."""
@@ -154,6 +174,7 @@ class Era:
 
     def go_on(self, speed: float, at: Instant = 0) -> None:
         """Run at another speed from here, or from a later time on."""
+        self._past.append((self._seconds, self._begun_at, self.speed))
         self._begun_at, self._seconds, self.speed = max(at, self.now()), self._loop.time(), speed
 
 
@@ -176,9 +197,13 @@ class VirtualClock:
         """Return the seconds until a domain instant."""
         return (instant - self.now()) / 1000 / self._era.speed
 
-    def agrees(self, appended_at: Instant | None) -> bool:
-        """Tell whether the clock is near the right time, as a real one can tell from the broker's."""
-        return abs(self.skew_seconds) <= DISAGREEMENT_MAX_SECONDS
+    def wall(self) -> Instant:
+        """Return the wall time, as far as this machine knows it."""
+        return wall_at(self.monotonic() + self.skew_seconds)
+
+    def elapsed(self) -> float:
+        """Return the time of the loop: no machine sleeps."""
+        return self.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the loop's time."""

@@ -10,6 +10,7 @@ from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from engine.decision_rules import VERSION
 from engine.partition.aggregate import Adoption, Timer
+from engine.partition.broker_clock import Heard, ahead_seconds
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.ports import FencedError, LogError, Outgoing
 from engine.partition.runner import Limits, Runner, StateUnreadableError
@@ -80,19 +81,23 @@ class HandClock:
 
     def __init__(self) -> None:
         self.time = 1_000_000
-        self.is_trusted = True
+        self.ahead = 0
+        """Milliseconds by which it is wrong; the log's own clock is right."""
 
     def now(self) -> Instant:
-        return self.time
+        return self.time + self.ahead
 
     def monotonic(self) -> float:
         return self.time / 1000
 
-    def seconds_until(self, instant: Instant) -> float:
-        return (instant - self.time) / 1000
+    def wall(self) -> Instant:
+        return self.time + self.ahead
 
-    def agrees(self, appended_at: Instant | None) -> bool:
-        return self.is_trusted
+    def elapsed(self) -> float:
+        return self.time / 1000
+
+    def seconds_until(self, instant: Instant) -> float:
+        return (instant - self.now()) / 1000
 
     async def sleep(self, seconds: float) -> None:
         self.time += int(seconds * 1000) + 1
@@ -135,7 +140,8 @@ class House:
     def __init__(self) -> None:
         self.clock = HandClock()
         self.faults = FailOnce()
-        self.log = EmbeddedLog(None, now=lambda: self.clock.time, faults=self.faults)
+        self.log_ahead = 0
+        self.log = EmbeddedLog(None, now=lambda: self.clock.time + self.log_ahead, faults=self.faults)
         self.outboxes: list[KeptOutbox] = []
         self.number = 0
 
@@ -499,8 +505,7 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
     await house.ask(ACT)
     await runner.cycle()
     decided_at = runner.position.decided_at
-    house.clock.is_trusted = False
-    house.clock.time += 86_400_000
+    house.clock.ahead = 86_400_000
     await house.ask(ACT)
     await runner.cycle()
     await house.ask(ACT)  # the third one has a timer that is due
@@ -509,10 +514,89 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
     assert runner.position.decided_at == decided_at
     assert runner._patience() > 0
 
-    house.clock.is_trusted = True
+    house.clock.ahead = 0
+    house.clock.time += 86_400_000
     await runner.cycle()
     await runner.cycle()
     assert runner.position.decided_at >= decided_at + 86_400_000
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(86_400_000, "86400 s ahead of"), (-86_400_000, "86400 s behind")])
+async def test_a_partition_that_is_opened_with_a_wrong_clock_dispatches_nothing_until_it_is_right(
+    house: House, ahead: int, words: str
+) -> None:
+    """A scheduler that was restarted a day ahead contacted a day early, and took its partitions there for a day."""
+    former = house.runner()
+    await former.open()
+    await house.ask(ACT)  # sets a timer, a second from now
+    await former.cycle()
+    decided_at = former.position.decided_at
+    house.clock.time += 60_000
+    house.clock.ahead = ahead
+
+    for _ in range(2):  # also where the process is started again
+        runner = house.runner()
+        await runner.open()
+        await house.ask(CallerActed(company_id=2, contact_key="2|1", action="opt_out"), key="2|1")
+        for _ in range(3):
+            report = await runner.cycle()
+            assert (report.behind, report.ticks) == (True, 0)
+        assert words in str(runner.trouble)
+    assert (await house.decisions())[-1].cause.kind == "request"  # it is decided, at a time that stands still
+    assert runner.position.decided_at == decided_at
+
+    house.clock.ahead = 0
+    assert (await runner.cycle()).ticks == 1
+    assert runner.trouble is None
+    assert runner.position.decided_at == house.clock.time
+
+
+async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_a_wrong_clock(house: House) -> None:
+    house.clock.ahead = 86_400_000
+    runner = house.runner()
+    await runner.open()
+    await house.ask(ACT)
+    for _ in range(3):
+        assert (await runner.cycle()).behind
+
+    assert await house.decisions() == []
+    assert "86400 s ahead of" in str(runner.trouble)
+    house.clock.ahead = 0
+    await runner.cycle()
+    assert (await house.decisions())[-1].decided_at <= house.clock.time
+
+
+async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_right(house: House) -> None:
+    house.log_ahead = -86_400_000
+    former = house.runner()
+    house.clock.ahead = -86_400_000
+    await former.open()
+    await house.ask(ACT)
+    await former.cycle()
+    house.clock.ahead = 0
+    assert (await former.cycle()).behind
+
+    house.log_ahead = 0
+    house.clock.time += 31_000  # it asks again that often
+    for _ in range(2):
+        report = await former.cycle()
+    assert former.trouble is None
+    assert not report.behind
+
+
+async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_wrong(house: House) -> None:
+    house.clock.ahead = 30_000
+    runner = house.runner()
+    await runner.open()
+    await runner.cycle()
+
+    assert runner.trouble is None
+    heard = Heard(1_000_000, 100.0, 160.0)  # the answer took a minute: the broker's time is known no better than that
+    assert ahead_seconds(1_060_000, 160.0, heard, None) == 0
+    assert ahead_seconds(1_000_000, 160.0, heard, None) == 0
+    assert ahead_seconds(1_061_000, 160.0, heard, None) == 1
+    assert ahead_seconds(999_000, 160.0, heard, None) == -1
+    assert ahead_seconds(1_061_000, 160.0, heard, 1_071_000) == -10
 
 
 async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: House) -> None:

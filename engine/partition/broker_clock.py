@@ -1,0 +1,43 @@
+"""Is this machine's clock the brokers'? By how much it is ahead of them or behind, beyond what the asking took.
+
+Whoever writes a record learns the broker's time from it: the record was appended between the moment before it was sent and
+the moment after it was acknowledged. From then on that time is known as long as seconds are counted, whatever happens to the
+clock. A new process asks anew, so neither a step of the clock nor a restart on a wrong one goes unnoticed.
+"""
+
+from msgspec import Struct
+
+from schemas.instant import Instant
+
+DISAGREEMENT_MAX_SECONDS = 30.0
+"""design.md section 3: beyond this, nothing that depends on time is done until the clocks agree again."""
+
+
+class Heard(Struct, frozen=True):
+    """A broker's clock stood at `appended_at` between two readings of `Clock.elapsed`."""
+
+    appended_at: Instant
+    sent_seconds: float
+    acknowledged_seconds: float
+
+
+def ahead_seconds(wall_at: Instant, elapsed_seconds: float, heard: Heard | None, appended_at: Instant | None) -> float:
+    """Return by how much a clock is ahead of the brokers' (negative: behind), as far as that is beyond doubt.
+
+    `appended_at` is when any record was appended: it shows a clock that is behind, but none that is ahead, because the
+    record may have waited.
+    """
+    wall_seconds = wall_at / 1000
+    behind = 0.0 if appended_at is None else max(0.0, appended_at / 1000 - wall_seconds)
+    if heard is None:
+        return -behind
+    earliest = heard.appended_at / 1000 + elapsed_seconds - heard.acknowledged_seconds
+    latest = heard.appended_at / 1000 + elapsed_seconds - heard.sent_seconds
+    ahead = max(0.0, wall_seconds - latest)
+    behind = max(behind, earliest - wall_seconds)
+    return ahead if ahead >= behind else -behind
+
+
+def disagree(seconds: float) -> bool:
+    """Tell whether clocks are so far apart that nothing may be done by ours."""
+    return abs(seconds) > DISAGREEMENT_MAX_SECONDS
