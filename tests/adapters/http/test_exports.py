@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http import answers, exports, report_slots, reports
+from adapters.http import answers, app, exports, report_slots, reports
 from adapters.http.export_slots import EXPORTS_MAX, ExportSlots
 from tests.adapters.http.conftest import Company, Town
 
@@ -18,6 +18,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HANG_SECONDS = 60.0
 """Longer than a busy machine takes for anything."""
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody be cut off because the machine is busy."""
+    monkeypatch.setattr(app, "STALL_SECONDS", 10 * HANG_SECONDS)
 
 
 class Reader:
