@@ -44,8 +44,8 @@ class SystemClock:
         return self.origin.domain_at + int((wall_now() - self.origin.wall_at) * self.origin.speed)
 
     def monotonic(self) -> float:
-        """Return wall seconds that never go back."""
-        return time.monotonic()
+        """Return wall seconds that never go back, with those in which the machine slept: leases go on meanwhile."""
+        return _elapsed()
 
     def seconds_until(self, instant: Instant) -> float:
         """Return the wall seconds until a domain instant."""

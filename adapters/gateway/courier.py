@@ -1,11 +1,11 @@
 """How is one order carried out at most once? Claim, look for fences, check the time, act, record, post: in this order.
 
-A crash leaves a claim without a record. Whoever meets it after its lease does not know whether the provider was asked:
-a call or text is then reported `unknown` and not repeated, an e-mail or webhook is sent again with the same id.
+Between the last look at the lease and the provider nothing is awaited. A crash leaves a claim without a record. Whoever
+meets it after its lease does not know whether the provider was asked: a call or text is then reported `unknown` and not
+repeated, an e-mail or webhook is sent again with the same id.
 """
 
 import asyncio
-import contextlib
 import uuid
 
 import structlog
@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from adapters.gateway.channels import Channel
 from adapters.gateway.lane import Lane, LaneLostError
-from adapters.gateway.ports import Claim, Deliveries, NotPlacedError, Progress, Result, StoreError
+from adapters.gateway.leases import LEASE_SECONDS, Lease, Leases, under
+from adapters.gateway.ports import Claim, Deliveries, LeaseLostError, NotPlacedError, Progress, Result
 from adapters.gateway.reports import CallBackState, Reports
 from adapters.gateway.troubles import Troubles
 from adapters.gateway.waits import pass_seconds
@@ -25,9 +26,6 @@ from schemas.instant import SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
 from schemas.requests import OutcomeRecorded
 from schemas.wire import from_json, to_json
-
-LEASE_SECONDS = 30.0
-"""A claim whose claimant is silent for this long is taken over; renewed three times within it."""
 
 PROVIDER_SECONDS_MIN = 60.0
 """On the wall: in a demonstration domain time runs faster, a mail server does not."""
@@ -54,9 +52,10 @@ class Taken:
 
 
 class Approach(Struct, frozen=True, kw_only=True):
-    """A claim, and why its order goes no further, if it does not."""
+    """A claim with its lease, and why its order goes no further, if it does not."""
 
     claim: Claim
+    lease: Lease
     refusal: Result | None = None
 
 
@@ -64,6 +63,7 @@ class CarriedOut(Struct, frozen=True, kw_only=True):
     """A claim whose order went as far as it goes; `result` is what came of it, where that was not recorded before."""
 
     claim: Claim
+    lease: Lease
     result: Result | None = None
 
 
@@ -90,6 +90,14 @@ class Courier:
         self._metrics = metrics
         self._incarnation: Instant | None = None
         self._tally = Tally("commands.ended", kind=channel.kind)
+        self.leases = Leases(claimant, deliveries, clock)
+        self._giving_back: dict[str, asyncio.Task[None]] = {}
+        """By command: a claim that is being taken back, for as long as the database is away."""
+
+    @property
+    def giving_back(self) -> set[asyncio.Task[None]]:
+        """Return what is under way to take claims back."""
+        return set(self._giving_back.values())
 
     def close(self) -> None:
         """Log what was not logged yet; deliveries may still end."""
@@ -98,67 +106,102 @@ class Courier:
     async def approach(self, taken: Taken) -> Approach | None:
         """Claim an order and look whether it may still go; None where another gateway holds it.
 
-        Waits as long as the log or the database is away. Raises `LaneLostError`, with the claim taken back.
+        Waits as long as the log or the database is away. Raises `LaneLostError`, with the claim on its way back.
         """
+        command_id = taken.order.command_id
+        if (earlier := self._giving_back.get(command_id)) is not None:
+            await asyncio.shield(earlier)
+        lease = self.leases.begin(command_id, str(uuid.uuid4()))
+        claiming = asyncio.create_task(self._claim(taken.order, lease))
         try:
-            claim = await self._claim(taken.order)
+            claim = await asyncio.shield(claiming)
             if claim.state == "held":
+                self.leases.end(lease)
                 return None
             if claim.state in {"recorded", "posted"}:
-                return Approach(claim=claim)
-            return Approach(claim=claim, refusal=await self._refusal(taken, claim))
+                return Approach(claim=claim, lease=lease)
+            return Approach(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
         except (LaneLostError, asyncio.CancelledError):
-            # Also while claiming: whether the claim was made is not known, and whoever comes next would call it `unknown`.
-            await asyncio.shield(self._release(taken.order.command_id))
+            self._give_back(lease, claiming)
             raise
 
-    async def carry_out(self, taken: Taken, approach: Approach, untried: str | None = None) -> CarriedOut:
-        """Act, where that is left to do; what comes of it is not written down yet.
+    async def carry_out(self, taken: Taken, approach: Approach, untried: str | None = None) -> CarriedOut | None:
+        """Act, where that is left to do; what comes of it is not recorded yet. None where the order is to be claimed again.
 
         `untried` says why the provider is not to be asked: the order has failed, and its step may repeat it.
         """
-        claim = approach.claim
+        claim, lease = approach.claim, approach.lease
         if claim.state in {"recorded", "posted"}:
-            return CarriedOut(claim=claim)
+            return CarriedOut(claim=claim, lease=lease)
         if approach.refusal is not None:
-            return CarriedOut(claim=claim, result=approach.refusal)
+            return CarriedOut(claim=claim, lease=lease, result=approach.refusal)
         if untried is not None:
-            return CarriedOut(claim=claim, result=Result(outcome="failed", rang=False, detail=untried))
-        return CarriedOut(claim=claim, result=await self._act(taken))
+            return CarriedOut(claim=claim, lease=lease, result=Result(outcome="failed", rang=False, detail=untried))
+        try:
+            lease.check()
+        except LeaseLostError as error:  # we stood still: the gate may have shut meanwhile, too
+            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.order.command_id, reason=str(error))
+            self._give_back(lease)
+            return None
+        try:
+            return CarriedOut(claim=claim, lease=lease, result=await self._act(taken, lease))
+        except LeaseLostError as error:  # after a first try, maybe: it is not for us to say that nobody was asked
+            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.order.command_id, reason=str(error))
+            self.leases.end(lease)
+            return None
+        except BaseException:
+            self.leases.end(lease)
+            raise
 
     async def settle(self, taken: Taken, carried_out: CarriedOut) -> None:
         """Do what is left to do: record, post."""
         claim = carried_out.claim
-        if claim.state == "posted":
-            return
-        if claim.state == "recorded":
-            await self._post(taken, claim.outcome or NOTHING_TO_POST)
-            return
-        await self._record(taken, carried_out.result)
+        try:
+            if claim.state == "recorded":
+                await self._post(taken, claim.outcome or NOTHING_TO_POST)
+            elif claim.state != "posted":
+                await self._record(taken, carried_out)
+        finally:
+            self.leases.end(carried_out.lease)
 
-    async def _release(self, command_id: str) -> None:
-        with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._deliveries.release(command_id, claimant=self._claimant)
-
-    async def _claim(self, order: Command) -> Claim:
-        claim_id = str(uuid.uuid4())
-        return await self._troubles.overcome(
-            DATABASE,
-            lambda: self._deliveries.claim(
+    async def _claim(self, order: Command, lease: Lease) -> Claim:
+        async def claim() -> Claim:
+            asked_at = self._clock.monotonic()
+            found = await self._deliveries.claim(
                 order.command_id,
                 company_id=order.company_id,
                 kind=self._channel.kind,
                 claimant=self._claimant,
-                claim_id=claim_id,
+                claim_id=lease.claim_id,
                 claimed_at=self._clock.now(),
                 lease_seconds=LEASE_SECONDS,
-            ),
-        )
+            )
+            lease.ends_at = max(lease.ends_at, asked_at + LEASE_SECONDS)  # it may have been renewed since
+            return found
 
-    async def renew(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Keep what this process has claimed; with 0, give it up. Raises `StoreError`."""
-        await self._deliveries.renew(self._claimant, lease_seconds=lease_seconds)
+        return await self._troubles.overcome(DATABASE, claim)
+
+    def _give_back(self, lease: Lease, claiming: "asyncio.Task[Claim] | None" = None) -> None:
+        """Take a claim back under which the provider was surely not asked, however long the database is away.
+
+        A claim that is still being asked for is waited for first: made after it was taken back, nobody would work on it, and
+        whoever came next would call it `unknown`.
+        """
+
+        async def give_back() -> None:
+            if claiming is not None:
+                await claiming
+            await self._troubles.overcome(
+                DATABASE,
+                lambda: self._deliveries.release(lease.command_id, claimant=self._claimant, claim_id=lease.claim_id),
+            )
+
+        def forget(_: object) -> None:
+            self.leases.end(lease)
+            del self._giving_back[lease.command_id]
+
+        task = self._giving_back[lease.command_id] = asyncio.create_task(give_back())
+        task.add_done_callback(forget)
 
     async def _refusal(self, taken: Taken, claim: Claim) -> Result | None:
         """Return why a claimed order must not be given to the provider, or None where it may."""
@@ -176,13 +219,16 @@ class Courier:
         self._metrics.gate_lateness.labels(self._channel.kind).observe((now - order.not_before) / SECOND)
         return None
 
-    async def _act(self, taken: Taken) -> Result | None:
+    async def _act(self, taken: Taken, lease: Lease) -> Result | None:
         async def report(progress: Progress) -> None:
             await self._tell(taken, progress)
 
         try:
-            async with asyncio.timeout(self._provider_seconds()):
-                result = await self._channel.act(taken.order, report)
+            with under(lease):
+                async with asyncio.timeout(self._provider_seconds()):
+                    result = await self._channel.act(taken.order, report)
+        except LeaseLostError:
+            raise
         except NotPlacedError as error:
             return Result(outcome="not_placed", rang=False, detail=str(error))
         except TimeoutError:
@@ -194,16 +240,20 @@ class Courier:
             return Result(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
         return result
 
-    async def _record(self, taken: Taken, result: Result | None) -> None:
+    async def _record(self, taken: Taken, carried_out: CarriedOut) -> None:
         """Record, then post: what is recorded and not posted is posted by whoever meets it next."""
-        now = self._clock.now()
+        now, result = self._clock.now(), carried_out.result
         outcome = NOTHING_TO_POST
         if result is not None:
             outcome = to_json(self._reports.outcome(taken.order, result, occurred_at=now))
         is_ours = await self._troubles.overcome(
             DATABASE,
             lambda: self._deliveries.record(
-                taken.order.command_id, claimant=self._claimant, outcome=outcome, recorded_at=now
+                taken.order.command_id,
+                claimant=self._claimant,
+                claim_id=carried_out.lease.claim_id,
+                outcome=outcome,
+                recorded_at=now,
             ),
         )
         self._observe(taken, result)

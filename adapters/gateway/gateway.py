@@ -18,8 +18,9 @@ import msgspec
 import structlog
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, LEASE_SECONDS, CarriedOut, Courier, Taken
+from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, CarriedOut, Courier, Taken
 from adapters.gateway.lane import Lane, LaneLostError
+from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
 from adapters.gateway.ports import Deliveries, StoreError
 from adapters.gateway.reports import LOG, Reports
 from adapters.gateway.slots import Slots
@@ -45,6 +46,9 @@ POLL_SECONDS_AWAITED = 0.01
 """While an order approaches its gate: the end of its partition may be a control record that no poll returns."""
 
 SAVE_SECONDS = 1.0
+RENEW_LOOK_SECONDS = 1.0
+"""How often it is looked whether leases are due: after an outage of the database, or of this process, they are long due."""
+
 SILENCE_SECONDS = 5.0
 """The longest that a log which is away goes unnoticed while there is nothing to read."""
 
@@ -59,7 +63,6 @@ DRAIN_SECONDS = 900.0
 """How long deliveries under way may take to end when the gateway is stopped: longer than nearly every call. What still
 lasts then ends as `unknown`."""
 
-RENEWALS_PER_LEASE = 3
 _log = structlog.get_logger()
 
 
@@ -147,12 +150,13 @@ class Gateway:
         )
         try:
             async with asyncio.TaskGroup() as tasks:
-                keeping = tasks.create_task(self._keep_house(courier))
+                keeping = [tasks.create_task(self._keep_leases(courier)), tasks.create_task(self._keep_progress())]
                 reading = tasks.create_task(self._read(courier, appender))
                 await self._stopping.wait()
                 reading.cancel()
-                await self._drain()
-                keeping.cancel()
+                await self._drain(courier)
+                for task in keeping:
+                    task.cancel()
         finally:
             await asyncio.shield(self._end(courier, appender))
 
@@ -383,16 +387,24 @@ class Gateway:
             self._committed.add(_this_task())
             return await courier.carry_out(taken, approach, refusal)
 
-    async def _keep_house(self, courier: Courier) -> None:
-        """Save progress, and keep the leases of what is under way."""
+    async def _keep_leases(self, courier: Courier) -> None:
+        """Keep the leases of what is under way, and of nothing else."""
         renewed_at = self._clock.monotonic()
         while True:
-            await self._clock.sleep(SAVE_SECONDS)
+            await self._clock.sleep(RENEW_LOOK_SECONDS)
+            if self._clock.monotonic() - renewed_at < LEASE_SECONDS / RENEWALS_PER_LEASE:
+                continue
             with contextlib.suppress(StoreError):  # the deliveries say so, and try again
+                begun_at = self._clock.monotonic()
+                await courier.leases.renew()
+                renewed_at = begun_at
+
+    async def _keep_progress(self) -> None:
+        """Save progress, and tell how far behind each partition is."""
+        while True:
+            await self._clock.sleep(SAVE_SECONDS)
+            with contextlib.suppress(StoreError):
                 await self._save()
-                if self._clock.monotonic() - renewed_at >= LEASE_SECONDS / RENEWALS_PER_LEASE:
-                    await courier.renew()
-                    renewed_at = self._clock.monotonic()
 
     async def _save(self) -> None:
         for partition, lane in list(self._lanes.items()):
@@ -402,13 +414,14 @@ class Gateway:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
                 self._saved[partition] = floor
 
-    async def _drain(self) -> None:
+    async def _drain(self, courier: Courier) -> None:
         """Leave what is not with the provider to others at once, and wait until the rest has ended."""
         for lane in self._lanes.values():
             lane.revoke()
         for task in self._serving - self._committed:
             task.cancel()
-        under_way = {*self._serving, *self._pressing}
+        await asyncio.sleep(0)  # those that were cancelled begin to take their claims back
+        under_way = {*self._serving, *self._pressing, *courier.giving_back}
         if not under_way:
             return
         _log.info("gateway.drains", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)
@@ -426,8 +439,9 @@ class Gateway:
         await asyncio.gather(*left, return_exceptions=True)
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):
+                await asyncio.gather(*courier.giving_back, return_exceptions=True)
                 await self._save()
-                await courier.renew(lease_seconds=0)
+                await courier.leases.renew(lease_seconds=0)
         courier.close()
         await appender.close()
 

@@ -2,9 +2,12 @@
 
 A provider's promise: it returns what came of an order, or None where it took the order and the outcome will come by
 another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if surely nobody was reached.
+Where what it asks takes an idempotency key, that is `order.command_id`. What it does before a request (look a name up,
+connect, wait to try again) takes time: right before the request it calls `leases.check_lease`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -35,6 +38,10 @@ class Claim(Struct, frozen=True, kw_only=True):
     outcome: bytes | None = None
 
 
+class LeaseLostError(Exception):
+    """The claim may be another gateway's by now: its order is not given to a provider."""
+
+
 class StoreError(Exception):
     """The database did not answer or refused; trying again can help."""
 
@@ -62,24 +69,27 @@ class Deliveries(Protocol):
     ) -> Claim:
         """Claim a command in one committed statement; of two attempts never both get it, unless a lease ran out between.
 
-        `claim_id` names this attempt: asked again because the answer was lost, it gets the same answer. A claim that an
-        earlier attempt of the same claimant left without a record is `taken_over` at once.
+        `claim_id` names this attempt, and so the generation of the claim: asked again because the answer was lost, it gets
+        the same answer. A claim that an earlier attempt of the same claimant left without a record is `taken_over` at once.
         """
         ...
 
-    async def renew(self, claimant: str, *, lease_seconds: float) -> None:
-        """Let what a claimant has not posted yet be its own for `lease_seconds` from now (0: give it up)."""
+    async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
+        """Let claims (command -> claim id) be their claimant's for `lease_seconds` from now (0: give them up).
+
+        Returns the commands that are still claimed by that claimant, under that id, and not posted yet.
+        """
         ...
 
-    async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
-        """Record what came of a command; False, with nothing changed, where the claim is not this claimant's any more.
+    async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
+        """Record what came of a command; False, with nothing changed, where the claim is not this one any more.
 
         `outcome` is the JSON of an `OutcomeRecorded`, or empty where there is nothing to post. May be repeated.
         """
         ...
 
-    async def release(self, command_id: str, *, claimant: str) -> None:
-        """Take back a fresh claim, as if it had never been: the provider was surely not asked."""
+    async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
+        """Take back a claim under which no provider was asked: a fresh one has never been, another is given up."""
         ...
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:

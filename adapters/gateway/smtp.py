@@ -11,6 +11,7 @@ from email.utils import format_datetime
 import aiosmtplib
 from msgspec import Struct
 
+from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import NotPlacedError, Result
 from engine.partition.ports import Clock
 from schemas.commands import SendEmail
@@ -78,8 +79,7 @@ class SmtpEmail:
 
     async def _sent(self, message: EmailMessage) -> str:
         settings = self._settings
-        _, said = await aiosmtplib.send(
-            message,
+        server = aiosmtplib.SMTP(
             hostname=settings.host,
             port=settings.port,
             username=settings.user,
@@ -88,6 +88,9 @@ class SmtpEmail:
             start_tls=settings.starttls,
             timeout=ANSWER_SECONDS,
         )
+        async with server:
+            check_lease()  # to connect may have taken long
+            _, said = await server.send_message(message)
         return said
 
     def _message(self, order: SendEmail) -> EmailMessage:

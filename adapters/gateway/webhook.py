@@ -15,6 +15,7 @@ from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
 from adapters.gateway.bodies import JSON_TYPE, body_of
 from adapters.gateway.channels import CONCURRENT_MAX
 from adapters.gateway.circuit import Endpoint, Endpoints
+from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import Result, RulesBook
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import signature_headers, signing_key
@@ -162,6 +163,7 @@ class SignedWebhooks:
         headers = {
             "content-type": JSON_TYPE,
             "user-agent": "leadclock",
+            "idempotency-key": order.command_id,  # as `webhook-id`, for receivers that know this name only
             **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _OURS},
             **signature_headers(key, order.command_id, body),
             "host": target.host_header,
@@ -169,6 +171,7 @@ class SignedWebhooks:
         request = self._client.build_request(
             webhook.method, target.url, content=body, headers=headers, extensions={"sni_hostname": target.server_name}
         )
+        check_lease()  # the name, or the wait before this try, may have taken long
         response = await self._client.send(request, stream=True)
         try:
             return response.status_code, await _beginning(response)

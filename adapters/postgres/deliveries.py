@@ -4,6 +4,7 @@ Claims, records and posts of many deliveries at once share their commits (`Group
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +43,7 @@ class _Said(Struct, frozen=True):
 
     command_id: str
     claimant: str
+    claim_id: str
     state: str
     outcome: bytes
     recorded_at: datetime
@@ -88,20 +90,22 @@ class PostgresDeliveries:
         at = to_datetime(claimed_at)
         return await self._claims.ask(_Asked(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
 
-    async def renew(self, claimant: str, *, lease_seconds: float) -> None:
-        """Let what a claimant has not posted yet be its own for `lease_seconds` from now."""
-        await self._asked(self._pool.execute(self._sql["renew"], claimant, lease_seconds))
+    async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
+        """Let claims be their claimant's for `lease_seconds` from now; return the commands whose claim still is."""
+        given = list(claims), list(claims.values()), claimant, lease_seconds
+        return {row["command_id"] for row in await self._asked(self._pool.fetch(self._sql["renew"], *given))}
 
-    async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
+    async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
         """Record what came of a command; False where the claim is somebody else's."""
         told = from_json(outcome, OutcomeRecorded) if outcome else None
         provider, reference = (None, None) if told is None else (told.provider, told.provider_ref)
         at = to_datetime(recorded_at)
-        return await self._records.ask(_Said(command_id, claimant, _state(told), outcome, at, provider, reference))
+        said = _Said(command_id, claimant, claim_id, _state(told), outcome, at, provider, reference)
+        return await self._records.ask(said)
 
-    async def release(self, command_id: str, *, claimant: str) -> None:
-        """Take back a fresh claim, as if it had never been."""
-        await self._asked(self._pool.execute(self._sql["release"], command_id, claimant))
+    async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
+        """Take back a claim under which no provider was asked."""
+        await self._asked(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
         """Remember that the recorded outcome is on `contacts.requests`."""

@@ -31,9 +31,15 @@ SELECT found.command_id, state, outcome, posted_at,
   JOIN {work}.deliveries AS found USING (command_id, company_id);
 
 -- renew --
-UPDATE {work}.deliveries
-   SET leased_until = clock_timestamp() + $2 * interval '1 second'
- WHERE claimant = $1 AND posted_at IS NULL;
+-- Only what the claimant says that it works on, and only the attempt that it works on. Returns what is still its own.
+UPDATE {work}.deliveries AS held
+   SET leased_until = clock_timestamp() + $4 * interval '1 second'
+  FROM unnest($1::text[], $2::text[]) AS kept (command_id, claim_id)
+ WHERE held.command_id = kept.command_id
+   AND held.claim_id = kept.claim_id
+   AND held.claimant = $3
+   AND held.posted_at IS NULL
+RETURNING held.command_id;
 
 -- record --
 -- The second condition lets a record whose answer was lost be made again. Returns the commands that were recorded.
@@ -43,15 +49,22 @@ UPDATE {work}.deliveries AS held
        updated_at = said.recorded_at,
        provider = said.provider,
        provider_ref = said.provider_ref
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[], $7::text[])
-       AS said (command_id, claimant, state, outcome, recorded_at, provider, provider_ref)
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::timestamptz[], $7::text[], $8::text[])
+       AS said (command_id, claimant, claim_id, state, outcome, recorded_at, provider, provider_ref)
  WHERE held.command_id = said.command_id
    AND held.claimant = said.claimant
+   AND held.claim_id = said.claim_id
    AND (held.state = 'claimed' OR held.outcome = said.outcome)
 RETURNING held.command_id;
 
 -- release --
-DELETE FROM {work}.deliveries WHERE command_id = $1 AND claimant = $2 AND state = 'claimed' AND NOT taken_over;
+-- A fresh claim has never been. Of one that was taken over nobody knows what its first claimant did: the next may have it.
+WITH given_up AS (
+    UPDATE {work}.deliveries SET leased_until = clock_timestamp() - interval '1 second'
+     WHERE command_id = $1 AND claimant = $2 AND claim_id = $3 AND state = 'claimed' AND taken_over
+)
+DELETE FROM {work}.deliveries
+ WHERE command_id = $1 AND claimant = $2 AND claim_id = $3 AND state = 'claimed' AND NOT taken_over;
 
 -- mark_posted --
 UPDATE {work}.deliveries AS held

@@ -76,19 +76,19 @@ class DeliveriesContract:
     async def test_a_renewed_claim_is_not_taken_over(self, memory: Memory) -> None:
         await claim(memory)
         await memory.let_leases_end()
-        await memory.deliveries.renew("a", lease_seconds=30)
+        await memory.deliveries.renew({"c1": "a1"}, claimant="a", lease_seconds=30)
 
         assert await claim(memory, claimant="b", attempt="b1") == Claim(state="held")
 
     async def test_a_claim_that_is_given_up_is_taken_over_at_once(self, memory: Memory) -> None:
         await claim(memory)
-        await memory.deliveries.renew("a", lease_seconds=-1)
+        await memory.deliveries.renew({"c1": "a1"}, claimant="a", lease_seconds=-1)
 
         assert await claim(memory, claimant="b", attempt="b1") == Claim(state="taken_over")
 
     async def test_a_recorded_outcome_is_found_until_it_was_posted(self, memory: Memory) -> None:
         await claim(memory)
-        assert await memory.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+        assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
         await memory.let_leases_end()
 
         assert await claim(memory, claimant="b", attempt="b1") == Claim(state="recorded", outcome=OUTCOME)
@@ -97,41 +97,66 @@ class DeliveriesContract:
 
     async def test_who_recorded_an_outcome_has_time_to_post_it(self, memory: Memory) -> None:
         await claim(memory)
-        await memory.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+        await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
 
         assert await claim(memory, claimant="b", attempt="b1") == Claim(state="held")
 
     async def test_nothing_to_post_is_recorded_too(self, memory: Memory) -> None:
         await claim(memory)
-        assert await memory.deliveries.record("c1", claimant="a", outcome=b"", recorded_at=NOON)
+        assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=b"", recorded_at=NOON)
 
         assert await claim(memory, attempt="a2") == Claim(state="recorded", outcome=b"")
 
     async def test_a_record_may_be_made_again_and_not_by_another(self, memory: Memory) -> None:
         await claim(memory)
 
-        assert not await memory.deliveries.record("c1", claimant="b", outcome=OUTCOME, recorded_at=NOON)
-        assert await memory.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
-        assert await memory.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
-        assert not await memory.deliveries.record("c1", claimant="a", outcome=b"", recorded_at=NOON)
+        assert not await memory.deliveries.record("c1", claimant="b", claim_id="b1", outcome=OUTCOME, recorded_at=NOON)
+        assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
+        assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
+        assert not await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=b"", recorded_at=NOON)
 
     async def test_a_released_claim_has_never_been(self, memory: Memory) -> None:
         await claim(memory)
-        await memory.deliveries.release("c1", claimant="b")
+        await memory.deliveries.release("c1", claimant="b", claim_id="a1")
         assert (await claim(memory, claimant="b", attempt="b1")).state == "held"
 
-        await memory.deliveries.release("c1", claimant="a")
+        await memory.deliveries.release("c1", claimant="a", claim_id="a1")
         assert (await claim(memory, claimant="b", attempt="b2")).state == "fresh"
 
-    async def test_what_was_taken_over_or_recorded_is_not_released(self, memory: Memory) -> None:
+    async def test_what_was_taken_over_is_given_up_where_it_is_released(self, memory: Memory) -> None:
         await claim(memory, attempt="a1")
         await claim(memory, attempt="a2")
-        await memory.deliveries.release("c1", claimant="a")
-        assert (await claim(memory, attempt="a3")).state == "taken_over"
+        await memory.deliveries.release("c1", claimant="a", claim_id="a2")
 
-        await memory.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
-        await memory.deliveries.release("c1", claimant="a")
-        assert (await claim(memory, attempt="a4")).state == "recorded"
+        assert (await claim(memory, claimant="b", attempt="b1")).state == "taken_over"
+
+    async def test_what_was_recorded_is_not_released(self, memory: Memory) -> None:
+        await claim(memory)
+        await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
+        await memory.deliveries.release("c1", claimant="a", claim_id="a1")
+
+        assert (await claim(memory, attempt="a2")).state == "recorded"
+
+    async def test_only_the_claims_that_are_named_are_renewed(self, memory: Memory) -> None:
+        for name in ("c1", "c2", "c3"):
+            await claim(memory, name, attempt=name)
+        await memory.deliveries.record("c3", claimant="a", claim_id="c3", outcome=OUTCOME, recorded_at=NOON)
+        await memory.deliveries.mark_posted("c3", posted_at=NOON)
+        await memory.let_leases_end()
+
+        named = {"c1": "c1", "c3": "c3", "another": "another"}
+        assert await memory.deliveries.renew(named, claimant="a", lease_seconds=30) == {"c1"}
+        assert (await claim(memory, "c1", claimant="b", attempt="b1")).state == "held"
+        assert (await claim(memory, "c2", claimant="b", attempt="b2")).state == "taken_over"
+
+    async def test_an_older_generation_of_a_claim_renews_records_and_releases_nothing(self, memory: Memory) -> None:
+        await claim(memory, attempt="a1")
+        await claim(memory, attempt="a2")
+
+        assert await memory.deliveries.renew({"c1": "a1"}, claimant="a", lease_seconds=-1) == set()
+        assert not await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
+        await memory.deliveries.release("c1", claimant="a", claim_id="a1")
+        assert (await claim(memory, claimant="b", attempt="b1")).state == "held"
 
     async def test_progress_goes_forward_for_as_long_as_the_topic_is_the_same(self, memory: Memory) -> None:
         deliveries = memory.deliveries

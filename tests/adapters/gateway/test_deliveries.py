@@ -62,7 +62,7 @@ async def test_a_new_schema_is_begun_when_it_is_made(postgres: InPostgres) -> No
 
 async def test_the_row_says_what_a_person_wants_to_know(postgres: InPostgres) -> None:
     await claim(postgres)
-    await postgres.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+    await postgres.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
 
     row = await postgres.pool.fetchrow("SELECT company_id, channel, state, provider, provider_ref FROM work.deliveries")
 
@@ -71,7 +71,7 @@ async def test_the_row_says_what_a_person_wants_to_know(postgres: InPostgres) ->
 
 async def test_another_company_finds_nothing_of_an_outcome(postgres: InPostgres) -> None:
     await claim(postgres)
-    await postgres.deliveries.record("c1", claimant="a", outcome=OUTCOME, recorded_at=NOON)
+    await postgres.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
 
     found = await postgres.deliveries.claim(
         "c1", company_id=2, kind="call", claimant="b", claim_id="b1", claimed_at=NOON, lease_seconds=30

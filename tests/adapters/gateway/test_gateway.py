@@ -22,6 +22,7 @@ from tests.adapters.gateway.world import (
     WAIT_SECONDS,
     AbsentDeliveries,
     FarEndLog,
+    LateDeliveries,
     MemoryDeliveries,
     MortalDeliveries,
     QuickClock,
@@ -563,6 +564,104 @@ async def test_an_order_that_waits_at_the_gate_when_its_partition_goes_is_given_
             outcomes = await place.outcome()
 
     assert (claimed, left, outcomes) == (1, 0, [("command-1", "connected_human")])
+
+
+async def test_an_order_whose_partition_moves_while_the_database_is_away_is_carried_out_by_the_next_owner() -> None:
+    voice, memory = Voice(), MemoryDeliveries()
+    deliveries = AbsentDeliveries(memory)
+    deliveries.away = False
+
+    async with town("call") as place:
+        far = FarEndLog(place.log)
+        async with running(place, call_channel(voice), deliveries, log=far) as gateway:
+            await place.order(order_of("call"))
+            await until(lambda: memory.rows)
+            deliveries.away = True
+            gateway.assign(())
+            await until(lambda: "release" in deliveries.refused)
+            deliveries.away = False
+            async with running(place, call_channel(voice), memory):
+                outcomes = await place.outcome()
+
+    assert outcomes == [("command-1", "connected_human")]
+
+
+async def test_a_claim_that_nobody_works_on_is_not_renewed() -> None:
+    memory = MemoryDeliveries()
+    memory.rows["left"] = {"claimant": "?", "claim_id": "left", "until": 30, "taken_over": False, "outcome": None}
+    memory.rows["left"]["posted"] = False
+    voice = Voice()
+    voice.gates["command-1"] = asyncio.Event()
+
+    async with town("call") as place, running(place, call_channel(voice), memory, clock=QuickClock()):
+        await place.order(order_of("call"))
+        await until(lambda: voice.asked)
+        memory.rows["left"]["claimant"] = memory.rows["command-1"]["claimant"]
+        memory.wall += 20
+        await until(lambda: memory.rows["command-1"]["until"] >= 50)
+        voice.gates["command-1"].set()
+        await place.outcome()
+
+    assert memory.rows["left"]["until"] == 30
+
+
+async def test_a_claim_that_is_being_made_when_its_gateway_stops_is_taken_back() -> None:
+    voice, memory = Voice(), MemoryDeliveries()
+    deliveries = LateDeliveries(memory, "claim")
+    deliveries.after.set()
+
+    async with town("call") as place:
+        async with running(place, call_channel(voice), deliveries, drain_seconds=WAIT_SECONDS) as gateway:
+            await place.order(order_of("call"))
+            await deliveries.asked.wait()
+            gateway.stop()
+            await asyncio.sleep(0)
+            deliveries.before.set()
+
+        assert memory.rows == {}
+        assert voice.asked == []
+
+
+async def test_a_gateway_that_stood_still_behind_its_claim_does_not_act_on_what_others_took_over() -> None:
+    voice, memory, clock = Voice(), MemoryDeliveries(), QuickClock()
+    deliveries = LateDeliveries(memory, "claim")
+    deliveries.before.set()
+
+    async with town("call") as place:
+        async with running(place, call_channel(voice), deliveries, clock=clock):
+            await place.order(order_of("call"))
+            await deliveries.answered.wait()
+            clock.goes.clear()
+            memory.wall += 40
+            clock.seconds += 40
+            async with running(place, call_channel(Voice()), memory):
+                await place.outcome()
+            clock.goes.set()
+            deliveries.after.set()
+            await until(lambda: deliveries.answers >= 2)
+        outcomes = await place.outcomes()
+
+    assert voice.asked == []
+    assert outcomes == [("command-1", "unknown")]
+
+
+async def test_a_gateway_that_stood_still_behind_its_claim_goes_on_where_nobody_took_it_over() -> None:
+    voice, memory, clock = Voice(), MemoryDeliveries(), QuickClock()
+    deliveries = LateDeliveries(memory, "claim")
+    deliveries.before.set()
+
+    async with town("call") as place, running(place, call_channel(voice), deliveries, clock=clock):
+        await place.order(order_of("call"))
+        await deliveries.answered.wait()
+        clock.goes.clear()
+        memory.wall += 40
+        clock.seconds += 40
+        clock.goes.set()
+        deliveries.after.set()
+        outcomes = await place.outcome()
+
+    assert voice.asked == ["command-1"]
+    assert outcomes == [("command-1", "connected_human")]
 
 
 async def test_a_database_that_is_away_is_waited_for_and_named() -> None:

@@ -1,7 +1,7 @@
 """What do the tests of the gateway share? Orders, a log in memory, a memory of deliveries, and clocks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -96,6 +96,9 @@ class QuickClock(StillClock):
     def __init__(self, now: Instant = NOON) -> None:
         super().__init__(now)
         self.seconds = 0.0
+        self.goes = asyncio.Event()
+        """Not set: its process stands still, for as long as somebody else moves the seconds on."""
+        self.goes.set()
 
     def monotonic(self) -> float:
         return self.seconds
@@ -103,6 +106,7 @@ class QuickClock(StillClock):
     async def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         await asyncio.sleep(min(seconds, 0.01))
+        await self.goes.wait()
 
 
 class LeapingClock(StillClock):
@@ -156,22 +160,33 @@ class MemoryDeliveries:
         row.update(fresh, taken_over=taken_over)
         return Claim(state="taken_over" if taken_over else "fresh")
 
-    async def renew(self, claimant: str, *, lease_seconds: float) -> None:
-        for row in self.rows.values():
-            if row["claimant"] == claimant and not row["posted"]:
-                row["until"] = self.wall + lease_seconds
+    async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> set[str]:
+        kept = {name for name, claim_id in claims.items() if self._is_of(name, claimant, claim_id)}
+        kept = {name for name in kept if not self.rows[name]["posted"]}
+        for name in kept:
+            self.rows[name]["until"] = self.wall + lease_seconds
+        return kept
 
-    async def record(self, command_id: str, *, claimant: str, outcome: bytes, recorded_at: Instant) -> bool:
-        assert recorded_at
+    def _is_of(self, command_id: str, claimant: str, claim_id: str) -> bool:
         row = self.rows.get(command_id)
-        if row is None or row["claimant"] != claimant or row["outcome"] not in {None, outcome}:
+        return row is not None and (row["claimant"], row["claim_id"]) == (claimant, claim_id)
+
+    async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
+        assert recorded_at
+        if not self._is_of(command_id, claimant, claim_id):
+            return False
+        row = self.rows[command_id]
+        if row["outcome"] not in {None, outcome}:
             return False
         row["outcome"] = outcome
         return True
 
-    async def release(self, command_id: str, *, claimant: str) -> None:
-        row = self.rows.get(command_id)
-        if row is not None and row["claimant"] == claimant and row["outcome"] is None and not row["taken_over"]:
+    async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
+        if not self._is_of(command_id, claimant, claim_id) or self.rows[command_id]["outcome"] is not None:
+            return
+        if self.rows[command_id]["taken_over"]:
+            self.rows[command_id]["until"] = self.wall - 1
+        else:
             del self.rows[command_id]
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
@@ -216,15 +231,42 @@ class AbsentDeliveries:
 
     def __init__(self, deliveries: Deliveries) -> None:
         self.away = True
+        self.refused: set[str] = set()
         self._deliveries = deliveries
 
     def __getattr__(self, name: str) -> Any:
         async def call(*arguments: Any, **named: Any) -> Any:
             if self.away:
+                self.refused.add(name)
                 raise StoreError("the database is away")
             return await getattr(self._deliveries, name)(*arguments, **named)
 
         return call
+
+
+class LateDeliveries:
+    """Answers a method late: what happens `before` it is asked and `after` it was answered is awaited in between."""
+
+    def __init__(self, deliveries: Deliveries, method: str) -> None:
+        self.before = asyncio.Event()
+        self.after = asyncio.Event()
+        self.asked = asyncio.Event()
+        self.answered = asyncio.Event()
+        self.answers = 0
+        self._deliveries = deliveries
+        self._method = method
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            self.asked.set()
+            await self.before.wait()
+            answer = await getattr(self._deliveries, name)(*arguments, **named)
+            self.answered.set()
+            await self.after.wait()
+            self.answers += 1
+            return answer
+
+        return call if name == self._method else getattr(self._deliveries, name)
 
 
 class FarEndLog:

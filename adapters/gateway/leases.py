@@ -1,0 +1,96 @@
+"""Which claims is this process working on, and until when may it give their orders to a provider?
+
+A process can stand still between any two statements (SIGSTOP, a machine that swaps, a closed laptop) while its leases run
+out and others take its claims over. So each lease carries its end by this process's own clock, and that end is looked at
+right before a provider is asked, with nothing awaited in between. `Lease.claim_id` is the generation of the claim: each
+attempt has one of its own, and the database renews, records and gives back only that one.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from adapters.gateway.ports import Deliveries, LeaseLostError
+from engine.partition.ports import Clock
+
+LEASE_SECONDS = 30.0
+"""A claim whose claimant is silent for this long is taken over; renewed three times within it."""
+
+LEASE_MARGIN_SECONDS = 10.0
+"""Left of a lease before a provider may be asked, for the way to it. A lease that is renewed in time has 20 s or more."""
+
+RENEWALS_PER_LEASE = 3
+RENEWED_AT_ONCE_MAX = 500
+"""Claims in one statement: some milliseconds of work for the server."""
+
+
+class Lease:
+    """One claim that is worked on; `ends_at` are monotonic seconds, counted from before the database was asked."""
+
+    __slots__ = ("_clock", "claim_id", "command_id", "ends_at")
+
+    def __init__(self, command_id: str, claim_id: str, clock: Clock) -> None:
+        self.command_id = command_id
+        self.claim_id = claim_id
+        self.ends_at = float("-inf")
+        self._clock = clock
+
+    def check(self) -> None:
+        """Raise `LeaseLostError` where others may have, or may soon have, taken the claim over."""
+        if self._clock.monotonic() + LEASE_MARGIN_SECONDS > self.ends_at:
+            raise LeaseLostError(f"the lease on {self.command_id} has not been renewed in time")
+
+
+class Leases:
+    """The leases of one claimant."""
+
+    def __init__(self, claimant: str, deliveries: Deliveries, clock: Clock) -> None:
+        self._claimant = claimant
+        self._deliveries = deliveries
+        self._clock = clock
+        self._by_command: dict[str, Lease] = {}
+
+    def begin(self, command_id: str, claim_id: str) -> Lease:
+        """Note that a command is being claimed; the lease has no end yet that would let it go to a provider."""
+        lease = self._by_command[command_id] = Lease(command_id, claim_id, self._clock)
+        return lease
+
+    def end(self, lease: Lease) -> None:
+        """Nothing more is done under a lease: it is not renewed any more. May be said again."""
+        if self._by_command.get(lease.command_id) is lease:
+            del self._by_command[lease.command_id]
+
+    async def renew(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Keep every claim that is worked on; with 0, give them up. Raises `StoreError`."""
+        leases = sorted(self._by_command.values(), key=lambda lease: lease.command_id)
+        for first in range(0, len(leases), RENEWED_AT_ONCE_MAX):
+            group = leases[first : first + RENEWED_AT_ONCE_MAX]
+            asked_at = self._clock.monotonic()
+            claims = {lease.command_id: lease.claim_id for lease in group}
+            kept = await self._deliveries.renew(claims, claimant=self._claimant, lease_seconds=lease_seconds)
+            for lease in group:
+                if lease.command_id in kept:
+                    lease.ends_at = asked_at + lease_seconds
+
+
+_current: ContextVar[Lease | None] = ContextVar("lease", default=None)
+
+
+@contextmanager
+def under(lease: Lease) -> Iterator[None]:
+    """Let `check_lease` of a provider speak of this lease."""
+    token = _current.set(lease)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check_lease() -> None:
+    """Raise `LeaseLostError` where the order that is being carried out may be another gateway's by now.
+
+    A provider that prepares first, or tries again, calls it right before each request: nothing is awaited between the two.
+    """
+    lease = _current.get()
+    if lease is not None:
+        lease.check()
