@@ -1,14 +1,16 @@
 """Where is a partition's state kept between restarts? In a file per partition; every file may be deleted at any time.
 
-The changelog is the truth. A file that is torn, of another topic, or too old is passed over, and the changelog read instead.
+The changelog is the truth. A file that is torn, too old, or of another deployment, topic or partition is passed over with a
+warning, and the changelog read instead; the runner does the same where the changelog goes on from another decision.
 Layout: a header frame, then frames of packed values, then an end frame with the digest of all; each frame has its length.
 """
 
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,8 +21,11 @@ from msgspec import Struct
 from engine.partition.ports import Snapshot
 from schemas.instant import Instant
 
-FORMAT = 2
-"""Of the values too: 2 has entities under short names (`schemas.short`). A snapshot of another format is passed over."""
+FORMAT = 3
+"""Of the values too: 2 has entities under short names (`schemas.short`), 3 names what the snapshot is of.
+
+It alone decides whether the snapshot of another release is taken; the release is noted for people who look into the file.
+"""
 
 LENGTH_BYTES = 4
 DIGEST_BYTES = 16
@@ -28,35 +33,60 @@ DIGEST_BYTES = 16
 logger = structlog.get_logger(__name__)
 
 
-class _Header(Struct, frozen=True):
+class _Format(Struct, frozen=True):
     format: int
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    """What a snapshot is of: `sequence` and `chain` are those of its last decision, `code` is the release that wrote it."""
+
+    format: int = FORMAT
+    deployment: str
+    topic: str
     topic_id: str
+    partition: int
     begun_at: Instant
     offset: int
+    sequence: int
+    chain: str
+    code: str
+
+    def fits(self, deployment: str, topic: str, topic_id: str, partition: int) -> bool:
+        return (self.deployment, self.topic, self.topic_id, self.partition) == (deployment, topic, topic_id, partition)
 
 
 class FileSnapshots:
-    """One folder of snapshots; keeps the promises of `engine.partition.ports.Snapshots`."""
+    """One folder of snapshots; keeps the promises of `engine.partition.ports.Snapshots`.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    `topic` is the changelog that they are of, `deployment` tells the id of the deployment once that is known.
+    """
+
+    def __init__(self, folder: Path, name: str, *, topic: str, deployment: Callable[[], str]) -> None:
         self._folder = folder
         self._name = name
+        self._topic = topic
+        self._deployment = deployment
 
     def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
         """Return the slices of the snapshot if it is whole, of this topic, and young enough; else None."""
         path = self._path(partition)
         try:
             frames = _frames(path.read_bytes())
-            header = msgspec.msgpack.decode(frames[0], type=_Header)
+            header = _header_of(frames[0])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, IndexError) as error:
             logger.warning("snapshot passed over", path=str(path), error=str(error))
             return None
-        if header.format != FORMAT or header.topic_id != topic_id or header.begun_at < begun_after:
+        if not header.fits(self._deployment(), self._topic, topic_id, partition):
+            found = f"{header.topic}[{header.partition}] ({header.topic_id}) of deployment {header.deployment}"
+            logger.warning("snapshot passed over", path=str(path), error=f"it is of {found}")
             return None
+        if header.begun_at < begun_after:
+            return None
+        about = header.sequence, header.chain
         return (
-            Snapshot(header.begun_at, header.offset, msgspec.msgpack.decode(frame, type=list[tuple[str, bytes]]))
+            Snapshot(header.begun_at, header.offset, msgspec.msgpack.decode(frame, type=list[tuple[str, bytes]]), *about)
             for frame in frames[1:]
         )
 
@@ -73,7 +103,7 @@ class FileSnapshots:
                 state = hashlib.blake2b(digest_size=DIGEST_BYTES)
                 for index, one in enumerate(slices):
                     if index == 0:
-                        _write(file, state, msgspec.msgpack.encode(_Header(FORMAT, topic_id, one.begun_at, one.offset)))
+                        _write(file, state, msgspec.msgpack.encode(self._header(partition, topic_id, one)))
                     _write(file, state, msgspec.msgpack.encode(one.items))
                     await asyncio.sleep(0)
                 file.write(state.digest())
@@ -85,8 +115,29 @@ class FileSnapshots:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
 
+    def _header(self, partition: int, topic_id: str, one: Snapshot) -> _Header:
+        return _Header(
+            deployment=self._deployment(),
+            topic=self._topic,
+            topic_id=topic_id,
+            partition=partition,
+            begun_at=one.begun_at,
+            offset=one.offset,
+            sequence=one.sequence,
+            chain=one.chain,
+            code=version("leadclock"),
+        )
+
     def _path(self, partition: int) -> Path:
         return self._folder / f"{self._name}-{partition}.snapshot"
+
+
+def _header_of(frame: bytes) -> _Header:
+    """Return the first frame of a file. Raises `ValueError` where the file is of another format."""
+    written = msgspec.msgpack.decode(frame, type=_Format).format
+    if written != FORMAT:
+        raise ValueError(f"it is of format {written}, not {FORMAT}")
+    return msgspec.msgpack.decode(frame, type=_Header)
 
 
 def _write(file: BinaryIO, state: "hashlib.blake2b", frame: bytes) -> None:

@@ -151,6 +151,10 @@ class Context:
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
 
+    def deployment_id(self) -> str:
+        """Return the id of the deployment that this process has compared itself with, empty before."""
+        return "" if self.rules.deployment is None else self.rules.deployment.id
+
     @property
     def snapshot_folder(self) -> Path | None:
         """Where snapshots are kept, or None."""

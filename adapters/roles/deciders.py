@@ -35,7 +35,8 @@ def accounts(context: Context, metrics: Metrics) -> GroupRole:
 
 def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics, *, adopts_rules: bool) -> GroupRole:
     folder = context.snapshot_folder
-    snapshots = None if folder is None else FileSnapshots(folder, name)
+    changelog = context.names.of(aggregate.state_topic.name)
+    snapshots = None if folder is None else FileSnapshots(folder, name, topic=changelog, deployment=context.deployment_id)
 
     observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics)
 

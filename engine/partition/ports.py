@@ -261,7 +261,7 @@ class Snapshots(Protocol):
     """Keeps copies of a partition's state on local disk; deleting all of them is always safe."""
 
     def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
-        """Return the slices of the newest whole snapshot of this topic begun after an instant, or None."""
+        """Return the slices of the newest whole snapshot of this partition begun after an instant, or None."""
         ...
 
     async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
@@ -270,8 +270,13 @@ class Snapshots(Protocol):
 
 
 class Snapshot(Struct, frozen=True):
-    """A slice of a snapshot: the changelog offset at which it was begun, and packed values under their keys."""
+    """A slice of a snapshot: the changelog offset at which it was begun, and packed values under their keys.
+
+    `sequence` and `chain` are those of the last decision before that offset: a changelog that goes on otherwise is another.
+    """
 
     begun_at: Instant
     offset: int
     items: list[tuple[str, bytes]]
+    sequence: int = 0
+    chain: str = ""

@@ -106,6 +106,10 @@ class StateUnreadableError(LogError):
         super().__init__(f"{where} cannot be read ({error}); {cure}", retryable=False)
 
 
+class _UnfitError(Exception):
+    """A snapshot is not of this changelog: what follows it there does not go on from its last decision."""
+
+
 class Names(Struct, frozen=True):
     """How topics are called in this deployment: every name behind one prefix, which is empty by default."""
 
@@ -160,6 +164,7 @@ class Runner:
         self._skip = skip
         self._position = Position()
         self._changelog_offset = 0
+        self._is_followed = False
         self._rules = Rules()
         self._feed_index = 0
         self._unadopted: list[tuple[int, RuleRecord]] = []
@@ -321,15 +326,17 @@ class Runner:
         self._settle(self._position, [])
         self._changelog_offset = end
         begun_at, offset = self._clock.now(), self._changelog_offset
+        sequence, chain = self._position.sequence, self._position.chain
         own = [(POSITION_KEY, to_pack(self._position))]
         own += [(f"{OUTBOX_PREFIX}{number}", to_pack(entry)) for number, entry in self._entries.items()]
         keys = [key for key, _ in self.state.items()]
 
         def slices() -> Iterator[Snapshot]:
-            yield Snapshot(begun_at, offset, own)
+            yield Snapshot(begun_at, offset, own, sequence, chain)
             for start in range(0, len(keys), SNAPSHOT_SLICE):
                 values = ((key, self.state.committed(key)) for key in keys[start : start + SNAPSHOT_SLICE])
-                yield Snapshot(begun_at, offset, [(key, value) for key, value in values if value is not None])
+                items = [(key, value) for key, value in values if value is not None]
+                yield Snapshot(begun_at, offset, items, sequence, chain)
 
         return slices()
 
@@ -595,9 +602,34 @@ class Runner:
         self.restored_from = "memory"
         self._unreadable.clear()
         if self._changelog_offset == 0:
-            self._forget()
+            if not await self._restore_snapshot(ownership):
+                self._forget()
+                self.restored_from = "changelog"
+                await self._read_changelog(ownership)
+        else:
+            await self._read_changelog(ownership)
+        self._timers.rebuild(self._all_timers())
+
+    async def _restore_snapshot(self, ownership: Ownership) -> bool:
+        """Restore from a snapshot; False where there is none that fits. Then what it held must be forgotten."""
+        self._forget()
+        try:
             self._load_snapshot()
-            self.restored_from = "snapshot" if self._changelog_offset else "changelog"
+            if self._changelog_offset == 0:
+                return False
+            self.restored_from, self._is_followed = "snapshot", False
+            await self._read_changelog(ownership)
+            if not self._is_followed:  # whoever begins a snapshot commits the position behind its offset
+                return False
+        except _UnfitError:
+            return False
+        except BaseException:
+            self._changelog_offset = 0  # what was read is not known to fit: the next attempt begins anew
+            raise
+        return True
+
+    async def _read_changelog(self, ownership: Ownership) -> None:
+        """Read on from where memory or snapshot ends. Raises `_UnfitError` where that is not of this changelog."""
         reader = await self._changelog(start=self._changelog_offset)
         try:
             mark = await self._set_mark(ownership, await reader.end(self.partition))
@@ -605,10 +637,11 @@ class Runner:
             self._changelog_offset = reader.position(self.partition)
         finally:
             await reader.close()
-        self._timers.rebuild(self._all_timers())
 
     def _forget(self) -> None:
         """Drop what a restore that failed has read: a newer snapshot does not say what was removed since."""
+        self._changelog_offset = 0
+        self._unreadable.clear()
         self.state.clear()
         self._entries.clear()
         self._position = Position()
@@ -685,10 +718,15 @@ class Runner:
             self._changelog_offset = one.offset
             for key, packed in one.items:
                 self._take_over(key, packed)
+            if (self._position.sequence, self._position.chain) != (one.sequence, one.chain):
+                raise _UnfitError
 
     def _take_over(self, key: str, packed: bytes | None) -> None:
         if key == POSITION_KEY:
-            self._position = msgspec.msgpack.decode(packed or b"", type=Position)
+            position = msgspec.msgpack.decode(packed or b"", type=Position)
+            if self.restored_from == "snapshot" and not _goes_on(self._position, position):
+                raise _UnfitError
+            self._position, self._is_followed = position, True
         elif key.startswith(OUTBOX_PREFIX):
             self._take_over_entry(int(key.removeprefix(OUTBOX_PREFIX)), packed)
         else:
@@ -758,6 +796,11 @@ def _input_of(cause: Cause) -> Input:
             return "tick", cause.key or "", cause.due_at or 0
         case _:
             return ADOPTION
+
+
+def _goes_on(known: Position, position: Position) -> bool:
+    """Tell whether a committed position can follow another: decisions are never taken back."""
+    return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 
 def _newest(feed: RulesFeed, partition: int) -> int:

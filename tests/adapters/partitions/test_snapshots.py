@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.partitions.snapshots import FileSnapshots
+from adapters.partitions.snapshots import FORMAT, FileSnapshots
+from adapters.partitions.worker import RunnerWorker
 from engine.partition.ports import LogError, Reader, Record, Snapshot
 from engine.partition.runner import Runner
 from schemas.contact import Head
@@ -22,9 +23,9 @@ from tests.engine.partition.test_runner import KEY, House
 
 BEGUN_AT = 1_000
 SLICES = [
-    Snapshot(BEGUN_AT, 42, [("__position__", b"p")]),
-    Snapshot(BEGUN_AT, 42, [(f"lead/{number}", bytes([number]) * 50) for number in range(100)]),
-    Snapshot(BEGUN_AT, 42, []),
+    Snapshot(BEGUN_AT, 42, [("__position__", b"p")], 7, "head"),
+    Snapshot(BEGUN_AT, 42, [(f"lead/{number}", bytes([number]) * 50) for number in range(100)], 7, "head"),
+    Snapshot(BEGUN_AT, 42, [], 7, "head"),
 ]
 
 
@@ -33,9 +34,15 @@ def loaded(snapshots: FileSnapshots, *, topic_id: str = "id", begun_after: int =
     return None if found is None else list(found)
 
 
+def kept_in(
+    folder: Path, name: str = "scheduler", *, topic: str = "contacts.state", deployment: str = "d1"
+) -> FileSnapshots:
+    return FileSnapshots(folder, name, topic=topic, deployment=lambda: deployment)
+
+
 @pytest.fixture
 def snapshots(tmp_path: Path) -> FileSnapshots:
-    return FileSnapshots(tmp_path / "state", "scheduler")
+    return kept_in(tmp_path / "state")
 
 
 async def saved(snapshots: FileSnapshots, slices: list[Snapshot] | None = None) -> Path:
@@ -81,8 +88,37 @@ async def test_one_that_may_miss_a_tombstone_is_passed_over(
     assert (loaded(snapshots, begun_after=begun_after) is not None) is is_taken
 
 
+@pytest.mark.parametrize("of", [{"deployment": "d2"}, {"topic": "test.contacts.state"}], ids=["deployment", "topic"])
+async def test_one_of_another_deployment_or_topic_is_passed_over(tmp_path: Path, of: dict[str, str]) -> None:
+    await saved(kept_in(tmp_path))
+
+    assert loaded(kept_in(tmp_path, **of)) is None
+    assert loaded(kept_in(tmp_path)) == SLICES
+
+
+async def test_one_of_another_partition_is_passed_over_and_told(
+    snapshots: FileSnapshots, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (await saved(snapshots)).rename(snapshots._path(4))
+
+    assert snapshots.load(4, "id", begun_after=0) is None
+    assert "it is of contacts.state[3] (id) of deployment d1" in capsys.readouterr().out
+
+
+async def test_one_of_another_release_is_taken_and_one_of_another_format_is_not(
+    snapshots: FileSnapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.partitions.snapshots.version", lambda _: "99.0")
+    await saved(snapshots)
+    monkeypatch.undo()
+    assert loaded(snapshots) == SLICES
+
+    monkeypatch.setattr("adapters.partitions.snapshots.FORMAT", FORMAT + 1)
+    assert loaded(snapshots) is None
+
+
 async def test_partitions_and_roles_have_files_of_their_own(tmp_path: Path) -> None:
-    contacts, accounts = FileSnapshots(tmp_path, "scheduler"), FileSnapshots(tmp_path, "accounts")
+    contacts, accounts = kept_in(tmp_path), kept_in(tmp_path, "accounts")
     await contacts.save(3, "id", iter(SLICES))
 
     assert accounts.load(3, "id", begun_after=0) is None
@@ -129,7 +165,7 @@ async def test_a_full_disk_costs_the_new_snapshot_only(snapshots: FileSnapshots)
 
 async def test_a_folder_that_cannot_be_made_costs_the_snapshot_only(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file is in the way")
-    snapshots = FileSnapshots(tmp_path / "state", "scheduler")
+    snapshots = kept_in(tmp_path / "state")
     await snapshots.save(3, "id", iter(SLICES))
 
     assert loaded(snapshots) is None
@@ -297,3 +333,69 @@ async def test_a_snapshot_as_old_as_tombstones_are_kept_is_not_used(
     house.clock.time = begun_at + age_ms
 
     assert (await restarted(house, snapshots)).restored_from == restored_from
+
+
+async def test_a_snapshot_behind_which_the_changelog_goes_on_otherwise_is_not_used(snapshots: FileSnapshots) -> None:
+    """Everything in its header fits, but it holds decisions that this changelog never had."""
+    house, other = await House().build(), await House().build()
+    ours, theirs = house.runner(), other.runner()
+    await ours.open()
+    await theirs.open()
+    await house.ask(SENDS)
+    await other.ask(ACT)
+    await ours.cycle()
+    await theirs.cycle()
+    await snapshots.save(0, ours.topic_id, await theirs.begin_snapshot())
+    expected = ours.position
+    assert (theirs.position.sequence, theirs.position.chain) != (expected.sequence, expected.chain)
+    await ours.close()
+    await theirs.close()
+
+    runner = await restarted(house, snapshots)
+
+    assert runner.restored_from == "changelog"
+    assert runner.position == expected
+    await runner.close()
+
+
+class Unwatched:
+    def restored(self, runner: Runner, seconds: float) -> None: ...
+
+    def cycled(self, runner: Runner, report: object) -> None: ...
+
+    def fenced(self, runner: Runner) -> None: ...
+
+
+async def test_a_graceful_stop_leaves_a_snapshot_of_everything(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    runner = house.runner()
+    worker = RunnerWorker(runner, observer=Unwatched(), snapshots=snapshots)
+    await worker.open()
+    await house.ask(SENDS)
+    await worker.cycle()
+    expected = runner.position
+    await worker.close()
+    await worker.close()  # as a host does, which stops
+
+    runner = await restarted(house, snapshots)
+
+    assert runner.restored_from == "snapshot"
+    assert runner.position == expected
+    await runner.close()
+
+
+async def test_a_partition_that_is_opened_again_and_again_gets_its_snapshot_in_time(snapshots: FileSnapshots) -> None:
+    house = await House().build()
+    worker = RunnerWorker(house.runner(), observer=Unwatched(), snapshots=snapshots, snapshot_seconds=0.05)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    while loop.time() < began + 0.05:  # each time before a cycle came to its end
+        await worker.open()
+        await asyncio.sleep(0.01)
+    await worker.open()
+    await worker.cycle()
+
+    assert worker._writing is not None
+    await worker._writing
+    assert snapshots._path(0).exists()
+    await worker.close()
