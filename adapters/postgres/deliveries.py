@@ -19,8 +19,11 @@ from schemas.outcomes import GATE_OUTCOMES
 from schemas.requests import OutcomeRecorded
 from schemas.wire import from_json
 
-FORGET_ROWS_MAX = 10_000
-"""Rows deleted in one statement, so that it stays short."""
+FORGET_ROWS = 2_000
+"""Rows deleted in one statement, so that it holds its locks for milliseconds."""
+
+FORGET_STATEMENTS_MAX = 5_000
+"""Statements of one purge: ten days of a million orders each; what is left goes with the next one."""
 
 
 _HELD = Claim(state="held")
@@ -121,12 +124,18 @@ class PostgresDeliveries:
         await self._asked(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
 
     async def forget(self, before: Instant) -> int:
-        """Delete up to `FORGET_ROWS_MAX` claims made before an instant and return how many; for housekeeping.
+        """Delete all claims made before an instant, in small steps, and return how many; for housekeeping.
 
         `before` must be longer ago than the commands topics keep their records, or a command could be carried out twice.
         """
-        status = await self._asked(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS_MAX))
-        return int(str(status).rpartition(" ")[2])
+        forgotten = 0
+        for _ in range(FORGET_STATEMENTS_MAX):
+            status = await self._asked(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS))
+            count = int(str(status).rpartition(" ")[2])
+            forgotten += count
+            if count < FORGET_ROWS:
+                break
+        return forgotten
 
     async def _claim(self, group: Sequence[_Asked]) -> list[Claim]:
         rows = await self._asked(self._pool.fetch(self._sql["claim"], *_columns(group)))

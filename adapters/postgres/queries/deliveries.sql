@@ -85,5 +85,8 @@ VALUES ($1, $2, $3, $4)
 
 -- forget --
 -- Rows of commands that no topic holds any more.
+-- The oldest first, without those that another gateway deletes at this moment.
 DELETE FROM {work}.deliveries
- WHERE command_id IN (SELECT command_id FROM {work}.deliveries WHERE claimed_at < $1 LIMIT $2);
+ WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM {work}.deliveries WHERE claimed_at < $1 ORDER BY claimed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+ ));

@@ -88,6 +88,18 @@ async def test_old_claims_are_forgotten(postgres: InPostgres) -> None:
     assert (await claim(postgres, claimant="b", attempt="b1")).state == "fresh"
 
 
+async def test_old_claims_are_forgotten_until_none_is_left(postgres: InPostgres) -> None:
+    await claim(postgres)
+    await postgres.pool.execute(
+        "INSERT INTO work.deliveries (command_id, company_id, channel, incarnation, claimant, claim_id, claimed_at,"
+        " updated_at, leased_until) SELECT 'old-' || n, 1, 'call', incarnation, 'a', 'a1', claimed_at, claimed_at, now()"
+        " FROM work.deliveries, generate_series(1, 25000) AS n"
+    )
+
+    assert await postgres.store.forget(NOON + HOUR) == 25_001
+    assert await postgres.pool.fetchval("SELECT count(*) FROM work.deliveries") == 0
+
+
 async def test_a_lost_work_schema_is_trouble_and_not_a_crash(postgres: InPostgres) -> None:
     await postgres.pool.execute("DROP SCHEMA work CASCADE")
 
