@@ -14,8 +14,8 @@ POLL_SECONDS = 1.0
 STALLS_MAX = 30
 """Empty polls in a row, a second each, after which the log is given up."""
 
-TAIL_RECORDS = 5_000
-"""Of a changelog, read before all of it: the position is the last record of every transaction."""
+TAIL_RECORDS = (100, 5_000)
+"""Of a changelog, read before all of it: the position is the last record of every transaction, if it was not aborted."""
 
 
 async def batches(reader: Reader, partition: int) -> AsyncIterator[list[Record]]:
@@ -35,12 +35,13 @@ async def committed_position(log: Log, topic: str, partition: int) -> Position |
     reader = await log.reader(topic, [partition])
     try:
         first, end = await reader.start(partition), await reader.end(partition)
-        start = max(first, end - TAIL_RECORDS)
-        await reader.seek(partition, start)
-        found = await _last_position(reader, partition)
-        if found is None and start > first:
-            await reader.seek(partition, first)
+        found = None
+        for tail in (*TAIL_RECORDS, end - first):
+            start = max(first, end - tail)
+            await reader.seek(partition, start)
             found = await _last_position(reader, partition)
+            if found is not None or start == first:
+                break
     finally:
         await reader.close()
     try:

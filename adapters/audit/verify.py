@@ -99,7 +99,8 @@ async def _first_mismatch(
 ) -> tuple[int, Mismatch] | None:
     """Return the first mismatch and the offset at which it was found, or None."""
     after = start = await recorded.start(partition)
-    await recorded.seek(partition, start)
+    if recorded.position(partition) != start:
+        await recorded.seek(partition, start)  # else what the reader has fetched meanwhile would be dropped
     async for batch in batches(recorded, partition):
         for record in batch:
             if after == start > 0:
