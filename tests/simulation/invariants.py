@@ -24,7 +24,18 @@ from schemas.wire import digest, from_pack, to_json, to_pack
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
-from tests.simulation.people import attempts_in, commands_in, hours_in, opt_outs_in, slots_in, stops_in, timers_in, turns_in
+from tests.simulation.people import (
+    attempts_in,
+    commands_in,
+    hours_in,
+    opt_outs_in,
+    outcomes_that_opt_out_in,
+    recalls_in,
+    slots_in,
+    stops_in,
+    timers_in,
+    turns_in,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.run import World
@@ -73,6 +84,8 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*attempts_in(world, contacts))
     findings.add(*opt_outs_in(world, contacts))
     findings.add(*stops_in(world, contacts))
+    findings.add(*outcomes_that_opt_out_in(world, contacts))
+    findings.add(*recalls_in(contacts))
     findings.add(*slots_in(accounts))
     findings.add(*hours_in(contacts, world))
     for decided in contacts:

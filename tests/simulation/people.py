@@ -17,8 +17,8 @@ from engine.partition.ports import Record
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
 from schemas.commands import Command, Fence, HangUp
-from schemas.contact import LIVE_STATUSES, Head, Lead
-from schemas.decisions import REMOVED
+from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
+from schemas.decisions import REMOVED, Decision
 from schemas.instant import to_datetime
 from schemas.records import Record as RuleRecord
 from schemas.requests import (
@@ -31,6 +31,7 @@ from schemas.requests import (
     OutcomeRecorded,
     SmsReceived,
 )
+from schemas.state import head_key
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
 from schemas.wire import digest
 from tests.simulation.decided import Decided, all_records_of, envelope_of, records_of, values_of
@@ -135,6 +136,57 @@ def stops_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
                 yield f"{what} was not carried out: {decision.error or code}"
             elif decision.verdict == "done" and decision.error is not None:
                 yield f"{what} was carried out alone: {decision.error}"
+
+
+def outcomes_that_opt_out_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
+    """An outcome that is an opt-out opts the person out, however late it comes and whatever became of the lead."""
+    for decided in contacts:
+        records = records_of(world, CONTACTS_REQUESTS.name, decided.partition)
+        asked = {record.offset: request for record in records if (request := _asked(record)) is not None}
+        heads: dict[str, Head] = {}
+        for decision in decided.decisions:
+            _follow(decision, "head/", Head, heads)
+            request = None if decision.cause.offset is None else asked.get(decision.cause.offset)
+            if not isinstance(request, OutcomeRecorded) or not _asks_for_a_stop(request) or decision.verdict != "done":
+                continue
+            head = heads.get(head_key(request.contact_key))
+            if head is None or (head.opted_out_at is None and not head.opt_outs):
+                yield f"{decided.name} #{decision.sequence}: {request.contact_key} is not opted out by {request.outcome}"
+
+
+def recalls_in(contacts: list[Decided]) -> Iterator[str]:
+    """Whoever opts out of a channel recalls what other contacts were asked to send on it."""
+    for decided in contacts:
+        heads: dict[str, Head] = {}
+        leads: dict[str, Lead] = {}
+        for decision in decided.decisions:
+            sent = {message.key for message in decision.messages if message.type == "reach.withdrawn"}
+            leads_before, heads_before = dict(leads), dict(heads)
+            _follow(decision, "head/", Head, heads)
+            _follow(decision, "lead/", Lead, leads)
+            for key, head in heads.items():
+                known = heads_before.get(key)
+                for scope in head.opt_outs.keys() - (set() if known is None else known.opt_outs.keys()):
+                    yield from (
+                        f"{decided.name} #{decision.sequence}: what {flight.reached_by} was asked to send is not recalled"
+                        for flight in _flights(leads, head.contact_key, scope)
+                        if flight in _flights(leads_before, head.contact_key, scope) and flight.reached_by not in sent
+                    )
+
+
+def _flights(leads: dict[str, Lead], contact_key: str, scope: str) -> list[Flight]:
+    """Return what other contacts were asked to send for these leads of a contact, on the channel of an opt-out."""
+    flights = (lead.flight for lead in leads.values() if lead.contact_key == contact_key)
+    return [flight for flight in flights if flight and flight.reached_by and scope == f"channel/{flight.kind}"]
+
+
+def _follow(decision: Decision, prefix: str, kind: type[Any], values: dict[str, Any]) -> None:
+    """Keep the last value of each key of a kind, by key."""
+    for change in decision.changes:
+        if change.key.startswith(prefix):
+            values.pop(change.key, None)
+            if change.value != REMOVED:
+                values[change.key] = msgspec.json.decode(change.value, type=kind)
 
 
 def _asked(record: Record) -> ContactRequest | None:
