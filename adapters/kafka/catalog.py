@@ -25,6 +25,7 @@ ATTEMPTS_MAX = 3
 """Questions are put to brokers at random; one that just stopped must not answer for the cluster."""
 
 _TOPIC_RESOURCE = 2
+_BROKER_RESOURCE = 4
 _NO_TOPIC_ID = bytes(16)
 
 
@@ -110,11 +111,12 @@ class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
 
 
 class TopicFacts(Struct, frozen=True):
-    """What the broker says now: `topic_id` stays for life, `batch_bytes_max` is `max.message.bytes`."""
+    """What the broker says now: `topic_id` stays for life, `replicas` are the brokers of each partition."""
 
     name: str
     topic_id: str
     partition_count: int
+    replicas: dict[int, list[int]] = {}
 
 
 class Catalog:
@@ -136,7 +138,8 @@ class Catalog:
                 continue
             if error_code:
                 raise refusal(errors.for_code(error_code)(), f"asking for topic {name}")
-            found[name] = TopicFacts(name, str(uuid.UUID(bytes=topic_id)), len(partitions))
+            replicas = {partition[1]: list(partition[4]) for partition in sorted(partitions, key=lambda one: one[1])}
+            found[name] = TopicFacts(name, str(uuid.UUID(bytes=topic_id)), len(partitions), replicas)
         return found
 
     async def facts(self, name: str) -> TopicFacts:
@@ -146,17 +149,21 @@ class Catalog:
             raise LogError(f"topic {name} does not exist", retryable=False)
         return found[name]
 
-    async def broker_count(self) -> int:
-        """Return how many brokers the cluster shows."""
-        return len((await self._ask(_MetadataRequest([]), "asking for brokers")).brokers)
+    async def brokers(self) -> list[int]:
+        """Return the ids of the brokers that the cluster shows now. Raises `LogError`."""
+        response = await self._ask(_MetadataRequest([]), "asking for brokers")
+        return sorted(broker[0] for broker in response.brokers)
+
+    async def broker_configs(self, broker: int) -> dict[str, str]:
+        """Return the settings in force of a broker. Raises `LogError`, not retryable where that is not allowed."""
+        doing = f"asking how broker {broker} is set"
+        request = DescribeConfigsRequest([(_BROKER_RESOURCE, str(broker), None)])
+        return self._entries(await self._ask(request, doing, node=broker), doing)
 
     async def configs(self, name: str) -> dict[str, str]:
         """Return the settings in force for a topic, defaults included. Raises `LogError`."""
-        response = await self._ask(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, None)]), f"asking how {name} is set")
-        error_code, message, _type, _name, entries = response.resources[0]
-        if error_code:
-            raise refusal(errors.for_code(error_code)(message), f"asking how {name} is set")
-        return {entry[0]: entry[1] for entry in entries}
+        doing = f"asking how {name} is set"
+        return self._entries(await self._ask(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, None)]), doing), doing)
 
     async def batch_bytes_max(self, name: str) -> int:
         """Return `max.message.bytes`, remembered after the first time: also the proof that the topic is there."""
@@ -176,12 +183,19 @@ class Catalog:
             with contextlib.suppress(*FAILURES):
                 await client.close()
 
-    async def _ask(self, request: Any, doing: str) -> Any:
+    @staticmethod
+    def _entries(response: Any, doing: str) -> dict[str, str]:
+        error_code, message, _type, _name, entries = response.resources[0]
+        if error_code:
+            raise refusal(errors.for_code(error_code)(message), doing)
+        return {entry[0]: entry[1] for entry in entries}
+
+    async def _ask(self, request: Any, doing: str, *, node: int | None = None) -> Any:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 async with asyncio.timeout(self._deadline_seconds):
                     client = await self._connected()
-                    return await client.send(client.get_random_node(), request)
+                    return await client.send(client.get_random_node() if node is None else node, request)
             except FAILURES as error:
                 refused = refusal(error, doing)
                 await self.close()  # the next attempt finds the brokers anew

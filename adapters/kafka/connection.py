@@ -12,6 +12,9 @@ from engine.partition.ports import FencedError, LogError, RecordRefusedError
 DEADLINE_SECONDS = 5.0
 """Bound of every wait for the broker: a third of the transaction timeout, so that we give up before the broker does."""
 
+TRANSACTION_TIMEOUT_MS = 15_000
+"""After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
+
 FAILURES = (errors.KafkaError, TimeoutError, OSError, AssertionError)
 """What the library raises when a broker or a connection fails. It asserts where it should say: that a broker which has
 just come back knows of no broker yet, or that a producer is past use."""
@@ -21,6 +24,7 @@ PERMANENT = (
     errors.GroupAuthorizationFailedError,
     errors.IllegalStateError,
     errors.InvalidTopicError,
+    errors.InvalidTransactionTimeout,
     errors.SaslAuthenticationFailed,
     errors.TopicAuthorizationFailedError,
     errors.TransactionalIdAuthorizationFailed,
@@ -94,6 +98,8 @@ def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = N
         return LogError(f"{doing}: no answer in time")
     if isinstance(error, errors.KafkaConnectionError | errors.NodeNotReadyError | OSError):
         return LogError(f"{doing}: no broker answers")
+    if isinstance(error, errors.InvalidTransactionTimeout):
+        doing += f": set transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
     return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))
 
 

@@ -13,11 +13,8 @@ from aiokafka import AIOKafkaProducer, TopicPartition, errors
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
 from engine.partition.ports import Outgoing, RecordRefusedError
-
-TRANSACTION_TIMEOUT_MS = 15_000
-"""After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
 
 BATCH_BYTES_MAX = 512 * 1024
 """One request per partition is under way at a time, so small batches (16 KiB by default) halve the throughput."""

@@ -1,22 +1,32 @@
-"""Are the topics there, and are they set as this version needs them? Missing ones are created; existing ones never altered.
+"""Are the topics there, safe, and set as this version needs them? Missing ones are created; existing ones never altered.
 
 What differs comes back as `Drift` with the command that mends it, for an operator to run. (aiokafka's `alter_configs`
 would set every other key of the topic back to its default.)
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 from aiokafka import errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from msgspec import Struct
+from msgspec.structs import replace
 
-from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.catalog import Catalog, TopicFacts
+from adapters.kafka.connection import FAILURES, TRANSACTION_TIMEOUT_MS, Connection, refusal
 from engine.partition.ports import LogError
 
 REPLICAS_WANTED = 3
 """Where the cluster has fewer brokers, as many as it has."""
+
+INSYNC_MAX = 2
+"""Of three replicas: what is acknowledged outlives one broker, and one may be away while we write."""
+
+AT_LEAST = frozenset({"min.insync.replicas"})
+
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+"""Kafka's own topics: without them no role finds its place and no transaction ends. Kafka creates them itself."""
 
 CREATE_SECONDS = 30.0
 """Creating dozens of partitions takes a small broker seconds."""
@@ -25,15 +35,22 @@ VISIBLE_RETRY_SECONDS = 0.05
 
 
 class TopicSpec(Struct, frozen=True):
-    """One topic as it is needed: full name, partition count, and Kafka's own configuration keys and values."""
+    """One topic as it is needed: full name, partition count, and Kafka's own configuration keys and values.
+
+    An operator may set more than is needed of the keys in `at_least`; -1 is without a bound.
+    """
 
     name: str
     partitions: int
     configs: dict[str, str] = {}
+    at_least: frozenset[str] = frozenset()
 
 
 class Drift(Struct, frozen=True):
-    """One difference: `setting` is a configuration key or `partitions`; `mend` is a command line for an operator."""
+    """One difference: `setting` is a configuration key, `partitions` or `replicas`; `mend` is a command for an operator.
+
+    `topic` is `broker N` where a broker is set wrongly.
+    """
 
     topic: str
     setting: str
@@ -51,26 +68,56 @@ async def prepare_topics(
     """
     catalog = Catalog(connection)
     try:
+        replicas = await _replicas(catalog, replicas)
+        specs = [_durable(spec, replicas) for spec in specs]
         present = await catalog.find([spec.name for spec in specs])
         missing = [spec for spec in specs if spec.name not in present]
         created = []
         if missing:
-            replicas = replicas or min(REPLICAS_WANTED, await catalog.broker_count())
             created = await _create(connection, missing, replicas)
             await _until_visible(catalog, [spec.name for spec in missing])
         there_before = [spec for spec in specs if spec.name not in created]
-        return created, await _compare(catalog, connection, there_before)
+        return created, await _compare(catalog, connection, there_before, replicas)
     finally:
         await catalog.close()
 
 
-async def compare_topics(connection: Connection, specs: Sequence[TopicSpec]) -> list[Drift]:
+async def compare_topics(connection: Connection, specs: Sequence[TopicSpec], *, replicas: int | None = None) -> list[Drift]:
     """Return how the topics differ; a missing one is a drift of `partitions` from 0. Changes nothing. Raises `LogError`."""
     catalog = Catalog(connection)
     try:
-        return await _compare(catalog, connection, specs)
+        replicas = await _replicas(catalog, replicas)
+        return await _compare(catalog, connection, [_durable(spec, replicas) for spec in specs], replicas)
     finally:
         await catalog.close()
+
+
+async def too_small(connection: Connection, names: Sequence[str], bytes_min: int) -> list[Drift]:
+    """Return which topics take no records of this size; one that is missing is not looked at. Raises `LogError`."""
+    catalog = Catalog(connection)
+    key = "max.message.bytes"
+    try:
+        drifts: list[Drift] = []
+        for name in await catalog.find(list(names)):
+            found = {key: (await catalog.configs(name))[key]}
+            spec = TopicSpec(name, 1, {key: str(bytes_min)}, frozenset({key}))
+            drifts.extend(_config_drifts(connection, spec, found))
+        return drifts
+    finally:
+        await catalog.close()
+
+
+async def _replicas(catalog: Catalog, asked: int | None) -> int:
+    return asked or min(REPLICAS_WANTED, len(await catalog.brokers()))
+
+
+def _durable(spec: TopicSpec, replicas: int) -> TopicSpec:
+    """Return a topic that also says how many replicas acknowledge, and that none without all records becomes the leader."""
+    durable = {
+        "min.insync.replicas": str(min(INSYNC_MAX, max(1, replicas - 1))),
+        "unclean.leader.election.enable": "false",
+    }
+    return replace(spec, configs=durable | spec.configs, at_least=spec.at_least | AT_LEAST)
 
 
 async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: int) -> list[str]:
@@ -114,40 +161,89 @@ async def _visible(catalog: Catalog, names: Sequence[str]) -> set[str]:
         return set()  # a new partition has no leader yet
 
 
-async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[TopicSpec]) -> list[Drift]:
-    present = await catalog.find([spec.name for spec in specs])
+async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[TopicSpec], replicas: int) -> list[Drift]:
+    present = await catalog.find([*(spec.name for spec in specs), *INTERNAL])
+    brokers = await catalog.brokers()
     drifts: list[Drift] = []
     for spec in specs:
         count = present[spec.name].partition_count if spec.name in present else 0
         if count != spec.partitions:
-            drifts.append(_partition_drift(connection, spec, count))
+            drifts.append(_partition_drift(connection, spec, count, replicas))
         if count:
-            found = await catalog.configs(spec.name)
-            drifts.extend(_config_drifts(connection, spec, found))
+            drifts.extend(_replica_drifts(connection, present[spec.name], replicas, brokers))
+            drifts.extend(_config_drifts(connection, spec, await catalog.configs(spec.name)))
+    for name in INTERNAL:
+        if name in present:
+            drifts.extend(_replica_drifts(connection, present[name], replicas, brokers))
+    for broker in brokers:
+        drifts.extend(await _broker_drifts(catalog, connection, broker))
     return drifts
 
 
-def _partition_drift(connection: Connection, spec: TopicSpec, count: int) -> Drift:
+def _partition_drift(connection: Connection, spec: TopicSpec, count: int, replicas: int) -> Drift:
     """More partitions would send known keys to other partitions, so the only way is a new topic."""
     tool = f"kafka-topics.sh --bootstrap-server {connection.bootstrap}"
-    create = f"{tool} --create --topic {spec.name} --partitions {spec.partitions}"
+    create = f"{tool} --create --topic {spec.name} --partitions {spec.partitions} --replication-factor {replicas}"
     for key, value in sorted(spec.configs.items()):
         create += f" --config {key}={value}"
     mend = f"{tool} --delete --topic {spec.name} && {create}  # deletes every record of it" if count else create
     return Drift(spec.name, "partitions", str(spec.partitions), str(count), mend)
 
 
+def _replica_drifts(connection: Connection, topic: TopicFacts, wanted: int, brokers: Sequence[int]) -> list[Drift]:
+    """Return that some partition has fewer replicas than are wanted, with a plan that adds brokers in turn."""
+    found = min(len(replicas) for replicas in topic.replicas.values())
+    if found >= wanted:
+        return []
+    plan = []
+    for partition, replicas in topic.replicas.items():
+        others = [broker for broker in brokers if broker not in replicas]
+        turned = others[partition % len(others) :] + others[: partition % len(others)] if others else []
+        grown = [*replicas, *turned[: max(0, wanted - len(replicas))]]
+        plan.append({"topic": topic.name, "partition": partition, "replicas": grown})
+    text = json.dumps({"version": 1, "partitions": plan}, separators=(",", ":"))
+    mend = (
+        f"echo '{text}' > {topic.name}.json && kafka-reassign-partitions.sh --bootstrap-server {connection.bootstrap}"
+        f" --reassignment-json-file {topic.name}.json --execute"
+    )
+    return [Drift(topic.name, "replicas", str(wanted), str(found), mend)]
+
+
+async def _broker_drifts(catalog: Catalog, connection: Connection, broker: int) -> list[Drift]:
+    """Return that a broker ends our transactions before we do.
+
+    Who may not see a broker's settings is told nothing here: an owner of a partition is told when it starts.
+    """
+    key = "transaction.max.timeout.ms"
+    try:
+        found = (await catalog.broker_configs(broker)).get(key)
+    except LogError as error:
+        if error.retryable:
+            raise
+        return []
+    if found is None or int(found) >= TRANSACTION_TIMEOUT_MS:
+        return []
+    mend = f"{key}={TRANSACTION_TIMEOUT_MS}  # in server.properties of broker {broker} of {connection.bootstrap}; restart"
+    return [Drift(f"broker {broker}", key, str(TRANSACTION_TIMEOUT_MS), found, mend)]
+
+
 def _config_drifts(connection: Connection, spec: TopicSpec, found: dict[str, str]) -> list[Drift]:
     drifts = []
     for key, wanted in sorted(spec.configs.items()):
         is_set = found.get(key, "")
-        if set(wanted.split(",")) != set(is_set.split(",")):  # a list (`compact,delete`) has no order
+        if not _is_enough(wanted, is_set, at_least=key in spec.at_least):
             mend = (
                 f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter --entity-type topics"
                 f" --entity-name {spec.name} --add-config {key}={_quoted(wanted)}"
             )
             drifts.append(Drift(spec.name, key, wanted, is_set, mend))
     return drifts
+
+
+def _is_enough(wanted: str, found: str, *, at_least: bool) -> bool:
+    if at_least and found:
+        return int(found) == -1 or int(found) >= int(wanted)
+    return set(wanted.split(",")) == set(found.split(","))  # a list (`compact,delete`) has no order
 
 
 def _quoted(value: str) -> str:

@@ -15,11 +15,12 @@ from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import DOOR, RemoteLog
 from adapters.embedded.upkeep import Upkeep, policy
+from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection
 from adapters.kafka.members import count_members
 from adapters.kafka.progress import GroupProgress, set_offset
-from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics
+from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics, too_small
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
@@ -37,6 +38,12 @@ REPORT_SECONDS = 1.0
 
 SCHEDULER_REPORT_SECONDS = 0.05
 """Intake paces itself by the schedulers' positions: what it learns late lets a burst wait in front of an opt-out."""
+
+MESSAGE_BYTES_MAX = 1_048_588
+"""Kafka's default, set on each topic as a broker's own may be smaller: `RECORD_BYTES_MAX` and its framing."""
+
+AT_LEAST = frozenset({"retention.ms", "delete.retention.ms", "max.message.bytes"})
+"""Of these an operator may set more."""
 
 DEADLETTER_BYTES_MAX = 2_097_152
 """A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
@@ -214,11 +221,15 @@ def describe_failure(settings: Settings, error: Exception) -> str:
 def specs(settings: Settings) -> list[TopicSpec]:
     """Return every topic as this version needs it."""
     names = Names(settings.topic_prefix)
-    return [TopicSpec(names.of(topic.name), settings.partitions, _configs(topic)) for topic in TOPICS]
+    return [TopicSpec(names.of(topic.name), settings.partitions, _configs(topic), AT_LEAST) for topic in TOPICS]
 
 
 def _configs(topic: Topic) -> dict[str, str]:
-    configs = {"cleanup.policy": topic.cleanup, "message.timestamp.type": "LogAppendTime"}
+    configs = {
+        "cleanup.policy": topic.cleanup,
+        "message.timestamp.type": "LogAppendTime",
+        "max.message.bytes": str(MESSAGE_BYTES_MAX),
+    }
     if topic.retention_ms is not None:
         configs["retention.ms"] = str(topic.retention_ms)
     if topic.cleanup == "compact":
@@ -234,8 +245,8 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
     """Create the topics that are missing; return their names and how the others differ. Raises `LogError`."""
     if isinstance(context.log, EmbeddedLog):
         for spec in specs(context.settings):
-            limit = int(spec.configs.get("max.message.bytes", "0"))
-            await context.log.create_topic(spec.name, spec.partitions, **({"record_bytes_max": limit} if limit else {}))
+            limit = int(spec.configs["max.message.bytes"])
+            await context.log.create_topic(spec.name, spec.partitions, record_bytes_max=limit)
         return (), ()
     if isinstance(context.log, RemoteLog):
         return (), ()  # whoever holds the log made them
@@ -247,8 +258,17 @@ def upkeep(settings: Settings, log: EmbeddedLog) -> Upkeep:
     return Upkeep(log, [policy(spec.name, spec.configs) for spec in specs(settings)])
 
 
+async def smaller_topics(context: Context, kind: str) -> Sequence[Drift]:
+    """Return which of the topics that a kind of process writes to take less than its records. Raises `LogError`."""
+    if isinstance(context.log, EmbeddedLog | RemoteLog):
+        return ()
+    names = [context.names.of(topic.name) for topic in ACCESS[kind].writes] if kind in ACCESS else []
+    return await too_small(connection_of(context.settings), names, MESSAGE_BYTES_MAX) if names else ()
+
+
 async def compare(context: Context) -> Sequence[Drift]:
     """Return how the topics differ from what this version needs; changes nothing. Raises `LogError`."""
     if isinstance(context.log, EmbeddedLog | RemoteLog):
         return ()
-    return await compare_topics(connection_of(context.settings), specs(context.settings))
+    settings = context.settings
+    return await compare_topics(connection_of(settings), specs(settings), replicas=settings.replicas)

@@ -16,7 +16,7 @@ import structlog
 
 from adapters.clock import wall_now
 from adapters.roles.broker import describe
-from adapters.roles.context import Context
+from adapters.roles.context import Context, smaller_topics
 from adapters.roles.role import Role
 from adapters.settings import PREFIX, Settings, place
 from adapters.waiting import Backoff, pause
@@ -197,6 +197,7 @@ class IdentifiedRole:
         away = (LogError, NotPreparedError, *([_database().DatabaseAwayError] if self._with_database else []))
         try:
             await check(self._context, with_database=self._with_database)
+            await _check_sizes(self._context, self.name)
         except away as error:
             seconds = self._backoff.next_seconds()
             self._trouble = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
@@ -204,6 +205,14 @@ class IdentifiedRole:
             await pause(stop, seconds)
         else:
             self._trouble = None
+
+
+async def _check_sizes(context: Context, kind: str) -> None:
+    """Raise `NotPreparedError` where a topic takes less than what the role writes to it. Raises `LogError`."""
+    for drift in await smaller_topics(context, kind):
+        raise NotPreparedError(
+            f"{drift.topic} takes records of {drift.found} bytes at most, {drift.wanted} are needed: run `{drift.mend}`"
+        )
 
 
 async def _write(context: Context, deployment: Deployment) -> None:

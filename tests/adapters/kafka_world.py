@@ -2,16 +2,24 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.client import AIOKafkaClient
 from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import Connection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.topics import TopicSpec, prepare_topics
+from adapters.local.jars import find_jars, find_java
+from adapters.local.kafka import ManagedKafka, broker_properties
+from adapters.local.process import LOCALHOST, run_to_end
 from engine.partition.ports import LogError, Outgoing, Ownership
+
+BOTH_SECONDS = 90.0
+"""The bound of a hang."""
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
@@ -84,3 +92,45 @@ class Admin:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.client.close()
+
+
+class SecondKafka(ManagedKafka):
+    """A broker that joins the cluster of another one, which alone is the controller."""
+
+    def __init__(self, folder: Path, first: ManagedKafka) -> None:
+        super().__init__(folder, java=find_java(), jars=find_jars())
+        self._first = first
+
+    async def start(self) -> None:
+        """Start, and wait until each broker knows of both."""
+        await super().start()
+        async with asyncio.timeout(BOTH_SECONDS):
+            for bootstrap in (self._first.bootstrap, self.bootstrap):
+                while await _known_brokers(bootstrap) < 2:
+                    await asyncio.sleep(0.1)
+
+    def _write_properties(self) -> None:
+        changed = {
+            "process.roles": "broker",
+            "node.id": "2",
+            "controller.quorum.voters": f"1@{LOCALHOST}:{self._first.ports[1]}",
+            "listeners": f"PLAINTEXT://{self.bootstrap}",
+        }
+        lines = [f"{name}={value}" for name, value in (broker_properties(self.ports) | changed).items()]
+        self._properties.write_text("\n".join(lines) + "\n", "utf-8")
+
+    async def _format(self) -> None:
+        told = (self._first._folder / "logs" / "meta.properties").read_text("ascii")
+        cluster = next(line for line in told.splitlines() if line.startswith("cluster.id=")).removeprefix("cluster.id=")
+        command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", cluster)
+        await run_to_end([*command, "--config", str(self._properties)], seconds=60.0, cwd=self._folder)
+
+
+async def _known_brokers(bootstrap: str) -> int:
+    """Return how many brokers one of them knows of: the first answer of a new client is that of the broker it is given."""
+    client = AIOKafkaClient(bootstrap_servers=bootstrap)
+    try:
+        await client.bootstrap()
+        return len(client.cluster.brokers())
+    finally:
+        await client.close()

@@ -24,12 +24,10 @@ from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.producers import discard
 from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import TopicSpec, prepare_topics
-from adapters.local.jars import find_jars, find_java
-from adapters.local.kafka import ManagedKafka, broker_properties, managed_kafka
-from adapters.local.process import LOCALHOST, run_to_end
+from adapters.local.kafka import managed_kafka
 from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import FencedError, LogError, Outgoing
-from tests.adapters.kafka_world import Admin
+from tests.adapters.kafka_world import Admin, SecondKafka
 from tests.adapters.log_contract import contents, outgoing
 
 LIMIT_BYTES = 2_000
@@ -275,30 +273,6 @@ async def test_t6_ours_is_one_dynamic_member_with_one_assignor_that_keeps_no_mem
 
 
 # T7: the offsets of a group are asked of a broker that is not its coordinator any more: the answer is "there are none"
-
-
-class SecondKafka(ManagedKafka):
-    """A broker that joins the cluster of another one, which alone is the controller."""
-
-    def __init__(self, folder: Path, first: ManagedKafka) -> None:
-        super().__init__(folder, java=find_java(), jars=find_jars())
-        self._first = first
-
-    def _write_properties(self) -> None:
-        changed = {
-            "process.roles": "broker",
-            "node.id": "2",
-            "controller.quorum.voters": f"1@{LOCALHOST}:{self._first.ports[1]}",
-            "listeners": f"PLAINTEXT://{self.bootstrap}",
-        }
-        lines = [f"{name}={value}" for name, value in (broker_properties(self.ports) | changed).items()]
-        self._properties.write_text("\n".join(lines) + "\n", "utf-8")
-
-    async def _format(self) -> None:
-        told = (self._first._folder / "logs" / "meta.properties").read_text("ascii")
-        cluster = next(line for line in told.splitlines() if line.startswith("cluster.id=")).removeprefix("cluster.id=")
-        command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", cluster)
-        await run_to_end([*command, "--config", str(self._properties)], seconds=60.0, cwd=self._folder)
 
 
 class Moved:

@@ -204,7 +204,10 @@ async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
     spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})
     (drift,) = await compare_topics(connection, [spec])
     assert (drift.setting, drift.found) == ("partitions", "0")
-    assert drift.mend.endswith(f"--create --topic {spec.name} --partitions 4 --config cleanup.policy=compact")
+    assert drift.mend.endswith(
+        f"--create --topic {spec.name} --partitions 4 --replication-factor 1 --config cleanup.policy=compact"
+        " --config min.insync.replicas=1 --config unclean.leader.election.enable=false"
+    )
     (again,) = await compare_topics(connection, [spec])
     assert again == drift
 

@@ -11,6 +11,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
+from adapters.partitions.positions import NOTHING, Positions
 from adapters.partitions.worker import RunnerWorker
 from adapters.projector import projector as projecting
 from adapters.projector.projector import Projector
@@ -77,6 +78,8 @@ class Membership:
         self._group = group
         self._line = line
         self.told: frozenset[int] | None = None
+        self._positions = Positions()
+        self._generation = -1
         self.news = asyncio.Event()
 
     def tell(self, partitions: frozenset[int]) -> None:
@@ -102,7 +105,19 @@ class Membership:
         return self._group.owner.get(partition) == self._line.process.name
 
     def report(self, partition: int, offset: int) -> None:
-        """Nobody looks."""
+        """Commit what is newer than what the group holds, as `adapters.kafka.assignment` does."""
+        self._positions.report(partition, offset)
+        if self._generation != self._group.generation:
+            self._generation = self._group.generation
+            self._positions.forget_held()
+        if self._group.owner.get(partition) != self._line.process.name:
+            return  # the group takes no commit of another generation
+        if self._positions.held(partition) is None:
+            self._positions.learn(partition, self._group.held.get(partition, NOTHING))
+        newer = self._positions.newer().get(partition)
+        if newer is not None:
+            self._group.commit(partition, newer)
+            self._positions.learn(partition, newer)
 
 
 class Group:
@@ -112,6 +127,16 @@ class Group:
         self.partitions = partitions
         self.owner: dict[int, str] = {}
         self.members: dict[str, Membership] = {}
+        self.generation = 0
+        self.held: dict[int, int] = {}
+        self.went_back: list[str] = []
+
+    def commit(self, partition: int, offset: int) -> None:
+        """Keep a committed offset; note one that goes back."""
+        held = self.held.get(partition, NOTHING)
+        if offset < held:
+            self.went_back.append(f"partition {partition} went from {held} back to {offset}")
+        self.held[partition] = offset
 
     def join(self, line: Line) -> Membership:
         """Take a process in; it has no partitions until the next rebalance."""
@@ -120,6 +145,7 @@ class Group:
 
     def share_out(self, names: Sequence[str], chance: Random) -> None:
         """Give each partition to one of these, by chance. Nobody is told yet."""
+        self.generation += 1
         self.owner = {partition: chance.choice(names) for partition in range(self.partitions)}
 
     def tell(self, name: str) -> None:

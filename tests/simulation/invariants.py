@@ -81,6 +81,7 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*commands_in(world, contacts))
     findings.add(*_dead_letters(world, everything))
     findings.add(*_sizes(world))
+    findings.add(*_bookmarks(world))
     findings.add(*attempts_in(world, contacts))
     findings.add(*opt_outs_in(world, contacts))
     findings.add(*stops_in(world, contacts))
@@ -205,6 +206,12 @@ def _is_of_the_inbox(world: "World", topic: str, partition: int, offset: int) ->
     record = next(record for record in records_of(world, topic, partition) if record.offset == offset)
     envelope = envelope_of(record)
     return envelope is not None and envelope.stream is not None and envelope.stream.startswith(f"{LEADS_INBOX.name}/")
+
+
+def _bookmarks(world: "World") -> Iterator[str]:
+    """No committed offset goes back, whoever has a partition, and whoever believes to have it."""
+    for role, group in world.cluster.groups.items():
+        yield from (f"the bookmark of {role} {what}" for what in group.went_back)
 
 
 def _sizes(world: "World") -> Iterator[str]:

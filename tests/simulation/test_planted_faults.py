@@ -11,6 +11,7 @@ from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
 from adapters.embedded.partition import Partition
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
+from adapters.partitions.positions import Positions
 from engine.account import slots as account_slots
 from engine.account.choice import Candidate, choose_buyer
 from engine.contact import caller, hours, ledger, orders, person, reach, submission, text, walk
@@ -225,6 +226,10 @@ def a_new_process_believes_its_own_clock(patch: Patch) -> None:
     patch.setattr(Runner, "_hear", believe)
 
 
+def a_member_commits_what_it_reported_last(patch: Patch) -> None:
+    patch.setattr(Positions, "newer", lambda self: dict(self._reported))
+
+
 FAULTS = [
     (the_position_is_committed_apart_from_what_was_decided, "but the position says"),
     (a_former_owner_may_commit, "decided too often"),
@@ -255,6 +260,7 @@ FAULTS = [
     (an_older_row_replaces_a_newer_one, "is not the fold of the decisions"),
     (a_new_process_believes_its_own_clock, "ahead of the right domain time"),
     (the_night_is_not_looked_at, "o'clock"),
+    (a_member_commits_what_it_reported_last, "the bookmark of"),
 ]
 
 

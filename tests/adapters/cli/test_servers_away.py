@@ -33,6 +33,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "topics create": ("", (KAFKA,)),
     "topics check": ("", (KAFKA,)),
     "topics acls": ("--apply", (KAFKA,)),
+    "topics set-offset": ("--partition 0 --offset 0", (KAFKA,)),
     "topics adopt": ("", (KAFKA, POSTGRES)),
     "db migrate": ("", (KAFKA, POSTGRES)),
     "db status": ("", (POSTGRES,)),
