@@ -49,10 +49,13 @@ class _LenientBatch:
         return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
+        count = 0
         try:
-            return iter(list(self._batch))
+            for record in self._batch:
+                yield record
+                count += 1
         except UnicodeDecodeError:
-            return iter(_read_leniently(self._data, self._place))
+            yield from _read_leniently(self._data, self._place)[count:]
 
 
 class _LenientBytes(bytearray):

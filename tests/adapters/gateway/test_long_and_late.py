@@ -6,7 +6,7 @@ import pytest
 
 from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import call_channel
-from adapters.gateway.courier import LEASE_SECONDS
+from adapters.gateway.leases import LEASE_SECONDS
 from adapters.roles.gateway import CLAIMS_KEPT
 from schemas.topics import COMMAND_TOPICS, Topic
 from tests.adapters.gateway.providers import Voice, good

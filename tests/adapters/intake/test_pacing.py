@@ -41,8 +41,11 @@ class Schedulers:
     def seconds_until(self, instant: Instant) -> float:
         return instant / 1_000 - self.seconds
 
-    def agrees(self, appended_at: Instant | None) -> bool:
-        return appended_at is None or self.seconds_until(appended_at) <= 0
+    def wall(self) -> Instant:
+        return self.now()
+
+    def elapsed(self) -> float:
+        return self.seconds
 
     async def sleep(self, seconds: float) -> None:
         for _ in range(max(1, round(seconds / STEP_SECONDS))):

@@ -267,7 +267,7 @@ def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
     """Let the runner read so many single records of its changelog, then lose the log."""
     opened = runner._changelog
 
-    async def opened_weak(*, start: int) -> Reader:
+    async def opened_weak(*, start: int | None) -> Reader:
         reader = await opened(start=start)
         polls = iter(range(count))
         poll = reader.poll

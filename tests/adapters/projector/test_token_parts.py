@@ -127,7 +127,7 @@ async def test_the_parts_of_a_deleted_lead_are_gone_and_its_marked_row_keeps_the
 
 def test_the_proof_from_the_log_knows_the_tokens_of_a_large_lead() -> None:
     partition, records, lead_id = history(2)
-    fold = _Fold(TOPIC, 0, lead_id, KEY, NOON)
+    fold = _Fold(TOPIC, 0, lead_id, KEY, NOON, may_begin_late=False)
     for record in records:
         fold.take(record)
     assert fold.then.lead is not None
