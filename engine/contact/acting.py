@@ -57,14 +57,24 @@ def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadenc
 
 
 def _cannot_be_said(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep, reason: str) -> bool:
-    """Pass over a message that lacks a token or is too large, or leave the schedule as failed: as `missing_token` says."""
-    if step.missing_token == orders.FAILS and not lead.ending:
+    """Pass over a message that lacks a token or is too large, or leave the schedule as failed: as `missing_token` says.
+
+    A lead whose only contacts were too large has failed, whatever the step says: `completed` would not be true of it.
+    """
+    is_lost = reason == orders.TEXT_TOO_LARGE and _has_no_other_contact(lead, cadence, step)
+    if (step.missing_token == orders.FAILS or is_lost) and not lead.ending:
         person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
         begin_end(person, lead, "failure")
         return True
     lead.requested_next_action_at = None
     lead.base_at = person.now
     return pass_over(person, lead, cadence, step, reason)
+
+
+def _has_no_other_contact(lead: Lead, cadence: Cadence, step: Step) -> bool:
+    """Tell whether nothing was tried for the lead yet, and nothing may come beside this step."""
+    made = lead.outbound_calls_count + lead.sms_count + lead.emails_count
+    return made == 0 and all(other.id == step.id for other in cadence.contacts_from(step.id))
 
 
 def _is_spent(lead: Lead, cadence: Cadence) -> bool:

@@ -77,6 +77,26 @@ def test_a_message_that_is_too_large_is_passed_over_or_fails_the_lead_as_its_ste
     assert found == [("step.failed" if option == "fail" else "step.skipped", "too_large")]
 
 
+@pytest.mark.parametrize("name", LARGE)
+def test_a_lead_of_which_every_message_was_too_large_ends_as_failure(name: str) -> None:
+    step, data = LARGE[name]
+    world = World()
+    world.schedule(step, {**step, "id": "again"})
+    lead = world.submit(email="ann@example.com", data=data)
+    found = [(fact.type, fact.data["reason"]) for fact in world.facts if fact.type.startswith("step.")]
+    assert (world.steps(), lead.status) == ([], "failure")
+    assert found == [("step.skipped", "too_large"), ("step.failed", "too_large")]
+
+
+def test_a_lead_that_was_called_before_a_message_was_too_large_is_completed() -> None:
+    step, data = LARGE["11 segments of plain letters"]
+    world = World()
+    world.schedule(CALL, step)
+    world.submit(data=data)
+    world.outcome("no_answer")
+    assert world.lead().status == "completed_attempted"
+
+
 @pytest.mark.parametrize(
     ("step", "data"),
     [
