@@ -40,6 +40,21 @@ OTHER_VARIABLES = frozenset(
 
 Port = Annotated[int, Meta(ge=0, le=65_535, description="a whole number from 0 to 65535")]
 Ports = Annotated[tuple[Port, ...], Meta(description="ports from 0 to 65535, with commas")]
+Bootstrap = Annotated[
+    str,
+    Meta(
+        pattern=r"^(|embedded:\d+|([^\s,:/]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}(\s*,\s*([^\s,:/]+|\[[0-9A-Fa-f:.]+\]):\d{1,5})*)$",
+        description="host:port of a broker, several with commas",
+    ),
+]
+Dsn = Annotated[str, Meta(pattern=r"^(|postgres(ql)?://.*)$", description="postgresql://user@host:port/database")]
+RateText = Annotated[
+    str,
+    Meta(
+        pattern=r"^([oO][fF][fF]|(?!0+(\.0*)?(:|$))\d+(\.\d+)?(:[1-9]\d{0,8})?)$",
+        description="such as 100:500 (a second, and saved up at most), or off",
+    ),
+]
 Count = Annotated[int, Meta(ge=1, le=1_024, description="a whole number from 1 to 1024")]
 Connections = Annotated[int, Meta(ge=1, le=1_000, description="a whole number from 1 to 1000")]
 Seconds = Annotated[float, Meta(gt=0, le=86_400, description="a number of seconds above 0, at most 86400")]
@@ -70,7 +85,7 @@ class SettingsError(Exception):
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set. Times are wall seconds."""
 
-    kafka_bootstrap: str = ""
+    kafka_bootstrap: Bootstrap = ""
     kafka_security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     kafka_username: str | None = None
@@ -85,7 +100,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partitions: Count = 12
     """Of every aligned topic when it is created; never changed afterwards."""
     replicas: Count | None = None
-    postgres_dsn: str = ""
+    postgres_dsn: Dsn = ""
     postgres_pool: Count = 10
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
@@ -99,13 +114,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     http_connections_per_address: Connections = 500
     """Of one client address, an IPv6 /64 counting as one; 1000 lifts the bound, which is that of all addresses together."""
     rate_limits: Literal["on", "off", "call_starts"] = "on"
-    rate_reads: str = "100:500"
+    rate_reads: RateText = "100:500"
     """A second, and saved up at most, for each company; `off` for no limit. So are the next four."""
-    rate_writes: str = "50:500"
-    rate_submissions: str = "1000:5000"
-    rate_reports: str = "5:5"
-    rate_call_starts: str = "5:5"
-    rate_unknown_keys: str = "50:500"
+    rate_writes: RateText = "50:500"
+    rate_submissions: RateText = "1000:5000"
+    rate_reports: RateText = "5:5"
+    rate_call_starts: RateText = "5:5"
+    rate_unknown_keys: RateText = "50:500"
     trusted_proxies: Networks = ()
     """Networks (CIDR) whose X-Forwarded-For says who is asking; list here every proxy in front of the API."""
     channels: Channels = CHANNELS

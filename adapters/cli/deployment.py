@@ -78,7 +78,7 @@ def settings_of(data_dir: Path) -> Settings:
         )
     if typed == "env" and not has_own:
         require(own, "kafka_bootstrap", "postgres_dsn")
-    return own if has_own else load(environ=running_of(data_dir).environment)
+    return own if has_own else load(environ=running_of(data_dir, or_elsewhere=True).environment)
 
 
 def _described(settings: Settings) -> str:
@@ -89,15 +89,21 @@ def _described(settings: Settings) -> str:
     return ", ".join(parts)
 
 
-def running_of(data_dir: Path) -> Running:
-    """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs."""
+def running_of(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
+    """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs.
+
+    `or_elsewhere`: the command works with settings of the environment as well.
+    """
     if _typed() == "env":
         raise click.UsageError("this command works with an `up` only; --deployment env has no effect on it")
     found = running(data_dir)
     if found is None:
+        cure = "start one with `leadclock up`, or name its folder with --data-dir"
         raise SettingsError(
-            f"no `leadclock up` runs in {data_dir}: start one with `leadclock up`, name its folder with --data-dir, or set "
-            "LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN for a deployment that runs elsewhere"
+            f"no `leadclock up` runs in {data_dir}: {cure}; for a deployment that runs elsewhere, set "
+            "LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN"
+            if or_elsewhere
+            else f"no `leadclock up` runs in {data_dir}, and this command works with one only: {cure}"
         )
     say_where(found)
     return found

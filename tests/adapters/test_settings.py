@@ -51,6 +51,14 @@ def test_an_unknown_key_of_the_settings_file_is_refused_with_the_nearest_one(tmp
         ({"LEADCLOCK_PARTITIONS": "0"}, "LEADCLOCK_PARTITIONS is '0'; it must be a whole number from 1 to 1024"),
         ({"LEADCLOCK_CLOCK_SPEED": "0"}, "LEADCLOCK_CLOCK_SPEED is '0'; it must be a number above 0"),
         ({"LEADCLOCK_TOPIC_PREFIX": "a b"}, "LEADCLOCK_TOPIC_PREFIX is 'a b'; it must be up to 100 of A-Z"),
+        (
+            {"LEADCLOCK_KAFKA_BOOTSTRAP": "nonsense"},
+            "LEADCLOCK_KAFKA_BOOTSTRAP is 'nonsense'; it must be host:port",
+        ),
+        ({"LEADCLOCK_KAFKA_BOOTSTRAP": "a:9092,b"}, "it must be host:port of a broker, several with commas"),
+        ({"LEADCLOCK_POSTGRES_DSN": "mysql://a:secret@b/c"}, "LEADCLOCK_POSTGRES_DSN must be postgresql://user@host:port"),
+        ({"LEADCLOCK_RATE_READS": "fast"}, "LEADCLOCK_RATE_READS is 'fast'; it must be such as 100:500"),
+        ({"LEADCLOCK_RATE_READS": "0:5"}, "it must be such as 100:500 (a second, and saved up at most), or off"),
         ({"LEADCLOCK_TRUSTED_PROXIES": "10.0.0.1/8"}, "it must be networks such as 10.0.0.0/8"),
         ({"LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS": "my net"}, "it must be networks such as 10.0.0.0/8"),
     ],
@@ -59,6 +67,23 @@ def test_a_wrong_value_is_refused_with_the_variable_and_what_is_allowed(environ:
     with pytest.raises(SettingsError) as raised:
         load(environ=environ)
     assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kafka_bootstrap", "broker:9092"),
+        ("kafka_bootstrap", "a.example:9092, 10.0.0.1:9093,[fd12::1]:9094"),
+        ("kafka_bootstrap", "embedded:40123"),
+        ("postgres_dsn", "postgresql://ann:secret@db.example:5432/leads?sslmode=require"),
+        ("postgres_dsn", "postgres:///leads?host=/tmp"),
+        ("rate_reads", "2.5"),
+        ("rate_reads", "100:500"),
+        ("rate_reads", "OFF"),
+    ],
+)
+def test_an_address_or_rate_in_any_of_its_forms_is_taken(name: str, value: str) -> None:
+    assert getattr(load(environ={f"LEADCLOCK_{name.upper()}": value}), name) == value
 
 
 def test_a_wrong_value_is_told_by_where_it_was_given(tmp_path: Path) -> None:
@@ -96,7 +121,7 @@ def test_every_setting_that_is_no_free_text_says_what_is_allowed() -> None:
     bounded = [variable for variable, field in fields.items() if field.type not in {str, str | None}]
     assert len(bounded) > 15
     for variable in bounded:
-        with pytest.raises(SettingsError, match=rf"{variable} is .*; it must be .+"):
+        with pytest.raises(SettingsError, match=rf"{variable} (is .*; it )?must be .+"):
             load(environ={variable: "\0 nothing that fits"})
 
 
