@@ -276,13 +276,14 @@ class Runner:
         await self._pace()
         if disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
-            if self._must_not_begin():
-                await self._clock.sleep(self._limits.idle_poll_seconds)
-                return Report(behind=True, input_offset=self._position.input_offset)
         records = await self._reader.poll(limit=self._limits.inputs_max, timeout_seconds=self._patience())
         await self._sample(self._reader)
         if records:
             self._appended_at = records[-1].appended_at
+        if self._must_not_begin():  # asked where nothing is awaited before `now` is taken: a clock may be set at any moment
+            await self._reader.seek(self.partition, self._position.input_offset)
+            await self._clock.sleep(self._limits.idle_poll_seconds)
+            return Report(behind=True, input_offset=self._position.input_offset)
         now = self._now()
         behind = self._was_behind = self._is_behind(self._reader)
         sealed: list[Sealed] = []

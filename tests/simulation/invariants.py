@@ -113,7 +113,7 @@ def _verdicts(decided: Decided) -> Iterator[str]:
 def _dispatches(world: "World", decided: Decided) -> Iterator[str]:
     """Nothing is dispatched while domain time is ahead: by a wrong clock, or after one took the partition there."""
     for record, decision in zip(decided.records, decided.decisions, strict=True):
-        ahead = decision.decided_at - world.era.was_at(record.appended_at)
+        ahead = decision.decided_at - world.era.was_at(record.appended_at + 1)  # milliseconds are cut off
         if ahead > AHEAD_SECONDS_MAX * 1000 * world.era.speed_max and _orders(decision):
             yield f"{decided.name} #{decision.sequence} dispatches {ahead / 1000:.0f} s ahead of the right domain time"
 
