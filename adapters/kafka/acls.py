@@ -16,6 +16,7 @@ from aiokafka.protocol.admin import CreateAclsRequest
 from msgspec import Struct
 
 from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.topics import INTERNAL
 from engine.partition.runner import Names
 from schemas.topics import (
     ACCOUNTS_DECISIONS,
@@ -134,6 +135,8 @@ def acls(kind: str, principal: str, *, app: str, prefix: str) -> list[Acl]:
         for topic in TOPICS:
             allow("Create", "topic", names.of(topic.name))
             allow("DescribeConfigs", "topic", names.of(topic.name))
+        for name in INTERNAL:
+            allow("Describe", "topic", name)  # how many replicas they have: `topics check`
     return sorted(found)
 
 

@@ -129,12 +129,18 @@ class Catalog:
         self._starting = asyncio.Lock()
         self._batch_bytes_max: dict[str, int] = {}
 
-    async def find(self, names: list[str]) -> dict[str, TopicFacts]:
-        """Return the facts of those topics that exist. Raises `LogError`."""
+    async def find(self, names: list[str], *, hidden: set[str] | None = None) -> dict[str, TopicFacts]:
+        """Return the facts of those topics that exist.
+
+        Raises `LogError`, also for a topic that we may not see; where `hidden` is given, such names are put into it instead.
+        """
         response = await self._ask(_MetadataRequest(names), "asking for topics")
         found: dict[str, TopicFacts] = {}
         for error_code, name, topic_id, _internal, partitions, _operations, _tags in response.topics:
             if error_code == errors.UnknownTopicOrPartitionError.errno:
+                continue
+            if error_code == errors.TopicAuthorizationFailedError.errno and hidden is not None:
+                hidden.add(name)
                 continue
             if error_code:
                 raise refusal(errors.for_code(error_code)(), f"asking for topic {name}")

@@ -28,6 +28,8 @@ AT_LEAST = frozenset({"min.insync.replicas"})
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 """Kafka's own topics: without them no role finds its place and no transaction ends. Kafka creates them itself."""
 
+HIDDEN_MEND = "leadclock topics acls --apply operator=User:…  # as a user who may; it allows Describe"
+
 CREATE_SECONDS = 30.0
 """Creating dozens of partitions takes a small broker seconds."""
 
@@ -162,7 +164,9 @@ async def _visible(catalog: Catalog, names: Sequence[str]) -> set[str]:
 
 
 async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[TopicSpec], replicas: int) -> list[Drift]:
-    present = await catalog.find([*(spec.name for spec in specs), *INTERNAL])
+    present = await catalog.find([spec.name for spec in specs])
+    hidden: set[str] = set()
+    internal = await catalog.find(list(INTERNAL), hidden=hidden)
     brokers = await catalog.brokers()
     drifts: list[Drift] = []
     for spec in specs:
@@ -172,9 +176,9 @@ async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[Top
         if count:
             drifts.extend(_replica_drifts(connection, present[spec.name], replicas, brokers))
             drifts.extend(_config_drifts(connection, spec, await catalog.configs(spec.name)))
-    for name in INTERNAL:
-        if name in present:
-            drifts.extend(_replica_drifts(connection, present[name], replicas, brokers))
+    for topic in internal.values():
+        drifts.extend(_replica_drifts(connection, topic, replicas, brokers))
+    drifts.extend(Drift(name, "replicas", str(replicas), "not shown to this user", HIDDEN_MEND) for name in sorted(hidden))
     for broker in brokers:
         drifts.extend(await _broker_drifts(catalog, connection, broker))
     return drifts

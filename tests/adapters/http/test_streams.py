@@ -33,7 +33,7 @@ async def test_a_file_that_cannot_be_read_to_its_end_is_not_taken_for_a_whole_on
         monkeypatch.setattr(exports, "_batches", half_of_it)
         with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
             await client.get("/api/v1/leads.csv")
-    told = capsys.readouterr().out
+    told = "".join(capsys.readouterr())
     assert "http.broken_off" in told
     assert "the database is gone" in told
 
@@ -57,6 +57,6 @@ async def test_a_reader_that_takes_nothing_is_let_go(
             told = ""
             while "http.broken_off" not in told:
                 await asyncio.sleep(0.01)
-                told += capsys.readouterr().out
+                told += "".join(capsys.readouterr())
     assert "http.broken_off" in told
     assert "TimeoutError" in told

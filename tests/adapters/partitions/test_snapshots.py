@@ -102,7 +102,7 @@ async def test_one_of_another_partition_is_passed_over_and_told(
     (await saved(snapshots)).rename(snapshots._path(4))
 
     assert snapshots.load(4, "id", begun_after=0) is None
-    assert "it is of contacts.state[3] (id) of deployment d1" in capsys.readouterr().out
+    assert "it is of contacts.state[3] (id) of deployment d1" in "".join(capsys.readouterr())
 
 
 async def test_one_of_another_release_is_taken_and_one_of_another_format_is_not(
