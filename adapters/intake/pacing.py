@@ -21,9 +21,9 @@ TARGET_SECONDS = 0.25
 report of the position (`SCHEDULER_REPORT_SECONDS`) and the look at it."""
 
 WINDOW_MIN = 100
-WINDOW_START = 400
+WINDOW_START = 200
 WINDOW_MAX = 8_000
-"""Undecided requests of all partitions that this process appended. The start is a quarter of a second of a slow scheduler;
+"""Undecided requests of all partitions that this process appended. The start is decided in a tenth of a second;
 the maximum bounds memory and what waits when every scheduler stops at once."""
 
 INCREASE = 1.2
