@@ -29,6 +29,8 @@ class Schedulers:
         self.decided = dict.fromkeys(rates, 0.0)
         self.history: list[tuple[float, dict[int, int]]] = [(0.0, dict.fromkeys(rates, 0))]
         self.is_away = False
+        self.turn = 0
+        """The partition that gets the first of what does not divide evenly."""
         self.waits: list[float] = []
         """Of each step, the seconds that a request appended then would wait: the longest of all partitions."""
 
@@ -66,11 +68,12 @@ class Schedulers:
 
     def take(self, pacing: Pacing, inbox_partition: int, count: int) -> None:
         """Append so many requests of one inbox partition, spread over all partitions."""
-        for place, partition in enumerate(self.rates):
-            share = count // len(self.rates) + (place < count % len(self.rates))
+        for partition in self.rates:
+            share = count // len(self.rates) + ((partition - self.turn) % len(self.rates) < count % len(self.rates))
             if share:
                 self.ends[partition] += share
                 pacing.appended(inbox_partition, partition, self.ends[partition] - 1, share)
+        self.turn += count
 
 
 async def feed(schedulers: Schedulers, pacing: Pacing, seconds: float, *, inbox_partitions: int = 1) -> dict[int, int]:
