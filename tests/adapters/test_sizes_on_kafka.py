@@ -195,9 +195,9 @@ async def test_a_giant_text_of_one_company_does_not_stop_the_opt_out_of_another(
     lead = deployment.lead()
     facts = [(fact.type, fact.data.get("reason")) for one in await deployment.decisions() for fact in one.facts]
     assert refused == []
-    assert ("step.skipped", "too_large") in facts
+    assert ("step.failed", "too_large") in facts
     assert lead is not None
-    assert lead.wake_at is None
+    assert (lead.status, lead.wake_at) == ("failure", None)
     assert await deployment.differs() is None
 
 
