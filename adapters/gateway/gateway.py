@@ -430,7 +430,7 @@ class Gateway:
             _log.warning("gateway.gives_up", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
 
     async def _end(self, courier: Courier, appender: Appender) -> None:
-        """Leave what has not ended to whoever comes next, and say how far this gateway came."""
+        """Give back what has not ended, and save the progress of this gateway."""
         for lane in self._lanes.values():
             lane.revoke()
         left = [*self._serving, *self._pressing]

@@ -16,7 +16,7 @@ WAIT_SECONDS = 2.0
 
 
 RESULT_KEPT = DAY
-"""How long an answer can be asked for again (contracts.md section 3)."""
+"""How long an answer can be asked for again."""
 
 REPORTS_MAX = 2
 """Reports, forecasts and previews that are made at once, so that the database has a core left for all else; of one company

@@ -10,7 +10,7 @@ from msgspec import Struct
 from schemas.instant import Instant
 
 DISAGREEMENT_MAX_SECONDS = 30.0
-"""design.md section 3: beyond this, nothing that depends on time is done until the clocks agree again."""
+"""NTP keeps machines far closer. Beyond this, nothing that depends on time is done until the clocks agree again."""
 
 
 class Heard(Struct, frozen=True):
