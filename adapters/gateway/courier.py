@@ -1,7 +1,7 @@
 """How is one order carried out at most once? Claim, look for fences, check the time, act, record, post: in this order.
 
-Between the last look at the lease and the provider nothing is awaited. A crash leaves a claim without a record. Whoever
-meets it after its lease does not know whether the provider was asked: a call or text is then reported `unknown` and not
+Between the last look at the lease and the provider nothing is awaited. A crash leaves a claim without a record. The
+gateway that takes it over does not know whether the provider was asked: a call or text is then reported `unknown` and not
 repeated, an e-mail or webhook is sent again with the same id.
 """
 
@@ -185,7 +185,7 @@ class Courier:
         """Take a claim back under which the provider was surely not asked, however long the database is away.
 
         A claim that is still being asked for is waited for first: made after it was taken back, nobody would work on it, and
-        whoever came next would call it `unknown`.
+        the gateway that takes it over would report `unknown`.
         """
 
         async def give_back() -> None:

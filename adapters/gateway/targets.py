@@ -1,7 +1,7 @@
 """What does the URL of a webhook say already, before a name server is asked? And which ports are our own?
 
-A webhook to a private address is refused when it is saved, so that its company learns it from whoever saves it and not from
-orders that fail. What a name leads to is judged when it is connected to (`addresses`).
+A webhook to a private address is refused when it is saved, so that its company learns it then and not from
+commands that fail. What a name leads to is judged when it is connected to (`addresses`).
 """
 
 import socket

@@ -1,9 +1,9 @@
-"""What counts as one network address? Whoever has an IPv6 network has all its addresses, and counts as one."""
+"""What counts as one client address? An IPv4 address, or an IPv6 /64: one customer has all addresses of it."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
 IPV6_PREFIX = 64
-"""The smallest network that is given to one customer (RFC 6177): whoever has one has all its addresses."""
+"""The smallest network that a provider gives to one customer (RFC 6177)."""
 
 ADDRESS_LENGTH_MAX = 64
 """Characters that are kept of what a trusted proxy calls an address."""

@@ -297,7 +297,7 @@ def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> 
     settings = exchange.services.settings
     fault = refusal_of(url, settings.webhook_networks, settings.own_ports)
     if fault is not None:
-        raise ProblemError("validation_failed", "Mend url and send it again.", {"url": [fault]})
+        raise ProblemError("validation_failed", "Correct url and send it again.", {"url": [fault]})
 
 
 def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:

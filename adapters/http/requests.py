@@ -163,7 +163,7 @@ def _settle(batch: list[Waiting], error: LogError | None) -> None:
             if error is None:
                 waiting.done.set_result(None)
             else:
-                # An error of its own for each: whoever catches it adds a traceback.
+                # A separate error for each waiter: raising one adds to its traceback.
                 own = error if len(batch) == 1 else LogError(str(error), retryable=error.retryable)
                 waiting.done.set_exception(own)
                 waiting.done.exception()  # noted, so that nobody is warned of one that nobody waited for
