@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 ONLY ?=
+MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench bench-large planted prove prove-fair lock
+.PHONY: help install up test test-api lint format bench bench-large planted prove prove-fair faults lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under 
 
 prove-fair: install  ## Time one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
+
+faults: install  ## Strike three brokers, every role and the database at random under load, and judge what is left (MINUTES=10, ARGS="--seed 7").
+	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.
 	@deploy/lock.sh "$(PYTHON)"

@@ -111,12 +111,17 @@ class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
 
 
 class TopicFacts(Struct, frozen=True):
-    """What the broker says now: `topic_id` stays for life, `replicas` are the brokers of each partition."""
+    """What the broker says now: `topic_id` stays for life, `replicas` are the brokers of each partition.
+
+    `leaders` are -1 where it has none; `insync` are the replicas that have every acknowledged record.
+    """
 
     name: str
     topic_id: str
     partition_count: int
     replicas: dict[int, list[int]] = {}
+    leaders: dict[int, int] = {}
+    insync: dict[int, list[int]] = {}
 
 
 class Catalog:
@@ -144,8 +149,15 @@ class Catalog:
                 continue
             if error_code:
                 raise refusal(errors.for_code(error_code)(), f"asking for topic {name}")
-            replicas = {partition[1]: list(partition[4]) for partition in sorted(partitions, key=lambda one: one[1])}
-            found[name] = TopicFacts(name, str(uuid.UUID(bytes=topic_id)), len(partitions), replicas)
+            ordered = sorted(partitions, key=lambda one: one[1])
+            found[name] = TopicFacts(
+                name,
+                str(uuid.UUID(bytes=topic_id)),
+                len(partitions),
+                {partition[1]: list(partition[4]) for partition in ordered},
+                {partition[1]: partition[2] for partition in ordered},
+                {partition[1]: list(partition[5]) for partition in ordered},
+            )
         return found
 
     async def facts(self, name: str) -> TopicFacts:

@@ -35,13 +35,15 @@ class ManagedKafka:
     Start it from a thread that lives as long as it is needed: the kernel ends the broker when that thread ends.
     """
 
-    def __init__(self, folder: Path, *, java: Path, jars: Path, heap_mib: int = HEAP_MIB) -> None:
+    def __init__(
+        self, folder: Path, *, java: Path, jars: Path, heap_mib: int = HEAP_MIB, name: str = "Apache Kafka"
+    ) -> None:
         self._folder = folder.resolve()
         self._java = java
         self._jars = jars
         self._heap_mib = heap_mib
         self._ports = (0, 0)
-        self.process = ServerProcess("Apache Kafka", self._folder, stop_signal=signal.SIGTERM, stop_seconds=STOP_SECONDS)
+        self.process = ServerProcess(name, self._folder, stop_signal=signal.SIGTERM, stop_seconds=STOP_SECONDS)
 
     @property
     def bootstrap(self) -> str:
@@ -65,6 +67,11 @@ class ManagedKafka:
     async def stop(self) -> None:
         """Stop the broker and give the folder back; harmless when it is not running."""
         await self.process.stop()
+        self.process.disown()
+
+    async def kill(self) -> None:
+        """Kill -9 the broker and give the folder back; `start` brings it back with its records."""
+        await self.process.kill()
         self.process.disown()
 
     async def _start(self) -> None:
@@ -106,14 +113,20 @@ class ManagedKafka:
         noted.write_text(f"{self._ports[0]} {self._ports[1]}", "ascii")
 
     def _write_properties(self) -> None:
-        lines = (f"{name}={value}" for name, value in broker_properties(self._ports).items())
+        lines = (f"{name}={value}" for name, value in self._settings().items())
         self._properties.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def _settings(self) -> dict[str, str]:
+        return broker_properties(self._ports)
+
+    def _cluster_id(self) -> str:
+        return new_cluster_id()
 
     async def _format(self) -> None:
         if (self._folder / "logs" / "meta.properties").exists():
             return
         command = self._command("kafka.tools.StorageTool", "format", "--ignore-formatted")
-        command += ["--cluster-id", new_cluster_id(), "--config", str(self._properties)]
+        command += ["--cluster-id", self._cluster_id(), "--config", str(self._properties)]
         await run_to_end(command, seconds=FORMAT_SECONDS, cwd=self._folder)
 
     async def _answers(self) -> bool:

@@ -145,6 +145,14 @@ class ServerProcess:
                     await _until(lambda: child.poll() is not None, KILL_SECONDS)
             self._forget()
 
+    async def kill(self) -> None:
+        """Kill -9 the server and see it dead; harmless when it is not running."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            await _until(lambda: child.poll() is not None, KILL_SECONDS)
+            self._forget()
+
     def tail(self) -> str:
         """Return the end of the server's log, headed by where the whole of it is."""
         lines = self.log.read_text("utf-8", errors="replace").splitlines() if self.log.exists() else []

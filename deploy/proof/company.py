@@ -3,6 +3,8 @@
 Made through the requests that any operator sends. The telephone numbers are the sandbox carrier's: nobody is called.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from adapters.partitions.feed import RulesTopic
@@ -14,7 +16,7 @@ COMPANY_ID = 1
 CONCURRENT_CALLS = 200
 """So many slots that calls wait now and then, and so few that a slot which is never given back shows."""
 
-SCHEDULES = {
+SCHEDULES: dict[str, dict[str, Any]] = {
     "text": {"id": "first", "kind": "sms", "template": "Hello {{first_name}}"},
     "mail": {"id": "first", "kind": "email", "subject": "Hello", "template": "Hello {{first_name}}"},
     "call": {"id": "first", "kind": "call"},
@@ -35,8 +37,10 @@ class Company(Struct, frozen=True, kw_only=True):
     offer_token: str
 
 
-async def make_company(settings: Settings) -> Company:
+async def make_company(settings: Settings, *, hook_url: str | None = None) -> Company:
     """Make the company with offer, numbers, buyer group and schedules; an accounts role must run.
+
+    With `hook_url` there is a schedule `hook` too, which posts there first.
 
     Raises `NotMadeError`, `LogError`.
     """
@@ -45,12 +49,12 @@ async def make_company(settings: Settings) -> Company:
         try:
             await context.rules.refresh()
             asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
-            return await _make(asker, context.rules)
+            return await _make(asker, context.rules, hook_url)
         finally:
             await appender.close()
 
 
-async def _make(asker: RecordAsker, rules: RulesTopic) -> Company:
+async def _make(asker: RecordAsker, rules: RulesTopic, hook_url: str | None) -> Company:
     await asker.make("company", "name", {"name": "Proof", "country": "US"})
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
     offer_id = await asker.make("offer", "name", offer)
@@ -60,7 +64,11 @@ async def _make(asker: RecordAsker, rules: RulesTopic) -> Company:
     group = {"name": "All", "buyer_ids": [buyer_id], "concurrency_cap_limit": CONCURRENT_CALLS}
     group_id = await asker.make("buyer_group", "name", group)
     tokens = {}
-    for kind, step in SCHEDULES.items():
+    schedules = dict(SCHEDULES)
+    if hook_url is not None:
+        hook_id = await asker.make("outgoing_webhook", "name", {"name": "Receiver", "url": hook_url})
+        schedules["hook"] = {"id": "first", "kind": "webhook", "outgoing_webhook_id": hook_id}
+    for kind, step in schedules.items():
         first = step | {"connect": {"buyer_group_id": group_id}} if kind == "call" else step
         tokens[kind] = f"lt_proof_{kind}_0123456789abcdef"
         schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [first, *REST]}

@@ -22,31 +22,37 @@ CONNECT_SECONDS = 10.0
 @contextlib.asynccontextmanager
 async def own_servers(folder: Path, say: Callable[[str], None], *, partitions: int) -> AsyncIterator[Settings]:
     """Yield the settings of a fresh deployment whose files are in `folder`. Raises `LocalServerError`."""
-    _open_to_the_database(folder)
+    open_to_the_database(folder)
     async with contextlib.AsyncExitStack() as stack:
         opened = await stack.enter_async_context(broker(folder, wish="kafka"))
         say(opened.sentence)
         stored = await stack.enter_async_context(database(folder))
         dsn = await stack.enter_async_context(_own_database(stored.dsn))
-        name = f"proof-{uuid.uuid4().hex[:8]}"
-        settings = Settings(
-            kafka_bootstrap=opened.bootstrap,
-            kafka_session_seconds=SESSION_SECONDS,
-            topic_prefix=f"{name}.",
-            app=name,
-            partitions=partitions,
-            postgres_dsn=dsn,
-            secret_key=uuid.uuid4().hex * 2,
-            state_dir=str(folder / "state"),
-            sandbox=SANDBOX_CHANNELS,
-        )
+        settings = fresh_settings(folder, bootstrap=opened.bootstrap, dsn=dsn, partitions=partitions)
         stack.push_async_callback(_delete_topics, settings)
         yield settings
 
 
-def _open_to_the_database(folder: Path) -> None:
+def fresh_settings(folder: Path, *, bootstrap: str, dsn: str, partitions: int) -> Settings:
+    """Return the settings of a deployment that is nobody else's: topics, groups and transactional ids of its own."""
+    name = f"proof-{uuid.uuid4().hex[:8]}"
+    return Settings(
+        kafka_bootstrap=bootstrap,
+        kafka_session_seconds=SESSION_SECONDS,
+        topic_prefix=f"{name}.",
+        app=name,
+        partitions=partitions,
+        postgres_dsn=dsn,
+        secret_key=uuid.uuid4().hex * 2,
+        state_dir=str(folder / "state"),
+        sandbox=SANDBOX_CHANNELS,
+    )
+
+
+def open_to_the_database(folder: Path) -> None:
+    """Make a folder that the database, which may run as another user, can reach its own folder through."""
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)  # the database may run as another user, who must reach its own folder
+    folder.chmod(0o755)
 
 
 @contextlib.asynccontextmanager

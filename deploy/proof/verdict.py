@@ -46,16 +46,30 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     inbox = prefix + LEADS_INBOX.name
     dead = [(partition, offset, value) for topic, partition, offset, value in found.dead if topic == inbox]
     told = {(partition, offset): value for partition, offset, value in dead}
+    return [
+        Row(promise="records on leads.inbox", expected=accepted.records, found=found.inbox_end),
+        row("submissions decided exactly once", accepted.ids, once & accepted.ids),
+        Row(promise="other submissions", expected=over_http, found=len(once - accepted.ids)),
+        Row(promise="leads", expected=len(accepted.ids) + over_http, found=len(leads)),
+        Row(promise="people with a lead", expected=len(leads), found=len({one.contact_key for one in leads.values()})),
+        *judge_log(found, now),
+        row("bad records told apart", accepted.bad.keys(), told.keys()),
+        none(
+            "dead letters with other bytes",
+            (str(place) for place, value in told.items() if accepted.bad.get(place) != value),
+        ),
+    ]
+
+
+def judge_log(found: Evidence, now: Instant) -> list[Row]:
+    """Return what holds of a log at rest whatever was put on it."""
+    contacts = found.contacts
+    leads = contacts.leads()
     undecided = {p: end for p, end in found.requests_end.items() if end and contacts.inputs.get(p, -1) + 1 != end}
     ordered = {id_: named[-1].digest for id_, named in contacts.emitted.items() if not id_.startswith(FENCE)}
     return [
-        Row(promise="records on leads.inbox", expected=accepted.records, found=found.inbox_end),
         none("requests without a decision", (f"partition {p} before {end}" for p, end in undecided.items())),
-        row("submissions decided exactly once", accepted.ids, once & accepted.ids),
-        Row(promise="other submissions", expected=over_http, found=len(once - accepted.ids)),
         none("submissions decided twice", (id_ for id_, count in contacts.submissions.items() if count > 1)),
-        Row(promise="leads", expected=len(accepted.ids) + over_http, found=len(leads)),
-        Row(promise="people with a lead", expected=len(leads), found=len({one.contact_key for one in leads.values()})),
         none(
             "decisions that failed",
             ["failed"] * contacts.verdicts["failed"] + ["failed"] * found.accounts.verdicts["failed"],
@@ -70,11 +84,6 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
         none("leads that nothing will move", (str(one.id) for one in leads.values() if stuck(one, now))),
         none("leads that wait for a command", (str(one.id) for one in leads.values() if one.flight is not None)),
         none("slots that are held", (one.resource for one in found.accounts.slots().values() if one.in_use or one.waiting)),
-        row("bad records told apart", accepted.bad.keys(), told.keys()),
-        none(
-            "dead letters with other bytes",
-            (str(place) for place, value in told.items() if accepted.bad.get(place) != value),
-        ),
     ]
 
 

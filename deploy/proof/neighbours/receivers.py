@@ -19,7 +19,7 @@ async def good_receiver(arrived: Callable[[str], None]) -> AsyncIterator[int]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            body = await reader.readexactly(_content_length(head))
+            body = await reader.readexactly(content_length(head))
             writer.write(ANSWER)
             await writer.drain()
             arrived(str(msgspec.json.decode(body)["data"]["lead"]["caller_id"]))
@@ -50,9 +50,15 @@ async def hanging_receiver() -> AsyncIterator[int]:
             ended.set()
 
 
-def _content_length(head: bytes) -> int:
+def content_length(head: bytes) -> int:
+    """Return how many bytes of body follow the head of a request."""
+    return int(header(head, b"content-length") or 0)
+
+
+def header(head: bytes, wanted: bytes) -> str:
+    """Return a header of a request, by its name in small letters; empty where it has none."""
     for line in head.split(b"\r\n"):
         name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length":
-            return int(value)
-    return 0
+        if name.strip().lower() == wanted:
+            return value.strip().decode("latin-1")
+    return ""

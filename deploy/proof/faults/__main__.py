@@ -1,0 +1,67 @@
+"""`python -m deploy.proof.faults`: is anything lost, doubled or stuck after faults at random? Exit status 0 or 1.
+
+It runs three brokers and a database of its own in a temporary folder, whatever servers the environment names.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from adapters.local.process import LocalServerError
+from adapters.roles.asking import NotMadeError
+from deploy.proof.faults.report import table as recovery_table
+from deploy.proof.faults.run import Outcome, Plan, strike_all
+from deploy.proof.processes import DeploymentError
+from deploy.proof.rest import NoRestError
+from deploy.proof.verdict import table
+from engine.partition.ports import LogError
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(0.1, 1_440.0), default=60.0, show_default=True, help="Of faults.")
+@click.option("--per-second", type=click.FloatRange(1.0, 200.0), default=40.0, show_default=True, help="Submissions.")
+@click.option("--seed", type=int, help="Of the faults and their moments.  [by chance, and printed]")
+@click.option("--only", multiple=True, help="Only faults with these words: broker, killed, 'gateway paused', …")
+@click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
+def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, ...], keep: Path | None) -> None:
+    """Strike a deployment at random, and judge what is left."""
+    chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # of our own clients, which lose their brokers on purpose
+    plan = Plan(seconds=60.0 * minutes, per_second=per_second, seed=chosen, only=only)
+    try:
+        outcome = asyncio.run(_run(plan, keep))
+    except (DeploymentError, NoRestError, LogError, LocalServerError, NotMadeError) as error:
+        raise click.ClickException(f"{error} (--seed {chosen})") from error
+    _tell(outcome, chosen)
+    sys.exit(0 if outcome.holds else 1)
+
+
+async def _run(plan: Plan, keep: Path | None) -> Outcome:
+    begun = time.monotonic()
+
+    def say(words: str) -> None:
+        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
+
+    with contextlib.ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-faults-")))
+        say(f"seed {plan.seed}, {plan.per_second:.0f} submissions a second, {os.cpu_count()} cores")
+        return await strike_all(plan, folder, say)
+
+
+def _tell(outcome: Outcome, seed: int) -> None:
+    click.echo(f"\n{table(outcome.rows)}\n")
+    click.echo("Seconds from the fault until nothing waited for more than 2 s:\n")
+    click.echo(f"{recovery_table(outcome.recoveries)}\n")
+    click.echo("every promise is kept" if outcome.holds else f"BROKEN: see the rows that say NO (--seed {seed})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""How is a deployment struck? One fault after the other under a steady load, each until submissions flow again."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from adapters.local.cluster import bootstrap_of, managed_cluster
+from adapters.local.postgres import managed_postgres
+from adapters.local.process import LOCALHOST
+from adapters.roles.context import Context, open_context
+from deploy.proof.company import make_company
+from deploy.proof.faults.claims import Claims
+from deploy.proof.faults.judgement import judge_all
+from deploy.proof.faults.report import Recovery
+from deploy.proof.faults.sinks import CountingMailbox, counting_receiver
+from deploy.proof.faults.strikes import Strike, Striker
+from deploy.proof.faults.trickle import Trickle
+from deploy.proof.faults.waits import until_settled
+from deploy.proof.processes import Deployment
+from deploy.proof.rest import until_at_rest
+from deploy.proof.servers import fresh_settings, open_to_the_database
+from deploy.proof.verdict import Row, none
+
+PARTITIONS = 6
+CALM_SECONDS = (2.0, 8.0)
+"""Between two faults."""
+
+ROLL_SECONDS = 300.0
+REST_SECONDS = 1_200.0
+ACKNOWLEDGE_SECONDS = 300.0
+ROLES = (
+    ("accounts", "accounts"), ("intake", "intake"), ("scheduler", "scheduler-1"), ("scheduler", "scheduler-2"),
+    ("gateway", "gateway-1"), ("gateway", "gateway-2"), ("projector", "projector"), ("api", "api"),
+)  # fmt: skip
+
+Say = Callable[[str], None]
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """For how long (seconds), how many submissions a second, and by which chance. `only`: words of the faults to make."""
+
+    seconds: float
+    per_second: float
+    seed: int
+    only: Sequence[str] = ()
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    rows: list[Row]
+    recoveries: list[Recovery]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every promise is kept."""
+        return all(row.holds for row in self.rows)
+
+
+async def strike_all(plan: Plan, folder: Path, say: Say) -> Outcome:
+    """Run three brokers, a database and every role in `folder`, strike them for a while, and judge what is left.
+
+    Raises `DeploymentError`, `NoRestError`, `LogError`, `LocalServerError`.
+    """
+    open_to_the_database(folder)
+    async with AsyncExitStack() as stack:
+        nodes = await stack.enter_async_context(managed_cluster(folder))
+        postgres = await stack.enter_async_context(managed_postgres(folder))
+        say("three brokers and a database are up")
+        mailbox = CountingMailbox(folder / "mail")
+        await mailbox.start()
+        stack.push_async_callback(mailbox.stop)
+        hooks: Counter[str] = Counter()
+        hook_port = await stack.enter_async_context(counting_receiver(hooks))
+        settings = replace(
+            fresh_settings(folder, bootstrap=bootstrap_of(nodes), dsn=postgres.dsn, partitions=PARTITIONS),
+            smtp_host=LOCALHOST,
+            smtp_port=mailbox.port,
+            smtp_starttls=False,
+            webhook_private_networks=("127.0.0.0/8",),
+            rate_limits="off",
+        )
+        deployment = Deployment(folder, settings)
+        stack.callback(deployment.kill)
+        context = await stack.enter_async_context(open_context(settings))
+        await deployment.prepare()
+        for role, name in ROLES:
+            deployment.add(role, name)
+        await deployment.until_ready()
+        company = await make_company(settings, hook_url=f"http://{LOCALHOST}:{hook_port}/hook")
+        say("every role is ready")
+        claims = Claims(settings.postgres_dsn)
+        chance = random.Random(plan.seed)  # noqa: S311 - chooses faults, hides nothing
+        striker = Striker(deployment, nodes, postgres, claims, chance)
+        trickle = Trickle(context, company, deployment["api"].url, per_second=plan.per_second)
+        recoveries = await _under_load(plan, striker, trickle, chance, say)
+        outside = {"e-mails": mailbox.taken, "webhooks": hooks}
+        await _until_at_rest(context, trickle, say)
+        statuses = await asyncio.to_thread(deployment.stop)
+        rows = await judge_all(context, deployment, trickle, claims, outside)
+        rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
+        rows += await _verify(deployment, say)
+        rows.append(none("faults that submissions did not recover from", (r.row for r in recoveries if r.decided is None)))
+        return Outcome(rows=rows, recoveries=recoveries)
+
+
+async def _under_load(plan: Plan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
+    stop = asyncio.Event()
+    following = asyncio.create_task(trickle.follow())
+    submitting = asyncio.create_task(trickle.run(stop))
+    striking = asyncio.create_task(_strike(plan, striker, trickle, chance, say))
+    try:
+        await asyncio.wait({following, submitting, striking}, return_when=asyncio.FIRST_COMPLETED)
+        recoveries = await striking
+        stop.set()
+        async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
+            await submitting
+    finally:
+        for task in (following, submitting, striking):
+            task.cancel()
+        await asyncio.gather(following, submitting, striking, return_exceptions=True)
+    say(f"{len(trickle.acknowledged):,} records and {len(trickle.answered):,} submissions over HTTP are acknowledged")
+    return recoveries
+
+
+async def _strike(plan: Plan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
+    recoveries: list[Recovery] = []
+    begun = rolled_at = time.monotonic()
+    bag: list[Strike] = []
+    await until_settled(trickle.undecided, begun)
+    while time.monotonic() - begun < plan.seconds:
+        await asyncio.sleep(chance.uniform(*CALM_SECONDS))
+        if not bag:
+            bag = [one for one in striker.bag() if not plan.only or any(words in one.row for words in plan.only)]
+        if time.monotonic() - rolled_at >= ROLL_SECONDS:
+            rolled_at = time.monotonic()
+            strike = striker.rolling()
+        else:
+            strike = bag.pop()
+        recoveries.append(await _recovery(strike, trickle, say))
+    return recoveries
+
+
+async def _recovery(strike: Strike, trickle: Trickle, say: Say) -> Recovery:
+    """Make a strike and watch the submissions meanwhile and afterwards."""
+    say(f"{strike.row}: {strike.whom}")
+    struck_at = time.monotonic()
+    running = asyncio.ensure_future(strike.run())
+    watching = [asyncio.create_task(until_settled(waits, struck_at)) for waits in (trickle.undecided, trickle.unanswered)]
+    try:
+        election = await running
+        healed = time.monotonic() - struck_at
+        decided, answered = await asyncio.gather(*watching)
+    finally:
+        for task in (running, *watching):
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(running, *watching, return_exceptions=True)
+    # What comes when a paused process goes on, or a broker is back, counts too.
+    later = await asyncio.gather(*(until_settled(waits, struck_at) for waits in (trickle.undecided, trickle.unanswered)))
+    told = Recovery(row=strike.row, decided=decided, answered=answered, election=election)
+    say(
+        f"  decided after {_words(decided)}, answered after {_words(answered)}"
+        + (f", elected after {election:.1f} s" if election is not None else "")
+        + f", whole after {healed:.1f} s"
+        + (f"; late again until {max(one or 0.0 for one in later):.1f} s" if any(later) else "")
+    )
+    if None in later:
+        return replace(told, decided=None)
+    return told
+
+
+def _words(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{seconds:.1f} s"
+
+
+async def _until_at_rest(context: Context, trickle: Trickle, say: Say) -> None:
+    count = len(trickle.acknowledged) + len(trickle.answered)
+    await until_at_rest(context, context.settings.postgres_dsn, leads=count, seconds=REST_SECONDS)
+    say("everything is decided, carried out and shown")
+
+
+async def _verify(deployment: Deployment, say: Say) -> list[Row]:
+    """Run the proofs of an operator."""
+    rows = []
+    for command in ("audit", "projection"):
+        status, output = await deployment.command(command, "verify")
+        rows.append(none(f"differences found by `leadclock {command} verify`", [output.strip()] if status else []))
+        say(output.strip().splitlines()[-1] if output.strip() else f"{command} verify said nothing")
+    return rows

@@ -1,0 +1,161 @@
+"""Who submits leads while everything breaks? A careful producer and a careful HTTP client: again until acknowledged."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import httpx
+import msgspec
+
+from adapters.partitions.routing import partition_of
+from adapters.roles.context import Context
+from adapters.up.noon import zone_at_daytime
+from deploy.proof.company import Company
+from deploy.proof.faults.waits import Waits
+from deploy.proof.submissions import number
+from engine.partition.ports import Appender, LogError, Outgoing, Reader
+from schemas.envelope import Envelope, to_headers
+from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
+from schemas.wire import to_json
+
+TICK_SECONDS = 0.1
+HTTP_EVERY = 10
+KINDS = ("text", "rest", "hook", "mail", "text", "rest", "hook", "call", "text", "rest")
+"""Of ten leads in turn: orders for every channel."""
+
+ENDINGS = ("00",)
+RETRY_SECONDS = 0.2
+ANSWER_SECONDS = 15.0
+READ_LIMIT = 2_000
+READ_SECONDS = 0.2
+ACKNOWLEDGED = frozenset({200, 201, 202})
+WORTH_ANOTHER = frozenset({409, 429, 500, 502, 503, 504})
+
+
+class _Cause(msgspec.Struct):
+    type: str = ""
+    id: str | None = None
+
+
+class _Decided(msgspec.Struct):
+    cause: _Cause
+
+
+class Trickle:
+    """A steady load; `acknowledged` are ids that the log took, `answered` numbers that the API took."""
+
+    def __init__(self, context: Context, company: Company, api_url: str, *, per_second: float) -> None:
+        self.acknowledged: set[str] = set()
+        self.answered: set[str] = set()
+        self.refused: list[str] = []
+        """Answers that no retry makes better."""
+        self.undecided = Waits()
+        self.unanswered = Waits()
+        self._context = context
+        self._company = company
+        self._api_url = api_url
+        self._per_second = per_second
+        self._inbox = context.names.of(LEADS_INBOX.name)
+        self._zone = zone_at_daytime()
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Submit until told to stop, then until everything is acknowledged."""
+        partitions = await self._context.log.partition_count(self._inbox)
+        appender = await self._context.log.appender()
+        bodies = self._bodies()
+        begun, sent = time.monotonic(), 0
+        try:
+            async with httpx.AsyncClient(base_url=self._api_url, timeout=ANSWER_SECONDS) as client:
+                while not stop.is_set():
+                    due = int((time.monotonic() - begun) * self._per_second) - sent
+                    parts: defaultdict[int, list[tuple[str, Outgoing]]] = defaultdict(list)
+                    for _ in range(due):
+                        index, body = next(bodies)
+                        if index % HTTP_EVERY == 0:
+                            self._spawn(self._post(client, index, body))
+                        else:
+                            parts[partition_of(str(index).encode(), partitions)].append(self._record(index, body))
+                    sent += due
+                    for partition, part in parts.items():
+                        self._spawn(self._append(appender, partition, part))
+                    await asyncio.sleep(TICK_SECONDS)
+                await asyncio.gather(*self._sending)
+        finally:
+            for task in self._sending:
+                task.cancel()
+            await asyncio.gather(*self._sending, return_exceptions=True)
+            await appender.close()
+
+    async def follow(self) -> None:
+        """Note what is decided, until cancelled; begins anew where the log was away."""
+        topic = self._context.names.of(CONTACTS_DECISIONS.name)
+        places: dict[int, int] = {}
+        while True:
+            with suppress(LogError):
+                partitions = range(await self._context.log.partition_count(topic))
+                reader = await self._context.log.reader(topic, partitions)
+                try:
+                    for partition, offset in places.items():
+                        await reader.seek(partition, offset)
+                    await self._read(reader, places)
+                finally:
+                    await reader.close()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read(self, reader: Reader, places: dict[int, int]) -> None:
+        decoder = msgspec.json.Decoder(_Decided)
+        while True:
+            for record in await reader.poll(limit=READ_LIMIT, timeout_seconds=READ_SECONDS):
+                cause = decoder.decode(record.value or b"").cause
+                places[record.partition] = record.offset + 1
+                if cause.type == "lead.submitted" and cause.id is not None:
+                    self.undecided.end(cause.id)
+
+    def _bodies(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for index in count(1):
+            kind = KINDS[(index // HTTP_EVERY if index % HTTP_EVERY == 0 else index) % len(KINDS)]
+            caller_id = number(index, 1, ENDINGS)  # nobody's odd number: each order is carried out at once
+            body = {"first_name": f"Lead {index}", "time_zone": self._zone, "caller_id": caller_id}
+            if kind == "mail":
+                body["email"] = f"lead-{index}@example.com"
+            yield index, body | {"lead_token": self._company.tokens[kind]}
+
+    def _record(self, index: int, body: dict[str, Any]) -> tuple[str, Outgoing]:
+        id_ = f"faults-{index}"
+        headers = to_headers(Envelope(id=id_, type="lead.submitted", source="/faults"))
+        return id_, Outgoing(self._inbox, str(index).encode(), to_json(body), headers)
+
+    async def _append(self, appender: Appender, partition: int, part: list[tuple[str, Outgoing]]) -> None:
+        for id_, _ in part:
+            self.undecided.begin(id_)
+        while True:
+            with suppress(LogError):
+                await appender.append(partition, [record for _, record in part])
+                break
+            await asyncio.sleep(RETRY_SECONDS)
+        self.acknowledged.update(id_ for id_, _ in part)
+
+    async def _post(self, client: httpx.AsyncClient, index: int, body: dict[str, Any]) -> None:
+        self.unanswered.begin(body["caller_id"])
+        headers = {"Idempotency-Key": f"faults-{index}"}
+        while True:
+            with suppress(httpx.HTTPError):
+                answer = await client.post("/api/v1/leads", json=body, headers=headers)
+                if answer.status_code in ACKNOWLEDGED:
+                    self.answered.add(body["caller_id"])
+                    break
+                if answer.status_code not in WORTH_ANOTHER:
+                    self.refused.append(f"{answer.status_code} {answer.text[:300]}")
+                    break
+            await asyncio.sleep(RETRY_SECONDS)
+        self.unanswered.end(body["caller_id"])
+
+    def _spawn(self, sending: Any) -> None:
+        task = asyncio.create_task(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
