@@ -29,6 +29,10 @@ VERSIONS: Mapping[int, Version] = {
     ),
     2: Version(
         changed="bounds on the stored data, the rendered messages and the records of a decision",
+        decided_by="the development version 0.1.0 at commit b6317d7",
+    ),
+    3: Version(
+        changed="nothing yet",
         decided_by="leadclock 0.1.0",
     ),
 }

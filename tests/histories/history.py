@@ -17,6 +17,9 @@ FOLDER = Path(__file__).parent
 FIRST_RULES = FOLDER / "1390c62.jsonl.xz"
 """Recorded by `record.py` at commit 1390c62, which decides by version 1 of the decision rules."""
 
+SECOND_RULES = FOLDER / "b6317d7.jsonl.xz"
+"""Recorded at commit b6317d7, which decides by version 2."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

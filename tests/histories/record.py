@@ -2,7 +2,7 @@
 
 Run it in a checkout of the commit whose history is wanted, with this file copied to `tests/histories` there:
 
-    .venv/bin/python -m tests.histories.record tests/histories/1390c62.jsonl.xz
+    .venv/bin/python -m tests.histories.record tests/histories/b6317d7.jsonl.xz
 
 A history is never recorded again: it stands for what a release wrote, which later code must read. See `history.py`.
 """
@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import versions
@@ -25,22 +27,37 @@ from schemas.envelope import to_headers
 from schemas.requests import LeadSubmitted
 from schemas.topics import TOPICS
 from schemas.wire import to_json
-from tests.simulation import cluster, virtual
+from tests.simulation import cluster, traffic, virtual
 from tests.simulation.invariants import Findings
 from tests.simulation.run import Result, World
 
-SEED = 50
-"""The one of sixty whose run shows the most kinds of facts, steps and states."""
+
+class Run(msgspec.Struct, frozen=True):
+    """How one history was made."""
+
+    seed: int
+    """The one of those tried whose run shows the most kinds of facts, steps and states."""
+
+    asked: int
+    """Requests in each of two halves; between them every process is replaced by one with newer time zones."""
+
+    left_open: int
+    """Requests at the end: what becomes of their leads is left to those who go on with the history."""
+
+    large_share: float
+    """Of submissions whose tokens are longer than the messages that name them may be."""
+
+
+RUNS = {
+    "1390c62": Run(seed=50, asked=130, left_open=40, large_share=0.1),
+    "b6317d7": Run(seed=11, asked=90, left_open=30, large_share=0.5),
+}
+"""By commit."""
 
 PARTITIONS = 2
-"""What the seed draws."""
+"""What the seeds draw."""
+
 COMPANIES = [1, 2, 3]
-ASKED = 130
-"""Requests in each of two halves; between them every process is replaced by one with newer time zones."""
-
-LEFT_OPEN = 40
-"""Requests at the end: what becomes of their leads is left to those who go on with the history."""
-
 NEWER_TZDATA = {"tzdata": "2099z"}
 NUMBERS = 60_000
 NOT_KEPT = ("leads.inbox",)
@@ -48,6 +65,11 @@ NOT_KEPT = ("leads.inbox",)
 
 class Recording(World):
     """One deployment of three companies: faults, a change of versions, and a submission whose decision is too large."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run.seed)
+        self._of = run
+        traffic.LARGE_SHARE = run.large_share
 
     async def _run(self) -> Result:
         cluster.VERSIONS = versions()
@@ -67,7 +89,7 @@ class Recording(World):
         await self._fail()
         await self._settle()
         self.era.go_on(300.0)
-        await self._phase(self.traffic.ask(LEFT_OPEN, 5.0))
+        await self._phase(self.traffic.ask(self._of.left_open, 5.0))
         providers.cancel()
         await self.cluster.stop()
         await asyncio.gather(providers, return_exceptions=True)
@@ -77,7 +99,7 @@ class Recording(World):
         self._is_rough = True
         self.weather.worsen()
         trouble = asyncio.ensure_future(self._trouble())
-        await self._phase(self.traffic.ask(ASKED, 30.0))
+        await self._phase(self.traffic.ask(self._of.asked, 30.0))
         self._is_rough = False
         trouble.cancel()
         await asyncio.wait([trouble])
@@ -139,7 +161,7 @@ def encoded(name: str, part: bytes | None) -> dict[str, str]:
 def main(path: Path) -> None:
     """Record a history."""
     virtual.TURNS_MAX = 10_000_000
-    world = Recording(SEED)
+    world = Recording(RUNS[path.name.partition(".")[0]])
     print(world.run())  # noqa: T201 - a script
     data = b"".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in lines(world.log))
     path.write_bytes(lzma.compress(data, preset=9))
