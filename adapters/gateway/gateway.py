@@ -111,7 +111,8 @@ class Gateway:
         self._contacts: dict[str, deque[Taken]] = {}
         self._drain_seconds = drain_seconds
         self._stopping = asyncio.Event()
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving: dict[asyncio.Task[None], None] = {}
+        """In the order in which they began: so they are cancelled, and a simulated run is the same each time."""
         self._committed: set[asyncio.Task[Any]] = set()
         """Those of them whose order may be with its provider, until what came of it is posted."""
         self._pressing: set[asyncio.Task[None]] = set()
@@ -335,8 +336,8 @@ class Gateway:
             return
         self._contacts[taken.order.contact_key] = deque([taken])
         task = asyncio.create_task(self._serve(taken.order.contact_key, courier))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        self._serving[task] = None
+        task.add_done_callback(self._serving.pop)
 
     async def _serve(self, contact_key: str, courier: Courier) -> None:
         """Carry out the orders of one contact, one after the other, until there is none."""
@@ -418,7 +419,7 @@ class Gateway:
         """Leave what is not with the provider to others at once, and wait until the rest has ended."""
         for lane in self._lanes.values():
             lane.revoke()
-        for task in self._serving - self._committed:
+        for task in [task for task in self._serving if task not in self._committed]:
             task.cancel()
         await asyncio.sleep(0)  # those that were cancelled begin to take their claims back
         under_way = {*self._serving, *self._pressing, *courier.giving_back}
