@@ -11,7 +11,11 @@ from schemas.wire import Message
 
 
 class Command(Message, frozen=True, kw_only=True, tag_field="type"):
-    """An order about one lead; dropped by the gateway when now > `not_after` or a later fence covers it."""
+    """An order about one lead; dropped by the gateway when now > `not_after` or a later fence covers it.
+
+    Where orders of a company wait, the lowest `urgency_class` goes first, then the lowest `priority`, then who has been due
+    for the longest: since `due_at`, or since `not_before` where that is not given.
+    """
 
     command_id: str
     company_id: int
@@ -26,6 +30,7 @@ class Command(Message, frozen=True, kw_only=True, tag_field="type"):
     not_after: Instant | None = None
     urgency_class: int = 3
     priority: float = 100.0
+    due_at: Instant | None = None
 
 
 class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):

@@ -142,7 +142,8 @@ class Lead(Entity, kw_only=True):
     `rule_deciding` are the zone and the row of the rule pack of the one that did last. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
     `slot_id` is asked for, an answer is awaited until `slot_due_at`; `slot_waits` says that its company has as many requests
-    open as it may, so that it waits, due, for one of these to end. `restarts` counts those that its schedule made since
+    open as it may, so that it waits, due, for one of these to end. `sweep_key` names the `Replan` that made it due: it waits
+    until that has gone through all leads. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
     places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
     the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `judged`
@@ -247,6 +248,7 @@ class Lead(Entity, kw_only=True):
     last_email_at: Instant | None = None
     slot_waits: bool = False
     data_parts: int = 0
+    sweep_key: str | None = None
 
 
 class Call(Entity, kw_only=True):
@@ -393,6 +395,8 @@ class Replan(Entity, kw_only=True):
     `cause` names what changed (`rule_pack/5@3`, `schedule/1@2`, `versions tzdata 2026a -> 2026b`). Without `company_id` all
     leads are meant, with `offer_id` or `schedule_id` those of it; with `waits` only those that wait for such a reason.
     Leads of the schedule on an earlier version than `version` go over to it.
+
+    It is the gate of the leads that it makes due (`engine.partition.timers`), and shut until it is removed.
     """
 
     cause: str
@@ -403,3 +407,12 @@ class Replan(Entity, kw_only=True):
     version: int | None = None
     waits: tuple[str, ...] = ()
     after: int = 0
+
+    @property
+    def room(self) -> int:
+        """How many leads it lets through before it has seen all of them."""
+        return 0
+
+    def least_urgent(self, _now: Instant) -> tuple[Asked, ...]:
+        """Return whose place a more urgent lead may take: nobody holds one."""
+        return ()

@@ -25,7 +25,8 @@ class Slots:
 
         Also who is not to be tried takes a slot: its end is written down by the same database as everybody's.
         """
-        rank = order.urgency_class, order.priority, order.not_before
+        due_at = order.not_before if order.due_at is None else order.due_at
+        rank = order.urgency_class, order.priority, due_at, order.lead_id
         endpoint = None if self._endpoint_of is None else self._endpoint_of(order)
         if endpoint is None:
             async with self._slots.taken_for(order.company_id, rank):

@@ -52,7 +52,7 @@ from schemas.requests import (
     SmsReceived,
 )
 from schemas.schedule import CallStep
-from schemas.state import kind_of
+from schemas.state import asking_key, kind_of
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, Topic
 from schemas.wire import Entity, Message
 
@@ -159,10 +159,9 @@ class ContactAggregate:
             due_at = entity.wake_at
             if due_at is None:
                 return None
-            if entity.slot_waits:
-                return slots.turn_of(entity, key, due_at)
+            gate, opens_at = _gate_of(entity)
             urgency = entity.urgency_class, entity.lead_priority
-            return Timer(due_at, *urgency, entity.id, key, entity.aging, company_id=entity.company_id)
+            return Timer(due_at, *urgency, entity.id, key, entity.aging, gate, opens_at, entity.company_id)
         if isinstance(entity, Call):
             due_at, company_id = entity.give_up_at, entity.company_id
             return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.id, key, company_id=company_id)
@@ -174,6 +173,14 @@ class ContactAggregate:
         if isinstance(entity, Replan):
             return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=entity.company_id or 0)
         return None
+
+
+def _gate_of(lead: Lead) -> tuple[str, Instant]:
+    """Return what a due lead waits for, or "", and when it goes on whatever that does: where it expires."""
+    if not lead.slot_waits and lead.sweep_key is None:
+        return "", 0
+    gate = asking_key(lead.company_id) if lead.slot_waits else lead.sweep_key or ""
+    return gate, 0 if lead.ending else lead.expires_at or 0
 
 
 def _asked(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:

@@ -339,6 +339,7 @@ def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> Reac
 
 
 def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
+    due_at = lead.planned_at or lead.next_action_at
     return {
         "command_id": identity,
         "company_id": lead.company_id,
@@ -352,6 +353,7 @@ def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key
         "not_before": person.now,
         "urgency_class": lead.urgency_class,
         "priority": lead.lead_priority,
+        "due_at": due_at if due_at is not None and due_at < person.now else None,
     }
 
 

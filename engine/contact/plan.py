@@ -141,13 +141,23 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
         lead.planned_at = at
     person.source = source
     if at == now:
-        return True
+        if person.sweep_key is None:
+            return True
+        _wait_for_sweep(lead, person.sweep_key, now)
+        return False
     status: LeadStatus = "scheduled" if reason is None else "waiting"
     lead.status, lead.status_wait, lead.held_at = status, reason, None
     if is_new or status != status_before:
         found = {"step_id": lead.step, "at": at, "reasons": reasons, **_weighed(person, lead, earliest, source, base)}
         person.draft.facts.append(Fact(type=f"lead.{status}", lead_id=lead.id, data=found))
     return False
+
+
+def _wait_for_sweep(lead: Lead, sweep_key: str, now: Instant) -> None:
+    """Leave a due lead to the queue of those that are due, in its place by when it became due."""
+    lead.sweep_key = sweep_key
+    lead.status, lead.status_wait, lead.held_at = "scheduled", None, None
+    lead.recheck_at = lead.planned_at or now
 
 
 def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 The adoption itself changes no lead: a due one is checked against the newest rules anyway. What is done here is what
 nobody would notice in time: a lead that may be contacted earlier now, one that waits for the end of a pause, and the
 `next_action_at` that people see.
+
+The ticks go by id, and act for nobody. A lead that is due by its new plan waits until they have gone through all leads; then
+all of them go in the order of those that are due. So no lead goes before one of higher priority that a later tick finds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,7 +60,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
         lead = draft.get(lead_key(lead_id), Lead)
         if lead is None or not _is_meant(lead, replan):
             continue
-        done = draft.attempt(partial(_plan_again, draft, lead, replan))
+        done = draft.attempt(partial(_plan_again, draft, key, lead, replan))
         if isinstance(done, str):  # one lead that no code can plan must not keep the others from going on
             draft.fact("lead.replan_failed", lead_id=lead_id, cause=replan.cause, error=done)
         elif done:
@@ -129,17 +132,26 @@ def _is_meant(lead: Lead, replan: Replan) -> bool:
     return lead.status_wait in replan.waits if replan.waits else lead.held_at is None
 
 
-def _plan_again(draft: Draft, lead: Lead, replan: Replan) -> bool:
+def _plan_again(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     """Plan a lead anew; False where that changed nothing."""
     person = Person(draft, lead.company_id, lead.contact_key)
+    person.sweep_key = key
     before, told = to_pack(lead), len(draft.facts)
     _go_over(person, lead, replan.version)
-    go_on(person, lead)
+    if not _has_its_turn(person, lead):
+        go_on(person, lead)
     if to_pack(lead) == before and len(draft.facts) == told:
         return False
     draft.fact("lead.replanned", lead_id=lead.id, cause=replan.cause, law=person.law.stamp)
     person.put()
     return True
+
+
+def _has_its_turn(person: Person, lead: Lead) -> bool:
+    """Tell whether a lead is due already: it keeps its place, and is planned by the newest rules when its turn comes."""
+    if lead.wake_at is None or lead.wake_at > person.now:
+        return False
+    return lead.schedule_id is None or person.rules.body(Schedule, "schedule", lead.schedule_id) is not None
 
 
 def _go_over(person: Person, lead: Lead, version: int | None) -> None:

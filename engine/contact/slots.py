@@ -6,7 +6,6 @@ of the least urgent, whose request is taken back. The others wait where they are
 
 from engine.contact.orders import next_command_id, present_command_id
 from engine.contact.person import Person
-from engine.partition.aggregate import Timer
 from schemas.contact import LIVE_STATUSES, Asked, Asking, Lead
 from schemas.instant import MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
@@ -112,13 +111,6 @@ def _line_up(person: Person, lead: Lead) -> None:
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     lead.recheck_at = _due_at(person, lead)
     person.keep(lead)
-
-
-def turn_of(lead: Lead, key: str, due_at: Instant) -> Timer:
-    """Return the timer of a lead that waits for a request of its company to end, or for its own expiry."""
-    opens_at = 0 if lead.ending else lead.expires_at or 0
-    urgency = lead.urgency_class, lead.lead_priority
-    return Timer(due_at, *urgency, lead.id, key, lead.aging, asking_key(lead.company_id), opens_at, lead.company_id)
 
 
 def _close(person: Person, lead: Lead) -> None:

@@ -103,7 +103,7 @@ class TimerQueue:
 
     def ripen(self, now: Instant, limit: int | None = None) -> bool:
         """Take in what is due by `now`, at most `limit` entries; tell whether some are left for another call."""
-        left = 2 * (self._far_count + len(self._near)) + 1 if limit is None else limit
+        left = 2 * len(self) + 1 if limit is None else limit
         while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
             left -= self._approach(left)
         while self._near and self._near[0].due_at <= now and left > 0:
@@ -113,7 +113,20 @@ class TimerQueue:
             timer = heapq.heappop(self._parked)[1]
             self._opening.pop(timer.key, None)
             self._get_ready(timer)
+        for gate in [gate for gate in self._gated if left > 0 and self._gate_of(gate) is None]:
+            left -= self._empty(gate, left)
         return left <= 0
+
+    def _empty(self, gate: str, limit: int) -> int:
+        """Get ready who waits before a gate that is gone, at most `limit`; return how many they were."""
+        waiting = self._gated[gate]
+        taken = waiting[-limit:]
+        del waiting[-limit:]
+        for entry in taken:
+            self._ready.push(entry[-1].company_id, entry)
+        if not waiting:
+            del self._gated[gate]
+        return len(taken)
 
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` timers that are due and still meant: one of each company in turn, its most urgent first."""

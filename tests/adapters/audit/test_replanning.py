@@ -8,9 +8,10 @@ import pytest
 from adapters.audit.verify import verify
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.runner import Names
+from schemas.commands import PlaceCall
 from schemas.contact import Lead
 from schemas.decisions import Decision
-from schemas.requests import LeadSubmitted
+from schemas.requests import LeadSubmitted, RecordChangeRequested
 from tests.adapters.audit.test_verify import AT, House
 
 LEADS = 250
@@ -111,3 +112,117 @@ async def test_newer_time_zones_look_at_everybody_and_change_nobody_whose_plan_i
     assert not quarter.is_sweeping()
     assert {lead.id: lead for lead in quarter.leads()} == before
     assert quarter.replanned() == []
+
+
+# -- in which order ----------------------------------------------------------------------------------------------------
+
+
+class Sorted(House):
+    """People of a paused schedule, the last to come with the highest priority; of two companies where that is said."""
+
+    async def live(self) -> None:
+        """Wait for `come`."""
+
+    async def publish(self, record_id: int | None = None, **fields: object) -> int:
+        """Create the schedule, or change it; return its id."""
+        request = RecordChangeRequested(
+            company_id=1,
+            type="schedule",
+            operation="create" if record_id is None else "update",
+            id=record_id,
+            fields={"name": "sorted", "steps": STEPS, **fields},
+        )
+        await self.ask("accounts.requests", "1", request)
+        await self.accounts.cycle()
+        await self.rules.refresh()
+        return record_id or max(record.id for _, record in self.rules.entries if record.type == "schedule")
+
+    async def come(self, schedule_id: int, count: int = LEADS) -> None:
+        for number in range(count):
+            caller_id = f"+1305556{number:04d}"
+            lead = LeadSubmitted(
+                company_id=1,
+                contact_key=f"1|{caller_id}",
+                schedule_id=schedule_id,
+                caller_id=caller_id,
+                lead_priority=float(count - number),
+                zones=("America/New_York",),
+                received_at=AT,
+            )
+            await self.ask("contacts.requests", lead.contact_key, lead)
+        await self.contacts.cycle()
+
+    async def work(self) -> None:
+        """Let cycles go by until every lead was called."""
+        for _ in range(40):
+            await self.contacts.cycle()
+            self.clock.time += 1
+            if len(self.priorities()) >= LEADS:
+                return
+        raise AssertionError("it never comes to its end")
+
+    def priorities(self) -> list[float]:
+        """Return the priorities of the commands, in the order of the log."""
+        records = self.log.partition("commands.call", 0).records
+        return [msgspec.json.decode(record.value or b"", type=PlaceCall).priority for record in records]
+
+
+@pytest.fixture
+async def queue() -> AsyncIterator[Sorted]:
+    queue = Sorted()
+    await queue.build()
+    yield queue
+    await queue.close()
+
+
+async def test_leads_of_a_lifted_pause_go_by_priority_though_the_sweep_goes_by_id(queue: Sorted) -> None:
+    """The sweep takes several ticks: no lead is called before those of higher priority were found."""
+    offer_id = (await queue.records())["offer"]
+    schedule_id = await queue.publish(offer_id=offer_id, lead_token="sorted-token-0001", paused=True)
+    await queue.come(schedule_id)
+    assert queue.priorities() == []
+
+    await queue.publish(schedule_id, paused=False)
+    await queue.work()
+
+    assert queue.priorities() == sorted(queue.priorities())
+    assert len(queue.priorities()) == LEADS
+    verified = await verify(queue.log, Names(), ContactAggregate(), 0, queue.rules.entries)
+    assert verified.difference is None
+
+
+async def test_leads_of_a_rule_that_goes_are_called_by_priority(queue: Sorted) -> None:
+    """The counsel's hours begin at five; without them it is time for everybody at once."""
+    await queue.change("rule_pack", {"name": "Counsel", "rules": [OWN]})
+    offer_id = (await queue.records())["offer"]
+    schedule_id = await queue.publish(offer_id=offer_id, lead_token="sorted-token-0001")
+    await queue.come(schedule_id)
+    assert queue.priorities() == []
+
+    pack_id = (await queue.records())["rule_pack"]
+    await queue.ask(
+        "accounts.requests", "1", RecordChangeRequested(company_id=1, type="rule_pack", operation="delete", id=pack_id)
+    )
+    await queue.accounts.cycle()
+    await queue.rules.refresh()
+    await queue.work()
+
+    assert queue.priorities() == sorted(queue.priorities())
+    assert len(queue.priorities()) == LEADS
+
+
+async def test_leads_wait_for_the_rest_of_a_sweep_in_another_process_too(queue: Sorted) -> None:
+    offer_id = (await queue.records())["offer"]
+    schedule_id = await queue.publish(offer_id=offer_id, lead_token="sorted-token-0001", paused=True)
+    await queue.come(schedule_id)
+    await queue.publish(schedule_id, paused=False)
+    await queue.contacts.cycle()
+    queue.clock.time += 1
+    await queue.contacts.cycle()
+    await queue.contacts.close()
+    queue.contacts = queue.runner(ContactAggregate(), queue.rules)
+    await queue.contacts.open()
+
+    await queue.work()
+
+    assert queue.priorities() == sorted(queue.priorities())

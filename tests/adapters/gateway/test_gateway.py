@@ -253,6 +253,25 @@ async def test_where_more_wait_than_there_are_slots_the_most_urgent_goes_next() 
     assert voice.asked == [f"command-{number}" for number in (1, 5, 3, 4, 6, 2)]
 
 
+async def test_of_equal_priority_who_has_been_due_the_longest_goes_next_and_then_the_lower_id() -> None:
+    """Whatever partition an order was read from, and in which order."""
+    slots, went, ended = Slots(sms_channel(Sms(), concurrent_max=1)), list[int](), asyncio.Event()
+
+    async def act(number: int, due_at: int | None) -> None:
+        async with slots.taken_for(order_of("sms", number, due_at=due_at)):
+            went.append(number)
+            await ended.wait()
+
+    tasks = []
+    for number, due_at in [(1, None), (5, None), (3, NOON - 1), (4, None), (2, NOON - HOUR)]:
+        tasks.append(asyncio.create_task(act(number, due_at)))
+        await asyncio.sleep(0)
+    ended.set()
+    await asyncio.gather(*tasks)
+
+    assert went == [1, 2, 3, 4, 5]
+
+
 async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
     slots, held = Slots(sms_channel(Sms(), concurrent_max=1)), asyncio.Event()
 

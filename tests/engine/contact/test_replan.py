@@ -8,7 +8,7 @@ import pytest
 from engine.contact.replan import LOOKED_AT_MAX
 from engine.partition.aggregate import Adoption
 from engine.partition.state import State
-from schemas.instant import HOUR
+from schemas.instant import HOUR, MINUTE
 from schemas.records import Company, Offer, RulePack, plain
 from schemas.state import lead_key
 from schemas.wire import from_builtins, to_pack
@@ -162,7 +162,7 @@ def test_a_held_lead_polls_nothing_and_goes_on_the_moment_the_pause_is_lifted(wh
     world.wait(0.001)
 
     assert world.steps() == ["call-1"]
-    assert world.lead().version == version + 1
+    assert world.lead().version == version + 2, "the sweep makes it due, its turn has it called"
 
 
 def test_a_held_lead_still_expires() -> None:
@@ -324,6 +324,46 @@ def test_a_lead_that_cannot_be_planned_does_not_keep_the_others_waiting() -> Non
     (fact,) = [fact for fact in world.facts if fact.type == "lead.replan_failed"]
     assert (fact.lead_id, fact.data["error"]) == (broken.id, "KeyError")
     assert world.lead(broken.id) == broken
+
+
+def test_a_lead_that_is_due_already_keeps_its_place_in_a_sweep() -> None:
+    """It is planned by the newest rules when its turn comes; a sweep must not call it before one of higher priority."""
+    world = World()
+    world.schedule(CALL)
+    lead = world.submit(next_action_at=NOON + HOUR)
+    world.now = NOON + HOUR
+
+    world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026b"}))
+    (key,) = [key for key in world.timers if key.startswith("replan/")]
+    draft = world._draft()
+    world.aggregate.wake(draft, key, world.now)
+    world._apply(draft)
+
+    assert world.lead() == lead
+    assert world.steps() == []
+    world.wait(0)
+    assert world.steps() == ["call-1"]
+
+
+def test_who_waits_for_a_sweep_goes_first_by_priority_and_then_by_since_when_it_is_due() -> None:
+    world = World()
+    world.schedule(CALL, paused=True)
+    for number, (priority, minutes) in enumerate([(5.0, 1), (5.0, 0), (1.0, 2)]):
+        key = f"+1305556000{number}"
+        at_minute = NOON + minutes * MINUTE
+        world.submit(caller_id=key, contact_key=f"1|{key}", lead_priority=priority, next_action_at=at_minute)
+    late, early, first = world.lead_ids()
+    world.wait(600)
+
+    lift_schedule(world)
+    (key,) = [key for key in world.timers if key.startswith("replan/")]
+    draft = world._draft()
+    world.aggregate.wake(draft, key, world.now)
+    timers = [world.aggregate.timer(key, lead) for key, lead in draft.changed.items() if lead is not None]
+
+    due = sorted((timer for timer in timers if timer is not None), key=lambda timer: (timer.priority, timer.due_at))
+    assert [timer.id for timer in due] == [first, early, late]
+    assert {timer.gate for timer in due} == {key}
 
 
 def test_two_changes_at_once_leave_no_lead_out() -> None:

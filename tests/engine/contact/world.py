@@ -170,7 +170,8 @@ class World:
     def wait_until(self, moment: Instant) -> None:
         """Let time pass up to an instant."""
         for _ in range(10_000):
-            due = [timer for timer in map(self._timer, list(self.timers)) if timer is not None and timer.due_at <= moment]
+            timers = [timer for timer in map(self._timer, list(self.timers)) if timer is not None]
+            due = [timer for timer in timers if timer.due_at <= moment and not self._waits_for_sweep(timer.gate)]
             if not due:
                 self.now = moment
                 return
@@ -199,6 +200,9 @@ class World:
     def _timer(self, key: str) -> Any:
         packed = self.state.packed(key)
         return None if packed is None else self.aggregate.timer(key, self._entity(key))
+
+    def _waits_for_sweep(self, gate: str) -> bool:
+        return gate.startswith("replan/") and self.state.packed(gate) is not None
 
     def _entity(self, key: str) -> Entity:
         found = self.state.get(key, kind_of(key))

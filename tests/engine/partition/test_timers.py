@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from engine.partition.aggregate import Timer
 from engine.partition.timers import TimerQueue
+from schemas.contact import Replan
 from schemas.instant import HOUR, MINUTE, SECOND, Instant
 
 NOON: Instant = 1_784_131_200_000
@@ -45,6 +46,35 @@ def test_what_is_due_comes_by_class_priority_time_and_id() -> None:
     leads.set(timer("6", NOON))
     leads.set(timer("5", NOON))
     assert leads.fire(NOON) == ["lead/4", "lead/3", "lead/2", "lead/1", "lead/5", "lead/6"]
+
+
+def test_who_waited_before_a_gate_that_is_gone_goes_by_turns_and_priority() -> None:
+    """However many they are: those that ripen at once are as few as is asked, and none is taken before all of them are."""
+    gates = {"replan/versions": Replan(cause="versions", due_at=NOON)}
+    timers: dict[str, Timer] = {}
+    queue = TimerQueue(timers.get, gates.get)
+    for number in range(60):
+        company_id, gate = 1 + number % 2, "replan/versions" if number % 3 else ""
+        key, priority = f"lead/{number}", float(-(number // 2))
+        timers[key] = Timer(NOON, 2, priority, number, key, gate=gate, company_id=company_id)
+        queue.push(timers[key])
+    ungated = [one.id for one in queue.pop_due(NOON, 100)]
+    assert len(ungated) == 20
+    assert queue.next_due_at() is None, "nobody asks again before the sweep has ended"
+
+    gates.clear()
+    assert queue.next_due_at() == 0
+    slices = 0
+    while queue.ripen(NOON, 7):
+        slices += 1
+    due = queue.pop_due(NOON, 100)
+
+    assert slices == 5
+    assert len(due) == len(queue) + 40 == 40
+    for company_id in (1, 2):
+        own = [one.priority for one in due if one.company_id == company_id]
+        assert own == sorted(own)
+    assert {one.company_id for one in due[:2]} == {one.company_id for one in due[2:4]} == {1, 2}
 
 
 def test_within_a_minute_nothing_comes_early() -> None:
