@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from adapters.http.answers import PAGING_PARAMETERS, one, read_columns, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.inputs import record_inputs
@@ -12,6 +14,7 @@ from adapters.http.record_fields import read_record_fields, settable
 from adapters.http.shapes import record_answer
 from adapters.http.writes import change, if_versions
 from engine.views.record import record_columns, record_view
+from schemas.records import Company
 from schemas.requests import RecordChangeRequested
 
 PATH = "/api/v1/company"
@@ -30,7 +33,8 @@ async def show(exchange: Exchange) -> Reply:
 async def update(exchange: Exchange) -> Reply:
     """Change the company of the key."""
     company_id = exchange.company_id
-    fields = read_record_fields(exchange, "company")
+    row = await _row(exchange, company_id)
+    fields = read_record_fields(exchange, "company", _view(row), msgspec.convert(row["body"], Company))
     message = RecordChangeRequested(
         company_id=company_id,
         type="company",

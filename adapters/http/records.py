@@ -7,6 +7,7 @@ on its way out: what is kept of it for such a repeat holds none.
 
 from collections.abc import Mapping
 from functools import partial
+from hmac import compare_digest
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -21,7 +22,7 @@ from adapters.http.exchange import Exchange, Operation, Reply
 from adapters.http.group_usage import GROUP, Counted, read_in_order
 from adapters.http.identity import fingerprint, new_lead_token, new_private_key, new_public_key
 from adapters.http.inputs import choice, record_inputs
-from adapters.http.parameters import Parameters
+from adapters.http.parameters import Parameters, read_id
 from adapters.http.ports import Page, Paging, RecordFilter, Result, Row
 from adapters.http.problems import ProblemError, existing, not_found
 from adapters.http.record_fields import ACTIONS, read_record_fields, settable
@@ -135,6 +136,12 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
+    shown = _unborn(exchange, kind)
+    return one(exchange, kind.root, {name: shown[name] for name in columns or shown})
+
+
+def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
+    """Return a record that does not exist as it is shown."""
     shown: dict[str, Any] = dict.fromkeys(record_columns(kind.type))
     shown |= {"type": TYPE_NAMES[kind.type], "company_id": exchange.company_id}
     for field in struct_fields(RECORD_BODIES[kind.type]):
@@ -143,12 +150,12 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
             default = field.default_factory()
         if field.name in shown:
             shown[field.name] = spelled_out(default)
-    return one(exchange, kind.root, {name: shown[name] for name in columns or shown})
+    return shown
 
 
 async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     """Create a record."""
-    fields = read_record_fields(exchange, kind.type)
+    fields = read_record_fields(exchange, kind.type, await _copied(exchange, kind), None)
     await refuse_unserved(exchange, kind.type, fields)
     _check_target(exchange, kind, fields)
     private_key = ""
@@ -171,7 +178,8 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
 async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     """Change a record."""
     row = await live_row(exchange, kind)
-    fields = read_record_fields(exchange, kind.type)
+    body = msgspec.convert(row["body"], RECORD_BODIES[kind.type])
+    fields = read_record_fields(exchange, kind.type, _sent_back(exchange, kind, row), body)
     await refuse_unserved(exchange, kind.type, fields, row)
     _check_target(exchange, kind, fields)
     if kind.type == "api_key":
@@ -190,6 +198,26 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         if_versions=if_versions(exchange),
     )
     return _revealed(exchange, kind, await change(exchange, message, render))
+
+
+async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
+    """Return what may be sent to create a record: another one, as an export of this company has it, or a built one."""
+    named = exchange.fields.get("id")
+    reference = None if is_blank(named) else read_id(str(named))
+    row = None if reference is None else await exchange.services.reads.record(exchange.company_id, kind.type, reference)
+    return _unborn(exchange, kind) if row is None else _sent_back(exchange, kind, row)
+
+
+def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
+    """Return a record as its owner may have been shown it, what is shown once or to some keys only included."""
+    shown = record_view(kind.type, row, kind.path)
+    if kind.type == "outgoing_webhook":
+        shown["secret"] = _secret_of(exchange, shown)
+    private_key = exchange.fields.get("private_key")
+    if kind.type == "api_key" and isinstance(private_key, str):
+        is_it = compare_digest(fingerprint(private_key), row["body"]["private_key_sha256"])
+        shown["private_key"] = private_key if is_it else None
+    return shown
 
 
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
@@ -305,8 +333,12 @@ def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
     access = exchange.access
     if access is None or not access.may("outgoing_webhook:secret"):
         return {}
+    return {"secret": _secret_of(exchange, shown)}
+
+
+def _secret_of(exchange: Exchange, shown: Mapping[str, Any]) -> str:
     key = signing_key(exchange.services.settings.secret_key, shown["company_id"], shown["id"], shown["secret_generation"])
-    return {"secret": shown_secret(key)}
+    return shown_secret(key)
 
 
 def _body_schema(kind: Kind) -> dict[str, Any]:

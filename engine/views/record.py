@@ -106,6 +106,11 @@ def _derived(body: Body, slots_held: int, used: Used) -> dict[str, Any]:
     return shown
 
 
+def counted_columns(record_type: str) -> frozenset[str]:
+    """Return the columns that calls and conversions change, not a change of the record."""
+    return frozenset(_derived_names(record_type)) - {"buyers_count", *CAPS}
+
+
 def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
     if record_type == "buyer_group":

@@ -83,8 +83,8 @@ async def test_every_type_can_be_built_with_its_defaults(company: Any) -> None:
 async def test_a_record_that_was_read_can_be_sent_back(company: Any) -> None:
     for collection, (fields, _) in COLLECTIONS.items():
         made = await company.record(collection, fields)
-        made.pop("private_key", None)
         answer = await company.send("PUT", f"/api/v1/{collection}/{made['id']}", json=made)
+        made.pop("private_key", None)
         assert answer.status_code == 200, answer.text
         back = answer.json()[answer.json()["metadata"]["root"]]
         volatile = {"version", "updated_at", "user_updated_at"}
@@ -173,8 +173,10 @@ async def test_a_webhook_secret_can_be_read_by_its_owner_and_renewed(town: Any, 
 
 
 async def test_a_lead_token_is_given_by_us_and_can_be_renewed(town: Any, company: Any) -> None:
-    made = await company.schedule(lead_token="chosen-by-the-sender-000")
-    assert made["lead_token"] != "chosen-by-the-sender-000"
+    chosen = {"name": "Solar", "steps": STEPS, "lead_token": "chosen-by-the-sender-000"}
+    refused = await company.send("POST", "/api/v1/schedules", json=chosen)
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["lead_token"])
+    made = await company.schedule()
     left_out = await company.send("PUT", f"/api/v1/schedules/{made['id']}", data={"rotate_lead_token": ""})
     assert left_out.json()["schedule"]["lead_token"] == made["lead_token"]
     unsure = await company.send("PUT", f"/api/v1/schedules/{made['id']}", json={"rotate_lead_token": "perhaps"})
@@ -329,18 +331,116 @@ async def test_a_schedule_is_shown_with_what_it_does_when_the_person_answers_or_
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["on_reply"])
 
 
-async def test_what_is_given_by_us_is_set_by_no_sender(company: Any) -> None:
-    mine = {"lead_token": "lt_mine", "public_key": "pk_mine", "private_key_sha256": "0" * 64, "system": True}
-    mine |= {"secret_generation": 9, "paused_at": "2026-01-01T00:00:00Z", "version": 9, "company_id": 99, "id": 99}
-    for collection, (fields, _) in COLLECTIONS.items():
-        made = await company.record(collection, {**fields, **{name: mine[name] for name in ("id", "company_id", "version")}})
-        given = {name: value for name, value in mine.items() if name in made}
-        answer = await company.send("PUT", f"/api/v1/{collection}/{made['id']}", json=given)
-        assert answer.status_code == 200, answer.text
-        record = answer.json()[answer.json()["metadata"]["root"]]
-        assert {name: record[name] for name in given if name != "version"} == {
-            name: made[name] for name in given if name != "version"
-        }, collection
+GIVEN_BY_US = {
+    "id": 99,
+    "uuid": "00000000-0000-8000-8000-000000000099",
+    "type": "Lead",
+    "company_id": 99,
+    "version": 99,
+    "created_at": "2026-01-01T00:00:00Z",
+    "updated_at": "2999-01-01T00:00:00Z",
+    "deleted_at": "2026-01-01T00:00:00Z",
+    "legacy_id": 9,
+    "routes_show_path": "/api/v1/elsewhere",
+    "lead_token": "lt_chosen-by-the-sender",
+    "public_key": "pk_chosen-by-the-sender",
+    "system": True,
+    "secret_generation": 9,
+    "secret": "whsec_chosen",
+    "private_key": "sk_chosen",
+    "paused_at": "2026-01-01T00:00:00Z",
+    "paused_by_user_id": 9,
+    "total_caps_reset_at": "2026-01-01T00:00:00Z",
+    "buyers_count": 9,
+    "published_at": "2026-01-01T00:00:00Z",
+    "draft_fields": {"name": "x"},
+    "unpublished": True,
+}
+"""Fields that a record shows and that no sender sets, each with a value that none has."""
+
+EVERY_TYPE = COLLECTIONS | {
+    "call_dispositions": ({"code": "sold", "name": "Sold"}, {"name": "Closed"}),
+    "rule_packs": ({"name": "Counsel"}, {"name": "Lawyers"}),
+    "action_groups": ({"name": "Hello", "steps": STEPS}, {"name": "Welcome"}),
+}
+
+
+async def test_a_field_that_cannot_be_written_is_refused_by_name_on_every_record(company: Any) -> None:
+    for collection, (fields, _) in EVERY_TYPE.items():
+        made = await company.record(collection, fields)
+        path = f"/api/v1/{collection}"
+        given = {name: value for name, value in GIVEN_BY_US.items() if name in made}
+        assert given.keys() >= {"id", "uuid", "type", "company_id", "version", "created_at", "updated_at"}
+        changed = await company.send("PUT", f"{path}/{made['id']}", json=given)
+        assert (changed.status_code, changed.json()["code"]) == (422, "validation_failed"), changed.text
+        assert changed.json()["errors"].keys() == given.keys(), collection
+        shown = (await company.send("GET", f"{path}/{made['id']}")).json()
+        assert {name: shown[shown["metadata"]["root"]][name] for name in given if name != "private_key"} == {
+            name: made[name] for name in given if name != "private_key"
+        }
+        created = await company.send("POST", path, json={**fields, **given})
+        assert (created.status_code, created.json()["errors"].keys()) == (422, given.keys()), created.text
+
+
+async def test_an_unknown_field_is_refused_with_the_nearest_known_name_on_every_record(company: Any) -> None:
+    nearest = {"attempt_daily_limt": "attempt_daily_limit", "rotate_lead_tokn": "rotate_lead_token", "draftt": "draft"}
+    for collection, (fields, _) in EVERY_TYPE.items():
+        made = await company.record(collection, fields)
+        name = next(iter(fields))
+        for method, path in (("PUT", f"/{made['id']}"), ("PATCH", f"/{made['id']}"), ("POST", "")):
+            answer = await company.send(method, f"/api/v1/{collection}{path}", json={**fields, f"{name}x": 1})
+            assert (answer.status_code, list(answer.json()["errors"])) == (422, [f"{name}x"]), answer.text
+            assert f"(did you mean {name}?)" in answer.json()["errors"][f"{name}x"][0]
+    for collection, wrong in (
+        ("buyer_groups", "attempt_daily_limt"),
+        ("offers", "rotate_lead_tokn"),
+        ("schedules", "draftt"),
+    ):
+        (made, *_) = (await company.send("GET", f"/api/v1/{collection}")).json()[collection]
+        answer = await company.send("PUT", f"/api/v1/{collection}/{made['id']}", json={wrong: True})
+        assert f"(did you mean {nearest[wrong]}?)" in answer.json()["errors"][wrong][0]
+
+
+async def test_what_cannot_be_written_is_told_together_with_everything_else_that_is_bad(company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar"})
+    bad = {"lead_token": "lt_mine", "tme_zone": "UTC", "time_zone": "Mars/Olympus", "buyer_ids": [999_999]}
+    answer = await company.send("PUT", f"/api/v1/offers/{offer['id']}", json=bad)
+    assert answer.status_code == 422
+    assert answer.json()["errors"].keys() == bad.keys()
+    assert "rotate_lead_token=true" in answer.json()["errors"]["lead_token"][0]
+    company_too = await company.send("PUT", "/api/v1/company", json={"id": 99, "nmae": "x", "time_zone": "Mars/Olympus"})
+    assert company_too.json()["errors"].keys() == {"id", "nmae", "time_zone"}
+
+
+async def test_a_record_goes_back_as_it_was_read_however_it_is_written(company: Any) -> None:
+    """In JSON after another change, in a form, and with a moment in another spelling."""
+    for collection, (fields, changed) in EVERY_TYPE.items():
+        made = await company.record(collection, fields)
+        path = f"/api/v1/{collection}/{made['id']}"
+        assert (await company.send("PUT", path, json=changed)).status_code == 200
+        late = await company.send("PUT", path, json={**made, **changed})
+        assert late.status_code == 200, f"{collection}: {late.text}"
+        exported = await company.send("GET", f"/api/v1/{collection}.csv", params={"ids": str(made["id"])})
+        (row,) = csv.DictReader(io.StringIO(exported.text))
+        form = await company.send("PUT", path, data=row)
+        assert form.status_code == 200, f"{collection}: {form.text}"
+        stale = {"version": made["version"] + 1, "updated_at": made["updated_at"]}
+        assert (await company.send("PUT", path, json=stale)).status_code == 422, "it was never shown with that version"
+        spelled = {"created_at": made["created_at"].replace("Z", "+00:00").replace("T", " ")}
+        assert (await company.send("PUT", path, json=spelled)).status_code == 200, collection
+    whole = (await company.send("GET", "/api/v1/company")).json()["company"]
+    assert (await company.send("PUT", "/api/v1/company", json=whole)).status_code == 200
+
+
+async def test_a_built_record_and_a_copy_of_another_can_be_created(company: Any) -> None:
+    for collection, (fields, _) in EVERY_TYPE.items():
+        built = await company.send("GET", f"/api/v1/{collection}/new", params={"root": "false"})
+        made = await company.record(collection, {**built.json(), **fields})
+        made.pop("private_key", None)
+        renamed = {"call_dispositions": {"code": "sold_2"}, "numbers": {"number": "+13055550177"}}.get(collection, {})
+        copy = await company.record(collection, {**made, **renamed})
+        assert copy["id"] != made["id"]
+        assert copy.get("lead_token", "") != made.get("lead_token")
 
 
 async def test_an_instant_is_no_number_that_may_be_seconds_or_thousandths(company: Any) -> None:
