@@ -32,7 +32,7 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit b6317d7",
     ),
     3: Version(
-        changed="which texts end contact or are held for review",
+        changed="which texts end contact or are held for review; commands that a gateway drops count no attempt",
         decided_by="leadclock 0.1.0",
     ),
 }

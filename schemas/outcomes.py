@@ -78,7 +78,10 @@ OUTCOMES: dict[str, dict[str, Outcome]] = {
     "webhook": WEBHOOK_OUTCOMES,
 }
 
-GATE_OUTCOMES = frozenset({"rejected_at_gate", "expired"})
+EXPIRED = "expired"
+"""The gateway came to the command after its `not_after`: the delay is our own."""
+
+GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED})
 """Said by a gateway instead of an outcome: the command was dropped (fence, or `not_after` passed), nobody was reached."""
 
 TIMED_OUT = "timed_out"

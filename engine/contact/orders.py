@@ -16,7 +16,7 @@ from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
-from schemas.instant import DAY, HOUR, Instant, to_rfc3339
+from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
 from schemas.requests import ReachRequested
@@ -26,6 +26,11 @@ from schemas.wire import to_json
 
 MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
 """How late a contact may be and still be meant (research/domain.md 3.2.10)."""
+
+DROP_REPORTED_WITHIN = 2 * MINUTE
+DROP_REPORTED_SHARE = 5
+"""A text or call must go out this long before its outcome is given up, or a fifth of that time where it is less: so the
+report that a gateway dropped it comes while the lead still waits for it, and the step is planned again."""
 
 CALLBACK = "(callback)"
 """Stands for the step of a call that is no step."""
@@ -89,7 +94,7 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     until = person.now + _timeout("call", step.outcome_timeout)
     command = PlaceCall(
         **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
-        not_after=_dialled_until(person, lead, cadence, connection, until),
+        not_after=_dialled_until(person, lead, cadence, connection, _sent_until(person, until)),
         to=lead.caller_id or "",
         from_number=step.from_number or dialing_number(person, lead),
         call_id=call_id,
@@ -171,7 +176,7 @@ def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: 
     until = person.now + _timeout("sms", step.outcome_timeout)
     command = SendSms(
         **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
-        not_after=_close(person, lead, cadence, "sms", until),
+        not_after=_close(person, lead, cadence, "sms", _sent_until(person, until)),
         to=lead.caller_id or "",
         from_number=step.from_number or texting_number(person, lead),
         body=said.body,
@@ -371,6 +376,11 @@ def _timeout(kind: str, text: str | None) -> Instant:
     return OUTCOME_TIMEOUT[kind] if text is None else duration(text).elapsed
 
 
+def _sent_until(person: Person, until: Instant) -> Instant:
+    """Return the term of a command whose outcome is given up at `until`."""
+    return until - min(DROP_REPORTED_WITHIN, (until - person.now) // DROP_REPORTED_SHARE)
+
+
 def _lateness(step: EmailStep) -> Instant:
     return MAX_LATENESS["email"] if step.max_lateness is None else duration(step.max_lateness).elapsed
 
@@ -378,7 +388,7 @@ def _lateness(step: EmailStep) -> Instant:
 def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True) -> Instant:
     """Return until when a command may be carried out: its hours, its lead's expiry and its own term.
 
-    The term of a telephone is the end of its outcome's: it must not ring after the lead was moved on for want of one.
+    The term of a telephone is over before its outcome is given up: it must not ring after the lead was moved on.
     """
     close = closing(person.law, lead, cadence, kind, person.now, preferred=preferred)
     expiry = None if lead.ending else lead.expires_at

@@ -20,7 +20,7 @@ from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
 from schemas.instant import HOUR, SECOND, Instant
-from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
+from schemas.outcomes import EXPIRED, GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
 
@@ -32,6 +32,12 @@ hours) the step is left: a gate that drops everything must neither spin a lead n
 
 DROPPED = "(dropped)"
 """Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
+
+LATE = "(late)"
+"""Where it is noted that lateness was measured anew, because our own delay dropped the command; once per step."""
+
+UNHEARD_MAX = 8
+"""Commands of a lead that are remembered after they timed out, the newest: one that a gateway drops later is not counted."""
 
 NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
 
@@ -152,13 +158,14 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
 
 
 def time_out(person: Person, lead: Lead, flight: Flight) -> None:
-    """Nothing was heard of a command in time: its outcome is unknown, its attempt stays counted."""
+    """Nothing was heard of a command in time: its outcome is unknown, its attempt counted unless a gateway drops it yet."""
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
         _lose(person, call)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
+    lead.unheard = (*lead.unheard, flight)[-UNHEARD_MAX:]
     settle(person, lead, "unknown", row, person.now)
 
 
@@ -209,6 +216,8 @@ def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row
     elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
         drops = lead.retries.get(DROPPED, 0)
         lead.retries[DROPPED] = drops + 1
+        if outcome == EXPIRED and LATE not in lead.retries:
+            lead.retries[LATE], lead.planned_at = 1, None
         lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
     elif is_own_step:
         lead.last_outcome = outcome
@@ -249,7 +258,8 @@ def _uncount(lead: Lead, flight: Flight) -> None:
             lead.sms_count = max(0, lead.sms_count - 1)
         case "email":
             lead.emails_count = max(0, lead.emails_count - 1)
-            lead.last_email_at = None  # the one before was kept its distance from, or there would have been none
+            if lead.last_email_at == flight.emitted_at:
+                lead.last_email_at = None  # the one before was kept its distance from, or there would have been none
 
 
 def _wake_siblings(person: Person, lead: Lead) -> None:
@@ -304,9 +314,23 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         lead.connected = lead.connected or judged is None or judged.counts_as_contact
         lead.buyer_id = request.buyer_id or lead.buyer_id
         person.keep(lead)
+    if not is_awaited and request.final:
+        _hear_late(person, lead, request)
     if flight is not None and is_awaited and request.final:
         # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
         settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
+
+
+def _hear_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
+    """Count no attempt that a gateway dropped, also where it says so after the command timed out; each is heard of once."""
+    flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
+    if flight is None:
+        return
+    lead.unheard = tuple(one for one in lead.unheard if one is not flight)
+    if request.outcome in NOBODY_TRIED:
+        ledger.give_back(lead, flight)
+        _uncount(lead, flight)
+    person.keep(lead)
 
 
 def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:

@@ -125,6 +125,73 @@ def test_a_command_that_a_gate_dropped_is_planned_again(world: World, outcome: s
     assert world.commands[1].command_id != first.command_id
 
 
+@pytest.mark.parametrize(("step", "count"), [(CALL, "outbound_calls_count"), (TEXT, "sms_count")])
+def test_a_command_that_our_own_delay_dropped_counts_no_attempt_and_its_step_is_planned_again(
+    world: World, step: dict[str, Any], count: str
+) -> None:
+    world.schedule({**step, "on_late": "skip", "max_lateness": "5m", "outcome_timeout": "10m"}, REST)
+    world.submit()
+    command = world.commands[0]
+    world.wait_until((command.not_after or 0) + SECOND)
+    lead = world.lead()
+    assert (lead.flight is not None, getattr(lead, count)) == (True, 1), "the lead still waits for the gateway's word"
+
+    world.outcome("expired")
+
+    lead = world.lead()
+    assert (lead.attempts, getattr(lead, count), lead.step) == (0, 0, command.step_id)
+    world.wait(30)
+    assert world.steps() == [command.step_id] * 2, "8 minutes late, but by our own delay: lateness is measured anew"
+
+    world.wait(8 * 60 + 1)
+    world.outcome("expired")
+    world.wait(60)
+
+    assert world.steps() == [command.step_id] * 2
+    assert [fact.data["reason"] for fact in world.facts if fact.type == "step.skipped"] == ["too_late"]
+    assert (world.lead().attempts, getattr(world.lead(), count)) == (0, 0)
+
+
+def test_a_text_that_was_dropped_for_a_fence_is_as_late_as_it_is(world: World) -> None:
+    world.schedule({**TEXT, "on_late": "skip", "max_lateness": "5m"}, REST)
+    world.submit()
+    world.wait(6 * 60)
+    world.outcome("rejected_at_gate")
+    world.wait(60)
+    assert world.steps() == ["text"]
+
+
+def test_a_text_that_was_dropped_at_the_end_of_its_hours_goes_out_the_next_day(world: World) -> None:
+    world.now = NOON + 9 * HOUR - MINUTE  # a minute before the law ends the day
+    world.schedule(TEXT, REST)
+    world.submit()
+    world.wait_until((world.commands[0].not_after or 0) + SECOND)
+    world.outcome("expired")
+    world.wait_until(NOON + DAY)
+    assert [command.decided_at for command in world.commands][1:] == [NOON + 20 * HOUR]
+
+
+@pytest.mark.parametrize("outcome", ["expired", "rejected_at_gate"])
+@pytest.mark.parametrize(("step", "count"), [(CALL, "outbound_calls_count"), (TEXT, "sms_count"), (MAIL, "emails_count")])
+def test_a_command_that_a_gateway_drops_after_it_timed_out_is_counted_no_more(
+    world: World, step: dict[str, Any], count: str, outcome: str
+) -> None:
+    world.schedule(
+        {**step, "outcome_timeout": "10m"}, {"id": "rest", "kind": "wait", "duration": "5h"}, {**TEXT, "id": "later"}
+    )
+    world.submit(email="ann@example.com")
+    world.wait(11 * 60)
+    lead = world.lead()
+    assert (lead.step, getattr(lead, count)) == ("later", 1)
+
+    for _ in range(2):
+        world.outcome(outcome, world.commands[0])
+
+        lead = world.lead()
+        assert (lead.step, lead.attempts, getattr(lead, count), lead.last_email_at) == ("later", 0, 0, None)
+    assert not world.head().ledger
+
+
 def test_a_step_that_the_gate_never_lets_through_is_left(world: World) -> None:
     world.schedule({"id": "mail", "kind": "email", "subject": "S", "template": "B"}, TEXT)
     world.submit(email="ann@example.com")
