@@ -135,9 +135,7 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
     if request.state != "ended":
         _began_by(call, at)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
-        call.buyer_id = request.buyer_id
-        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-        compare(person, call)
+        _connect_to(person, call, request.buyer_id)
     note_handling(call, request)
     call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
     if request.buyer_answered_at is not None:
@@ -177,9 +175,7 @@ def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
     _began_by(call, at)
     call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
     if call.buyer_id is None and request.buyer_id is not None:
-        call.buyer_id = request.buyer_id
-        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-        compare(person, call)
+        _connect_to(person, call, request.buyer_id)
     if call.buyer_answered_at is None and request.buyer_answered_at is not None:
         call.buyer_answered_at = _past(person, request.buyer_answered_at)
     was_missed = call.answered_at is None
@@ -224,9 +220,23 @@ def _connect(person: Person, call: Call, at: int) -> None:
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is not None:
         lead.connected, lead.connected_call_id = True, call.id
-        lead.buyer_id = call.buyer_id or lead.buyer_id
-        lead.dial_tier = lead.dial_tier if call.dial_tier is None else call.dial_tier
-        person.keep(lead)
+        _has_buyer_of(person, lead, call)
+
+
+def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
+    """Write down which buyer has the call, and has the lead where somebody answered already: later reports may name them."""
+    call.buyer_id = buyer_id
+    call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
+    compare(person, call)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if call.answered_at is not None and lead is not None:
+        _has_buyer_of(person, lead, call)
+
+
+def _has_buyer_of(person: Person, lead: Lead, call: Call) -> None:
+    lead.buyer_id = call.buyer_id or lead.buyer_id
+    lead.dial_tier = lead.dial_tier if call.dial_tier is None else call.dial_tier
+    person.keep(lead)
 
 
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:

@@ -283,3 +283,30 @@ def test_a_call_that_is_still_told_of_is_not_given_up(world: World) -> None:
     ended = _rings(world, "ended", talk_seconds=20_000)
     world.wait(24 * 3600)
     assert world.call(call.id) == ended
+
+
+@pytest.mark.parametrize("named_by", ["connected", "on-hold", "ended"])
+def test_a_lead_has_the_buyer_that_is_named_after_its_call_was_connected(world: World, named_by: str) -> None:
+    world.submit()
+    _rings(world)
+    _rings(world, "connected", after=5)
+    _rings(world, named_by, after=1, buyer_id=6)
+    if named_by != "ended":
+        _rings(world, "ended", after=20)
+    assert (world.lead().buyer_id, world.lead().dial_tier) == (6, 1)
+
+
+def test_a_lead_has_the_buyer_that_is_named_only_after_the_end_of_its_call(world: World) -> None:
+    world.submit()
+    _rings(world, "connected")
+    began = world.now
+    _rings(world, "ended", after=20)
+    _rings(world, "connected", occurred_at=began, buyer_id=6)
+    assert world.lead().buyer_id == 6
+
+
+def test_a_buyer_whom_nobody_was_connected_to_does_not_have_the_lead(world: World) -> None:
+    world.submit()
+    _rings(world, buyer_id=6)
+    call = _rings(world, "ended", after=20)
+    assert (call.buyer_id, world.lead().buyer_id) == (6, None)
