@@ -32,7 +32,8 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit b6317d7",
     ),
     3: Version(
-        changed="which texts end contact or are held for review; commands that a gateway drops count no attempt",
+        changed="which texts end contact or are held for review; commands that a gateway drops count no attempt; "
+        "who takes a call of a step without connect; caps hold where a slot is granted",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -9,8 +9,28 @@ from schemas.instant import Instant
 from schemas.wire import Entity
 
 
+class Hold(Struct, array_like=True, frozen=True):
+    """One resource that a slot takes, and the number of the grant there (0: its caps count nothing)."""
+
+    resource: str
+    number: int = 0
+
+
+class Tally(Struct, omit_defaults=True):
+    """What is used of one record's caps in one period, by metric: confirmed by outcomes, or reserved by calls under way.
+
+    Grants up to the number `after` were given before the period began, and leave it alone when they end.
+    """
+
+    began_at: Instant = 0
+    ends_at: Instant | None = None
+    after: int = 0
+    used: dict[str, float] = {}
+    open: dict[str, int] = {}
+
+
 class Claim(Entity, kw_only=True):
-    """A contact's slot, held since `granted_at`, or its request for one while that is None."""
+    """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None."""
 
     company_id: int
     request_id: str
@@ -21,6 +41,7 @@ class Claim(Entity, kw_only=True):
     buyer_id: int | None = None
     requested_at: Instant
     granted_at: Instant | None = None
+    holds: tuple[Hold, ...] = ()
 
 
 class Waiting(Struct, array_like=True, frozen=True, order=True):
@@ -36,9 +57,11 @@ class Waiting(Struct, array_like=True, frozen=True, order=True):
 class Slots(Entity, kw_only=True):
     """One resource: how many of its slots are held, and who waits, most urgent first.
 
-    `buyer_group/7` and `buyers/3+4` are asked for; `buyer/3` only counts what one buyer has in use through all of them,
-    and names in `wanted_by` the resources whose queue may go on when that buyer is free (those name it in `wants`). `aging`
-    holds, by request, by how much one that waits gets more urgent with every hour that it is overdue.
+    `buyer_group/7`, `buyers/3+4` and what is named by both or by a traffic source are asked for; `buyer/3` and
+    `traffic_source/5` only count what one record has in use through all of them. Each names in `wanted_by` the resources
+    whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id). `aging` holds, by request, by
+    how much one that waits gets more urgent with every hour that it is overdue. `tallies` hold, by period, what is used of
+    the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset that the queue waits for.
     """
 
     resource: str
@@ -48,10 +71,15 @@ class Slots(Entity, kw_only=True):
     arrivals: int = 0
     waiting: tuple[Waiting, ...] = ()
     wanted_by: tuple[str, ...] = ()
-    wants: tuple[int, ...] = ()
+    wants: tuple[int | str, ...] = ()
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     aging: dict[str, float] = {}
+    buyer_group_ids: tuple[int, ...] = ()
+    traffic_source_id: int | None = None
+    grants: int = 0
+    tallies: dict[str, Tally] = {}
+    wake_at: Instant | None = None
 
 
 class Taken(Entity, kw_only=True):

@@ -132,7 +132,10 @@ class Schedule(Body, frozen=True, kw_only=True):
 
 
 class Buyer(Body, frozen=True, kw_only=True):
-    """Who takes the calls: an E.164 number or a sip: address; within `business_hours` in its zone, where it has any."""
+    """Who takes the calls: an E.164 number or a sip: address; within `business_hours` in its zone, where it has any.
+
+    `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`.
+    """
 
     name: str
     number: str
@@ -145,6 +148,8 @@ class Buyer(Body, frozen=True, kw_only=True):
     concurrency_cap_limit: int | None = None
     business_hours: tuple[Window, ...] = ()
     external_record_id: str | None = None
+    caps: dict[str, float] = {}
+    total_caps_reset_at: Instant | None = None
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
@@ -173,7 +178,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
 
 
 class TrafficSource(Body, frozen=True, kw_only=True):
-    """Who sends the leads."""
+    """Who sends the leads; its caps are on connections, on conversions of the offer, and on calls at the same time."""
 
     name: str
     user_traffic_source_id: str | None = None
@@ -182,6 +187,10 @@ class TrafficSource(Body, frozen=True, kw_only=True):
     company_name: str | None = None
     paused: bool = False
     external_record_id: str | None = None
+    time_zone: str = "UTC"
+    concurrency_cap_limit: int | None = None
+    caps: dict[str, float] = {}
+    total_caps_reset_at: Instant | None = None
 
 
 class Number(Body, frozen=True, kw_only=True):
@@ -279,6 +288,10 @@ RECORD_BODIES: dict[str, type[Body]] = {
 }
 
 
+CAPPED_TYPES = frozenset({"buyer", "buyer_group", "traffic_source"})
+"""Types of records that may have caps, and a zone in which the periods of these end."""
+
+
 class Record(Entity, kw_only=True):
     """One version of one record. `sequence` is the account decision that made it; a deleted one keeps its last body.
 
@@ -322,6 +335,7 @@ def called(record_type: str) -> str:
 
 
 __all__ = [
+    "CAPPED_TYPES",
     "RECORD_BODIES",
     "ActionGroup",
     "ApiKey",

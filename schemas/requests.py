@@ -321,6 +321,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     buyer_id: int | None = None
     buyer_group_id: int | None = None
     reason: str | None = None
+    until: Instant | None = None
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
@@ -356,8 +357,9 @@ class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
 
 
 class SlotRequested(AccountRequest, frozen=True, kw_only=True):
-    """A contact asks for the right to call with a limited resource, named by group or buyers.
+    """A contact asks for the right to call with a limited resource, named by group, groups or buyers.
 
+    Where `buyer_group_ids` are named, their buyers are asked first, and `buyer_ids` where none of them takes the call.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival.
     """
@@ -371,14 +373,32 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     priority: float = 100.0
     due_at: Instant = 0
     aging: float = 0.0
+    buyer_group_ids: tuple[int, ...] = ()
+    traffic_source_id: int | None = None
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):
-    """The contact ends its slot, or takes its request back."""
+    """The contact ends its slot, or takes its request back.
+
+    `ended` says what the caps count: nothing (`unused`), an attempt (`attempted`), with a connection (`connected`), or all
+    that the slot had reserved, because nobody told of the end (`unknown`).
+    """
 
     contact_key: str
     lead_id: int
     request_id: str
+    ended: Literal["unused", "attempted", "connected", "unknown"] = "unknown"
+
+
+class CallEarned(AccountRequest, frozen=True, kw_only=True):
+    """What a call of an instant brought to records with caps: resource (`buyer_group/7`) -> metric -> amount.
+
+    What is taken back is less than nothing.
+    """
+
+    call_id: int
+    at: Instant
+    amounts: dict[str, dict[str, float]] = {}
 
 
 CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
@@ -404,6 +424,7 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "record.change_requested": RecordChangeRequested,
     "slot.requested": SlotRequested,
     "slot.released": SlotReleased,
+    "call.earned": CallEarned,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

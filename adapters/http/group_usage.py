@@ -1,6 +1,7 @@
-"""What have buyer groups used of their caps? Asked of the sums that reports are made of, once for each span that counts.
+"""What have buyers, groups and traffic sources used of their caps? The account counts it; the projection shows its counters.
 
-Lists of groups show it, and can be ordered by it; whether a buyer may take a call hangs on it.
+Of a group without caps nothing is counted: what it would have used is asked of the sums that reports are made of, once for
+each span. Lists of groups show it, and can be ordered by it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +12,13 @@ import msgspec
 from adapters.http.exchange import Exchange
 from adapters.http.ports import CallFilter, Page, Paging, RecordFilter, Row
 from adapters.http.problems import ProblemError
-from engine.account.groups import PERIODS
-from engine.views.caps import Used, capped_periods, order_key, period_of, used_of
+from engine.account.caps import Capped, capped, period_of, used_now
+from engine.account.groups import CAPS_OF, PERIODS
+from engine.views.caps import Used, order_key, used_of
 from engine.views.report import Grouping, Sums
+from schemas.account import Tally
 from schemas.instant import Instant
-from schemas.records import BuyerGroup
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
 
 GROUP = "buyer_group"
 """The type of record that all of this is about."""
@@ -27,7 +30,7 @@ BY_GROUP = Grouping("buyer_group_id")
 
 
 async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: Iterable[str] = PERIODS) -> dict[int, Used]:
-    """Return what each group has used of the caps of these periods, whether it has such a cap or not."""
+    """Return what each group without caps would have used in these periods, by its calls."""
     spans: dict[Instant | None, Mapping[int, Sums]] = {}
     found: dict[int, dict[str, float]] = {group_id: {} for group_id in groups}
     for period in periods:
@@ -44,52 +47,60 @@ async def _sums(exchange: Exchange, since: Instant | None) -> Mapping[int, Sums]
     return {int(group.category): group.sums for group in groups or () if group.category is not None}
 
 
-def _listed_first(
-    name: str, rows: Sequence[Row], held: Mapping[int, int], used: Mapping[int, Used], now: Instant, *, descending: bool
-) -> list[Row]:
+def _listed_first(name: str, rows: Sequence[Row], counted: "Counted", now: Instant, *, descending: bool) -> list[Row]:
     """Return rows of groups in one of the orders that are worked out; those without a value come last, equal ones by id."""
 
     def key(row: Row) -> Any:
-        return order_key(name, _body_of(row), used.get(row["id"], {}), held.get(row["id"], 0), now)
+        found = row["id"]
+        used, held, tallies = counted.used.get(found, {}), counted.held.get(found, 0), counted.tallies.get(found, {})
+        return order_key(name, _body_of(GROUP, row), used, held, now, tallies)
 
     valued = sorted((row for row in rows if key(row) is not None), key=lambda row: (key(row), row["id"]), reverse=descending)
     return [*valued, *sorted((row for row in rows if key(row) is None), key=lambda row: row["id"], reverse=descending)]
 
 
-def _body_of(row: Row) -> BuyerGroup:
-    """Return the fields of a group from its row."""
-    return msgspec.convert(row["body"], BuyerGroup)
+def _body_of(record_type: str, row: Row) -> Capped:
+    """Return the fields of a record from its row."""
+    body = capped(msgspec.convert(row["body"], RECORD_BODIES[record_type]))
+    assert body is not None  # noqa: S101 - only such types are asked for
+    return body
 
 
 class Counted:
-    """What is counted of the groups of one answer: the slots that each holds, and what each has used of its caps."""
+    """What is counted of the records of one answer: the slots that each holds, and what each has used of its caps."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.used: dict[int, Used] = {}
+        self.tallies: dict[int, Mapping[str, Tally]] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
-        """Count for these rows, as far as the columns (None: all) tell of it; nothing but groups has anything to count."""
-        if record_type != GROUP or not rows:
+        """Count for these rows, as far as the columns (None: all) tell of it; other types have nothing to count."""
+        if record_type not in CAPPED_TYPES or not rows:
             return
-        names = {f"buyer_group/{row['id']}": row["id"] for row in rows}
-        found = await exchange.services.reads.slots(exchange.company_id, list(names))
+        names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
+        reads, company_id = exchange.services.reads, exchange.company_id
+        found = await reads.slots(company_id, list(names))
         self.held |= {names[name]: held for name, (held, _) in found.items()}
-        groups = {row["id"]: _body_of(row) for row in rows}
-        self.used |= await usage(exchange, groups, _periods(groups.values(), columns))
+        bodies = {row["id"]: _body_of(record_type, row) for row in rows}
+        with_caps = {record_id: body for record_id, body in bodies.items() if body.caps}
+        if with_caps:
+            tallies = await reads.tallies(company_id, [f"{record_type}/{record_id}" for record_id in with_caps])
+            self.tallies |= {names[name]: tally for name, tally in tallies.items()}
+        nothing = dict.fromkeys(CAPS_OF[record_type].values(), 0.0)
+        for record_id, body in with_caps.items():
+            self.used[record_id] = nothing | used_now(self.tallies.get(record_id, {}), body, exchange.now)
+        groups = {record_id: body for record_id, body in bodies.items() if isinstance(body, BuyerGroup) and not body.caps}
+        self.used |= await usage(exchange, groups, _periods(columns)) if groups else {}
 
     def of(self, row: Row) -> dict[str, Any]:
         """Return what `record_view` is told of a row."""
         return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
 
 
-def _periods(groups: Iterable[BuyerGroup], columns: Sequence[str] | None) -> list[str]:
-    """Return the periods whose use is shown, or says whether a group is maxed out."""
-    capped = {period for group in groups for period in capped_periods(group)}
-    if columns is None:
-        return list(PERIODS)
-    is_asked = "maxed_out" in columns
-    return [period for period in PERIODS if f"_{period}_used" in " ".join(columns) or (is_asked and period in capped)]
+def _periods(columns: Sequence[str] | None) -> list[str]:
+    """Return the periods whose use is shown."""
+    return [period for period in PERIODS if columns is None or f"_{period}_used" in " ".join(columns)]
 
 
 async def read_in_order(exchange: Exchange, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
@@ -100,8 +111,6 @@ async def read_in_order(exchange: Exchange, wanted: RecordFilter, paging: Paging
         sentence = f"orders at most {GROUPS_ORDERED_MAX} groups; choose some with ids or a filter"
         raise ProblemError("not_supported", "There are too many groups for this order.", {"order": [sentence]})
     await counted.add(exchange, GROUP, page.rows, None)
-    ordered = _listed_first(
-        paging.order or "", page.rows, counted.held, counted.used, exchange.now, descending=paging.descending
-    )
+    ordered = _listed_first(paging.order or "", page.rows, counted, exchange.now, descending=paging.descending)
     first = (paging.page - 1) * paging.per_page
     return Page(rows=ordered[first : first + paging.per_page], total_count=len(ordered))

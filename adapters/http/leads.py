@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 from adapters.http.answers import PAGING_PARAMETERS, listed, one, read_paging, read_shown, tagged
 from adapters.http.exchange import Exchange, Operation, Reply
-from adapters.http.group_usage import usage
 from adapters.http.inputs import choice
 from adapters.http.parameters import Parameters, read_span
 from adapters.http.people import contact_key_of, country_of
@@ -15,8 +14,7 @@ from adapters.http.problems import ProblemError, existing
 from adapters.http.shapes import many_of, one_of
 from engine.law.company import law_of
 from engine.submission.numbers import read_number
-from engine.views.buyers import Capacity, availability, groups_of, resources, ways
-from engine.views.caps import capped_periods
+from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.lead import SERIALIZERS, SORTABLE_COLUMNS, lead_view
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.periods import LABELS
@@ -80,12 +78,10 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     row = await live_row(exchange)
     rules = exchange.services.source.rules
     found = ways(row, rules)
-    held = await exchange.services.reads.slots(exchange.company_id, resources(found))
-    groups = groups_of(found, rules)
-    used = await usage(
-        exchange, groups, dict.fromkeys(period for group in groups.values() for period in capped_periods(group))
-    )
-    told = availability(row, found, Capacity(rules, held, used, exchange.now))
+    reads, names = exchange.services.reads, resources(row, found)
+    held = await reads.slots(exchange.company_id, names)
+    tallies = await reads.tallies(exchange.company_id, names)
+    told = availability(row, found, Capacity(rules, held, tallies, exchange.now))
     return Reply(content={"status": 200, "errors": {}, **told})
 
 

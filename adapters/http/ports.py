@@ -11,6 +11,7 @@ from msgspec import Struct
 from adapters.why.outlook import Waiting
 from engine.rules import Rules
 from engine.views.report import Group, Grouping
+from schemas.account import Tally
 from schemas.decisions import Answer
 from schemas.instant import Instant
 from schemas.wire import Message
@@ -257,6 +258,10 @@ class Reads(Waiting, Protocol):
 
     async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
         """Return live account records; `Paging.order` may name a field of the body."""
+        ...
+
+    async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, Tally]]:
+        """Return what is used of the caps of each resource (`buyer_group/7`), by period, as the account counted it last."""
         ...
 
     async def slots(self, company_id: int, resources: Sequence[str]) -> Mapping[str, tuple[int, int]]:

@@ -14,7 +14,7 @@ from adapters.http.exchange import Exchange
 from adapters.http.people import country_of
 from adapters.http.problems import ProblemError
 from engine.account.bodies import read_body
-from engine.account.groups import GROUP_INPUTS
+from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS
 from engine.account.meant import meant
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.partition.draft import RefusedError
@@ -34,7 +34,9 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "api_key": frozenset({"public_key", "private_key_sha256"}),
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
-    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id", "total_caps_reset_at"}),
+    "buyer": CAP_FIELDS,
+    "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "traffic_source": CAP_FIELDS,
 }
 """Fields that no sender sets, though a record shows them."""
 
@@ -71,7 +73,7 @@ def settable(record_type: str) -> tuple[str, ...]:
     return (*own, *sorted(_BESIDE.get(record_type, ())))
 
 
-_BESIDE: Mapping[str, frozenset[str]] = {"buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
+_BESIDE: Mapping[str, frozenset[str]] = {**CAP_INPUTS_OF, "buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
 
 
 def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str, Any], body: Body | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engine.account.groups import METRICS, PERIODS
+from engine.account.groups import METRICS_OF, PERIODS
 
 _EVERYWHERE: Mapping[str, str] = {
     "id": "internal id",
@@ -31,9 +31,10 @@ _EVERYWHERE: Mapping[str, str] = {
 }
 
 _METRICS: Mapping[str, str] = {
-    "attempt": "calls",
+    "attempt": "calls, those under way among them,",
+    "offer_conversion": "conversions of offers",
     "buyer_conversion": "conversions of buyers",
-    "connection": "calls that a buyer answered",
+    "connection": "calls that a buyer answered, or may yet answer,",
     "earned_revenue": "revenue less payout",
     "revenue": "revenue",
 }
@@ -45,15 +46,32 @@ _NOW: Mapping[str, str] = {
     "total": "since total_caps_reset_at",
 }
 
-_CAPS: Mapping[str, str] = {
-    f"{metric}_{period}_{what}": sentence
-    for metric in METRICS
-    for period in PERIODS
-    for what, sentence in (
-        ("limit", f"cap of {_METRICS[metric]} {_PERIODS[period]}, as maxed_out and buyer_is_available tell; null: none"),
-        ("used", f"{_METRICS[metric]} {_NOW[period]}"),
-    )
+_STOPS: Mapping[str, str] = {
+    "attempt": "never passed",
+    "connection": "never passed",
+    **dict.fromkeys(("buyer_conversion", "offer_conversion", "earned_revenue", "revenue"), "calls under way may pass it"),
 }
+
+
+def _caps(record_type: str) -> Mapping[str, str]:
+    """Return the sentences about the caps of a type of record."""
+    sentences = {
+        f"{metric}_{period}_{what}": sentence
+        for metric in METRICS_OF[record_type]
+        for period in PERIODS
+        for what, sentence in (
+            ("limit", f"cap of {_METRICS[metric].partition(',')[0]} {_PERIODS[period]}, {_STOPS[metric]}; null: none"),
+            ("used", f"{_METRICS[metric]} {_NOW[period]}"),
+        )
+    }
+    return {
+        "total_caps_reset_at": "from when on total caps are counted; null: from the beginning",
+        "reset_total_caps": "true: count the total caps from now on",
+        "concurrency_cap_used": "calls that it takes now",
+        "maxed_out": "true: a cap is used up, or no further call is taken at the same time",
+        **sentences,
+    }
+
 
 _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     "company": {
@@ -108,8 +126,9 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "number": "telephone number or sip: address that is called",
         "user_buyer_id": "its id in a system of yours, of no other buyer",
         "timeout_seconds": "how long its telephone rings before the call is given up",
-        "time_zone": "zone of its business_hours",
+        "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: it gets no calls",
+        **_caps("buyer"),
     },
     "buyer_group": {
         "buyer_ids": "its buyers; what is sent takes the place of those that it had",
@@ -125,11 +144,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "paused_at": "when it was paused last",
         "unpaused_at": "when its last pause ended",
         "paused_by_user_id": "always null: keys pause, no users",
-        "total_caps_reset_at": "from when on total caps are counted; null: from the beginning",
-        "reset_total_caps": "true: count the total caps from now on",
-        "concurrency_cap_used": "calls that it takes now",
-        "maxed_out": "true: a cap is used up, or no further call is taken at the same time",
-        **_CAPS,
+        **_caps("buyer_group"),
     },
     "traffic_source": {
         "user_traffic_source_id": "its id in a system of yours",
@@ -137,6 +152,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "last_name": "of whom to speak to",
         "company_name": "of the firm behind it",
         "paused": "true: submissions that name it are refused; the leads that it has sent go on",
+        "time_zone": "zone of the days and months of its caps",
+        **_caps("traffic_source"),
     },
     "number": {
         "number": "telephone number of the company's own",

@@ -34,7 +34,7 @@ from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import TYPE_NAMES, record_columns, record_view
-from schemas.records import RECORD_BODIES, called
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
@@ -150,6 +150,9 @@ def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
             default = field.default_factory()
         if field.name in shown:
             shown[field.name] = spelled_out(default)
+    company = exchange.services.source.rules.body(Company, "company", exchange.company_id)
+    if kind.type in CAPPED_TYPES and company is not None:
+        shown["time_zone"] = company.time_zone
     return shown
 
 

@@ -32,10 +32,13 @@ from adapters.postgres.words import Words
 from adapters.projector.rows import CALLS, LEADS, RECORDS
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
+from schemas.account import Tally
 from schemas.decisions import Answer
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
+
+TALLIES = msgspec.json.Decoder(dict[str, Tally])
 
 GATHERED_TIMES = 5
 """An entry of an index costs a fifth of a row at most."""
@@ -279,6 +282,11 @@ class PostgresReads:
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
         rows = await self._rows("slots", company_id, list(resources))
         return {row["resource"]: (row["in_use"], row["waiting_count"]) for row in rows}
+
+    async def tallies(self, company_id: int, resources: Sequence[str]) -> dict[str, dict[str, Tally]]:
+        """Return what is used of the caps of each resource (`buyer_group/7`), by period, as the account counted it last."""
+        rows = await self._rows("tallies", company_id, list(resources))
+        return {row["resource"]: TALLIES.decode(row["tallies"]) for row in rows}
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

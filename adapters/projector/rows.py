@@ -106,7 +106,7 @@ RECORDS = Table(
 )
 SLOTS = Table(
     "slots",
-    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count"),
+    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
     key=2,
     version_at=2,
 )
@@ -143,13 +143,14 @@ class RawHead(Head, kw_only=True):
 
 
 class CountedSlots(Struct, frozen=True):
-    """The slots of a resource, of which only the numbers are shown."""
+    """The slots of a resource, of which only the numbers are shown, and what is used of its caps."""
 
     company_id: int
     resource: str
     version: int = 0
     in_use: int = 0
     waiting: tuple[msgspec.Raw, ...] = ()
+    tallies: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 TEXT_COLUMNS = (
@@ -252,7 +253,7 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     """Return the row of a limited resource."""
     return (
         *(slots.company_id, slots.resource, slots.version, partition, sequence),
-        *(slots.in_use, len(slots.waiting)),
+        *(slots.in_use, len(slots.waiting), _raw(slots.tallies)),
     )
 
 

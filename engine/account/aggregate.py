@@ -4,13 +4,20 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from engine.account.changes import change_record
-from engine.account.slots import follow_change, release_slot, request_slot
+from engine.account.slots import count_earned, follow_change, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
-from schemas.account import Seen
+from schemas.account import Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, Instant
-from schemas.requests import ACCOUNT_REQUESTS, AccountRequest, RecordChangeRequested, SlotReleased, SlotRequested
+from schemas.requests import (
+    ACCOUNT_REQUESTS,
+    AccountRequest,
+    CallEarned,
+    RecordChangeRequested,
+    SlotReleased,
+    SlotRequested,
+)
 from schemas.state import ENTITIES, seen_key
 from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, Topic
 from schemas.wire import Entity, Message
@@ -44,8 +51,8 @@ class AccountAggregate:
 
     @property
     def timer_fields(self) -> Mapping[str, str | None]:
-        """Return that nothing here has a timer."""
-        return dict.fromkeys(ENTITIES)
+        """Return that only a queue for slots has a timer."""
+        return {**dict.fromkeys(ENTITIES), "slots": "wake_at"}
 
     def key_of(self, request: Message) -> str:
         """Return the record key that a request must have come under: its company."""
@@ -61,6 +68,8 @@ class AccountAggregate:
                 request_slot(draft, request)
             case SlotReleased():
                 release_slot(draft, request)
+            case CallEarned():
+                count_earned(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 
@@ -70,21 +79,30 @@ class AccountAggregate:
         return False
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """Nothing of an account waits for a time."""
-        raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
+        """Let the queue go on whose cap is reset."""
+        slots = draft.get(key, Slots)
+        if slots is None:
+            raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
+        wake(draft, slots)
 
     def give_up(self, draft: Draft, key: str, reason: str) -> None:
-        """Nothing of an account waits for a time."""
-        del draft, key, reason
+        """Let a queue whose timer failed wait for the next slot that is released."""
+        del reason
+        slots = draft.get(key, Slots)
+        if slots is not None:
+            slots.wake_at = None
+            slots.version += 1
+            draft.put(key, slots)
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Nothing of an account rests on the rules of others."""
         del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
-        """Return None: only contacts wait for a time."""
-        del key, entity
-        return None
+        """Return when a queue is to go on: at the next reset of a cap that it waits for."""
+        if not isinstance(entity, Slots) or entity.wake_at is None:
+            return None
+        return Timer(entity.wake_at, 0, 0.0, 0, key, company_id=entity.company_id)
 
     def _change(self, draft: Draft, request: RecordChangeRequested, envelope: Envelope) -> None:
         if envelope.stream is None:  # numbered streams are kept from repeating by their numbers

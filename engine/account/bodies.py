@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
-from engine.account.groups import GROUP_INPUTS, Named, change_group, nobody
+from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS, Named, change_caps, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.meant import meant
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
@@ -41,11 +41,18 @@ _READ_TOGETHER: dict[str, frozenset[str]] = {
 # Written by the account itself, or only ever read one way.
 _NOT_GIVEN: dict[str, frozenset[str]] = {
     "call_disposition": frozenset({"system"}),
-    "buyer_group": frozenset({"caps", "paused_at", "unpaused_at", "paused_by_user_id", "total_caps_reset_at"}),
+    "buyer": CAP_FIELDS,
+    "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "traffic_source": CAP_FIELDS,
     "schedule": WRITTEN_BY_PUBLISHING,
 }
 _FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}
-_EXTRA: dict[str, frozenset[str]] = {"company": frozenset({"id"}), "buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
+_EXTRA: dict[str, frozenset[str]] = {
+    "company": frozenset({"id"}),
+    **CAP_INPUTS_OF,
+    "buyer_group": GROUP_INPUTS,
+    "schedule": PUBLISH_INPUTS,
+}
 _PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
 
 
@@ -86,6 +93,8 @@ def read_body(
     facts: tuple[str, ...] = ()
     if kind is BuyerGroup:
         facts = change_group(given, values, current, errors, now=now, exists=exists, buyer_named=buyer_named)
+    elif record_type in CAP_INPUTS_OF:
+        facts = change_caps(record_type, given, values, errors, now=now)
     if exists is not None:
         _check_references(values, given, errors, exists)
     _refuse(errors)

@@ -10,9 +10,9 @@ from engine.account.bodies import read_body
 from engine.account.references import buyer_named, live, refer, refuse_in_use, take
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
-from engine.submission.fields import FieldError, parse_id
+from engine.submission.fields import FieldError, is_blank, parse_id
 from schemas.decisions import Answer
-from schemas.records import RECORD_BODIES, ActionGroup, Body, Record, Schedule, body_of, plain
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, ActionGroup, Body, Company, Record, Schedule, body_of, plain
 from schemas.requests import RecordChangeRequested
 from schemas.state import record_key
 from schemas.wire import to_json
@@ -105,7 +105,7 @@ def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: 
     company_id = record.company_id
     change = read_body(
         record.type,
-        request.fields,
+        _in_zone(draft, request, before),
         before,
         now=draft.now,
         exists=lambda record_type, record_id: live(draft, company_id, record_type, record_id) is not None,
@@ -115,6 +115,16 @@ def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: 
     for fact in change.facts:
         draft.fact(fact, record_type=record.type, record_id=record.id)
     return change.body
+
+
+def _in_zone(draft: Draft, request: RecordChangeRequested, before: Body | None) -> Mapping[str, Any]:
+    """Return the fields, with the company's zone where caps are to have one and none is given."""
+    is_left_out = before is None or "time_zone" in request.fields
+    if request.type not in CAPPED_TYPES or not is_left_out or not is_blank(request.fields.get("time_zone")):
+        return request.fields
+    record = draft.get(record_key("company", request.company_id), Record)
+    company = None if record is None else body_of(record)
+    return {**request.fields, "time_zone": company.time_zone} if isinstance(company, Company) else request.fields
 
 
 def _group(draft: Draft, company_id: int, group_id: int) -> ActionGroup | None:

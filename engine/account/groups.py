@@ -1,5 +1,7 @@
 """What may be asked of a buyer group beyond its plain fields? Buyers added and removed, caps by name, pausing.
 
+Buyers and traffic sources have caps as well, under the same names.
+
 Adding and removing commute and may be repeated, so that callers who do both at once need not know of each other.
 """
 
@@ -15,8 +17,28 @@ from schemas.records import Body, BuyerGroup
 METRICS = ("attempt", "buyer_conversion", "connection", "earned_revenue", "revenue")
 PERIODS = ("hourly", "daily", "monthly", "total")
 
-CAPS: dict[str, str] = {f"{metric}_{period}_limit": f"{metric}_{period}" for metric in METRICS for period in PERIODS}
-"""Name in the interface -> name in `BuyerGroup.caps`."""
+METRICS_OF: Mapping[str, tuple[str, ...]] = {
+    "buyer": METRICS,
+    "buyer_group": METRICS,
+    "traffic_source": ("connection", "offer_conversion"),
+}
+"""What the caps of each type of record are on (research/domain.md 2.10, 2.14)."""
+
+CAPS_OF: Mapping[str, dict[str, str]] = {
+    record_type: {f"{metric}_{period}_limit": f"{metric}_{period}" for metric in metrics for period in PERIODS}
+    for record_type, metrics in METRICS_OF.items()
+}
+"""Type of record -> name in the interface -> name in its `caps`."""
+
+CAPS = CAPS_OF["buyer_group"]
+
+CAP_INPUTS_OF: Mapping[str, frozenset[str]] = {
+    record_type: frozenset({*names, "reset_total_caps"}) for record_type, names in CAPS_OF.items()
+}
+"""Fields about caps that are asked for and not kept as such."""
+
+CAP_FIELDS = frozenset({"caps", "total_caps_reset_at"})
+"""Fields of such records that are written by what was asked for."""
 
 GROUP_INPUTS: frozenset[str] = frozenset(
     {*CAPS, "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids", "reset_total_caps"}
@@ -43,7 +65,6 @@ def change_group(
     buyer_named: Named,
 ) -> tuple[str, ...]:
     """Lay what was asked for over the values of a group and return the facts that follow; faults go to the errors."""
-    values["caps"] = _caps(given, values.get("caps", {}), errors)
     values["buyer_ids"] = _buyers(given, values.get("buyer_ids", ()), errors, buyer_named)
     if exists is not None:
         _check_buyers(given, errors, exists)
@@ -52,15 +73,23 @@ def change_group(
     was_paused = isinstance(current, BuyerGroup) and current.paused
     if values.get("paused", False) != was_paused:
         values["unpaused_at" if was_paused else "paused_at"] = now
+    return change_caps("buyer_group", given, values, errors, now=now)
+
+
+def change_caps(
+    record_type: str, given: Mapping[str, Any], values: dict[str, Any], errors: Errors, *, now: Instant
+) -> tuple[str, ...]:
+    """Lay the caps that were asked for over the values of a record and return the facts that follow."""
+    values["caps"] = _caps(record_type, given, values.get("caps", {}), errors)
     if not _asked_to_reset(given, errors):
         return ()
     values["total_caps_reset_at"] = now
-    return ("buyer_group.total_caps_reset",)
+    return (f"{record_type}.total_caps_reset",)
 
 
-def _caps(given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -> dict[str, float]:
+def _caps(record_type: str, given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -> dict[str, float]:
     changed = dict(caps)
-    for name, cap in CAPS.items():
+    for name, cap in CAPS_OF[record_type].items():
         if name not in given:
             continue
         if is_blank(given[name]):
@@ -70,7 +99,7 @@ def _caps(given: Mapping[str, Any], caps: Mapping[str, float], errors: Errors) -
             changed[cap] = parse_decimal(given[name], least=0)
         except FieldError as error:
             errors.setdefault(name, []).append(str(error))
-    return {cap: changed[cap] for cap in CAPS.values() if cap in changed}
+    return {cap: changed[cap] for cap in CAPS_OF[record_type].values() if cap in changed}
 
 
 def _buyers(given: Mapping[str, Any], buyer_ids: Iterable[int], errors: Errors, named: Named) -> tuple[int, ...]:

@@ -1,24 +1,28 @@
 """Who may call with a limited resource now? Slots are granted most urgent first, and ended by the contact alone.
 
-A request waits in the queue of its resource until a slot is free: because one is released, a limit was raised, or a group
-or buyer is no longer paused. A buyer's own cap counts over every resource that names the buyer.
+A request waits in the queue of its resource until a slot is free: because one is released, a limit was raised, a cap is
+reset, or a group or buyer is no longer paused. A buyer's own limits count over every resource that names the buyer. Where
+caps are used up, so that only their reset or a change of the record lets calls through, the request is refused until then.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
+from hashlib import blake2b
 
-from msgspec import structs
+from msgspec import Struct, structs
 
+from engine.account import caps
+from engine.account.caps import Capped
 from engine.account.choice import Candidate, choose_buyer
 from engine.account.references import live
-from engine.calendar.business import is_open_for_business
+from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
-from schemas.account import Claim, Slots, Waiting
+from schemas.account import Claim, Hold, Slots, Waiting
 from schemas.decisions import Answer
 from schemas.instant import HOUR, Instant
-from schemas.records import Buyer, BuyerGroup, Record, body_of
-from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
+from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, body_of
+from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
 from schemas.topics import CONTACTS_REQUESTS
 
@@ -26,8 +30,34 @@ WAITING_MAX = 200
 """In the queue of one resource: each decision about it carries the whole queue (some 18 KB). A less urgent request than
 all of them is refused as `rate_limited`, and its contact asks again; a more urgent one takes the last one's place."""
 
+RESOURCE_LENGTH_MAX = 200
+"""Of the name of a resource; one that names more buyers is named by their hash."""
+
 NO_BUYER = "no_buyer_available"
 QUEUE_FULL = "rate_limited"
+BUYER_CAP = "buyer_cap"
+TRAFFIC_SOURCE_CAP = "traffic_source_cap"
+
+
+class Choice(Struct, frozen=True):
+    """Through which group a call goes, and to which buyer; neither where only the traffic source is limited."""
+
+    buyer_group_id: int | None = None
+    buyer_id: int | None = None
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a request gets no slot now.
+
+    It waits (`reason` None) for one to be released, or for the reset at `until`; else it is refused, until then.
+    """
+
+    reason: str | None = None
+    until: Instant | None = None
+
+
+GONE = Obstacle(NO_BUYER)
+BUSY = Obstacle()
 
 
 def request_slot(draft: Draft, request: SlotRequested) -> None:
@@ -41,15 +71,17 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     claim = _claim(draft, request)
     slots = _slots_for(draft, request)
     # Whoever waits is waiting because nothing is free, so nobody is passed over here.
-    buyer_id = None if slots.waiting else _free_buyer(draft, slots, request.request_id)
-    if buyer_id is not None:
-        _grant(draft, slots, claim, buyer_id)
-    elif not _open(draft, slots):
-        _tell(draft, claim, granted=False, reason=NO_BUYER)
+    choice = None if slots.waiting else _choose(draft, slots, request.request_id)
+    obstacle = _obstacle(draft, slots) if choice is None else BUSY
+    if choice is not None:
+        _grant(draft, slots, claim, choice)
+    elif obstacle.reason is not None:
+        _tell(draft, claim, granted=False, obstacle=obstacle)
     elif _is_hopeless(slots, request):
-        _tell(draft, claim, granted=False, reason=QUEUE_FULL)
+        _tell(draft, claim, granted=False, obstacle=Obstacle(QUEUE_FULL))
     else:
         draft.put(claim_key(claim.company_id, claim.request_id), claim)
+        slots.wake_at = obstacle.until
         _enqueue(draft, slots, request)
 
 
@@ -61,36 +93,64 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
     if claim is None:
         return
     draft.remove(key)
-    slots = _known(draft, claim.company_id, claim.resource)
     if claim.granted_at is None:
+        slots = _known(draft, claim.company_id, claim.resource)
         slots.waiting = tuple(waiting for waiting in slots.waiting if waiting.request_id != claim.request_id)
         _keep(draft, slots)
         _want(draft, slots)
         return
-    slots.in_use -= 1
-    _keep(draft, slots)
-    freed = [slots.resource]
-    if claim.buyer_id is not None:
-        buyer = _known(draft, claim.company_id, _buyer_resource(claim.buyer_id))
-        buyer.in_use -= 1
-        _keep(draft, buyer)
-        freed += buyer.wanted_by
-    _grant_waiting(draft, claim.company_id, freed)
+    freed: list[str] = []
+    for hold in claim.holds or _holds_before_caps(claim):
+        slots = _known(draft, claim.company_id, hold.resource)
+        slots.in_use -= 1
+        caps.settle(slots, hold.number, request.ended, is_connected=claim.buyer_id is not None)
+        _keep(draft, slots)
+        freed += [slots.resource, *slots.wanted_by]
+    _go_through(draft, claim.company_id, freed)
+
+
+def count_earned(draft: Draft, request: CallEarned) -> None:
+    """Count what a call brought against the caps of its buyer, group and traffic source."""
+    draft.answer = Answer(status=200)
+    changed: list[str] = []
+    for resource, amounts in request.amounts.items():
+        body = _capped(draft, request.company_id, resource)
+        if body is None:
+            continue
+        slots = _known(draft, request.company_id, resource)
+        caps.roll(slots, body, draft.now)
+        if slots.tallies:
+            caps.count(slots, request.at, amounts)
+            _keep(draft, slots)
+            changed += [resource, *slots.wanted_by]
+    _go_through(draft, request.company_id, changed)
 
 
 def follow_change(draft: Draft, record: Record) -> None:
-    """Grant what a changed group or buyer now allows, and refuse what waits for a group that is gone."""
-    if record.type not in {"buyer_group", "buyer"}:
+    """Grant what a changed record now allows, and refuse what waits for a group that is gone."""
+    if record.type not in CAPPED_TYPES:
         return
     slots = draft.get(slots_key(record.company_id, f"{record.type}/{record.id}"), Slots)
     if slots is None:
         return
-    if record.type == "buyer":
-        _grant_waiting(draft, record.company_id, slots.wanted_by)
-    elif record.deleted_at is None:
-        _grant_waiting(draft, record.company_id, [slots.resource])
+    before = slots.tallies
+    caps.roll(slots, caps.capped(body_of(record)), draft.now)
+    if slots.tallies != before:
+        _keep(draft, slots)
+    if record.type == "buyer_group" and record.deleted_at is not None:
+        _refuse_all(draft, slots, GONE)
     else:
-        _refuse_all(draft, slots)
+        _go_through(draft, record.company_id, [slots.resource, *slots.wanted_by])
+
+
+def wake(draft: Draft, slots: Slots) -> None:
+    """Grant what the reset of a cap allows."""
+    slots.wake_at = None
+    _keep(draft, slots)
+    _go_through(draft, slots.company_id, [slots.resource])
+
+
+# -- who is asked for --------------------------------------------------------------------------------------------------
 
 
 def _claim(draft: Draft, request: SlotRequested) -> Claim:
@@ -106,23 +166,42 @@ def _claim(draft: Draft, request: SlotRequested) -> Claim:
 
 
 def _resource(request: SlotRequested) -> str:
+    named: list[str] = []
     if request.buyer_group_id is not None:
-        return f"buyer_group/{request.buyer_group_id}"
-    return "buyers/" + "+".join(str(buyer_id) for buyer_id in sorted(set(request.buyer_ids)))
+        named.append(f"buyer_group/{request.buyer_group_id}")
+    elif request.buyer_group_ids:
+        named.append(f"buyer_groups/{_joined(request.buyer_group_ids)}")
+    if request.buyer_group_id is None and (request.buyer_ids or (not named and request.traffic_source_id is None)):
+        named.append(f"buyers/{_joined(request.buyer_ids)}")
+    if request.traffic_source_id is not None:
+        named.append(f"from/{request.traffic_source_id}")
+    name = "/".join(named)
+    return name if len(name) <= RESOURCE_LENGTH_MAX else f"named/{blake2b(name.encode(), digest_size=16).hexdigest()}"
+
+
+def _joined(ids: Iterable[int]) -> str:
+    return "+".join(str(record_id) for record_id in sorted(set(ids)))
 
 
 def _buyer_resource(buyer_id: int) -> str:
     return f"buyer/{buyer_id}"
 
 
+def _group_resource(group_id: int) -> str:
+    return f"buyer_group/{group_id}"
+
+
 def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     resource = _resource(request)
     known = draft.get(slots_key(request.company_id, resource), Slots)
-    if known is not None:
-        return known
-    buyer_ids = () if request.buyer_group_id is not None else tuple(sorted(set(request.buyer_ids)))
-    group_id = request.buyer_group_id
-    return Slots(resource=resource, company_id=request.company_id, buyer_group_id=group_id, buyer_ids=buyer_ids)
+    slots = known or Slots(resource=resource, company_id=request.company_id)
+    # A group that only was counted before is asked for now.
+    slots.buyer_group_id = request.buyer_group_id
+    if request.buyer_group_id is None:
+        slots.buyer_group_ids = tuple(sorted(set(request.buyer_group_ids)))
+        slots.buyer_ids = tuple(sorted(set(request.buyer_ids)))
+    slots.traffic_source_id = request.traffic_source_id
+    return slots
 
 
 def _known(draft: Draft, company_id: int, resource: str) -> Slots:
@@ -134,59 +213,151 @@ def _keep(draft: Draft, slots: Slots) -> None:
     if slots.aging:
         waiting = {place.request_id for place in slots.waiting}
         slots.aging = {request_id: aging for request_id, aging in slots.aging.items() if request_id in waiting}
+    if not slots.waiting:
+        slots.wake_at = None
     slots.version += 1
     draft.put(slots_key(slots.company_id, slots.resource), slots)
 
 
-def _group(draft: Draft, slots: Slots) -> BuyerGroup | None:
-    if slots.buyer_group_id is None:
+def _group_ids(slots: Slots) -> tuple[int, ...]:
+    return slots.buyer_group_ids if slots.buyer_group_id is None else (slots.buyer_group_id,)
+
+
+def _source_resource(slots: Slots) -> str | None:
+    return None if slots.traffic_source_id is None else f"traffic_source/{slots.traffic_source_id}"
+
+
+def _capped(draft: Draft, company_id: int, resource: str) -> Capped | None:
+    """Return the live record that a resource counts for; None for one that is only asked for."""
+    record_type, _, record_id = resource.partition("/")
+    if record_type not in CAPPED_TYPES or not record_id.isdigit():
         return None
-    record = live(draft, slots.company_id, "buyer_group", slots.buyer_group_id)
-    body = None if record is None else body_of(record)
-    return body if isinstance(body, BuyerGroup) else None
+    record = live(draft, company_id, record_type, int(record_id))
+    return None if record is None else caps.capped(body_of(record))
 
 
-def _candidates(draft: Draft, slots: Slots, group: BuyerGroup | None) -> list[Candidate]:
-    buyer_ids = slots.buyer_ids if group is None else group.buyer_ids
-    found = ((buyer_id, _buyer(draft, slots.company_id, buyer_id)) for buyer_id in buyer_ids)
-    return [_candidate(draft, slots.company_id, buyer_id, buyer) for buyer_id, buyer in found if buyer is not None]
+# -- what is free ------------------------------------------------------------------------------------------------------
 
 
-def _buyer(draft: Draft, company_id: int, buyer_id: int) -> Buyer | None:
-    """Return a buyer that takes calls, now or when others have ended: neither gone, paused nor closed at this hour."""
-    record = live(draft, company_id, "buyer", buyer_id)
-    body = None if record is None else body_of(record)
-    return body if isinstance(body, Buyer) and _takes_calls(draft, body) and body.concurrency_cap_limit != 0 else None
+class _Way(Struct, frozen=True):
+    """One buyer of one group, or without one, and what keeps a call from going there (None: nothing)."""
+
+    buyer_group_id: int | None
+    buyer_id: int
+    obstacle: Obstacle | None
+    buyer: Buyer
+    group: BuyerGroup | None = None
+
+
+def _ways(draft: Draft, slots: Slots) -> Iterator[_Way]:
+    """Yield the ways in which a call of the queue could go: the buyers of its groups, then those named without one."""
+    for group_id in _group_ids(slots):
+        group = _capped(draft, slots.company_id, _group_resource(group_id))
+        if isinstance(group, BuyerGroup):
+            closed = _limit(draft, slots.company_id, _group_resource(group_id), group)
+            for buyer_id in group.buyer_ids:
+                yield from _way(draft, slots.company_id, buyer_id, group_id, group, closed)
+    for buyer_id in slots.buyer_ids:
+        yield from _way(draft, slots.company_id, buyer_id)
+
+
+def _way(  # noqa: PLR0917 - whose buyer it is
+    draft: Draft,
+    company_id: int,
+    buyer_id: int,
+    group_id: int | None = None,
+    group: BuyerGroup | None = None,
+    closed: Obstacle | None = None,
+) -> Iterator[_Way]:
+    buyer = _capped(draft, company_id, _buyer_resource(buyer_id))
+    if isinstance(buyer, Buyer):
+        obstacle = _worse(closed, _limit(draft, company_id, _buyer_resource(buyer_id), buyer))
+        yield _Way(group_id, buyer_id, obstacle, buyer, group)
+
+
+def _limit(draft: Draft, company_id: int, resource: str, body: Capped) -> Obstacle | None:
+    """Return what keeps a call from a record now: it is paused, closed, used up or busy; None where nothing does."""
+    is_shut = body.concurrency_cap_limit == 0
+    if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _takes_calls(draft, body)):
+        return GONE
+    if body.concurrency_cap_limit is None and not body.caps:
+        return None
+    slots = _known(draft, company_id, resource)
+    shut = caps.shut_by(slots.tallies, body, draft.now)
+    if shut is not None and not shut.may_be_freed:
+        reason = TRAFFIC_SOURCE_CAP if resource.startswith("traffic_source/") else BUYER_CAP
+        return Obstacle(reason, shut.until)
+    if body.concurrency_cap_limit is not None and slots.in_use >= body.concurrency_cap_limit:
+        return BUSY if shut is None else Obstacle(None, shut.until)
+    return None if shut is None else Obstacle(None, shut.until)
 
 
 def _takes_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
     return not body.paused and is_open_for_business(body.business_hours, body.time_zone, draft.now)
 
 
-def _candidate(draft: Draft, company_id: int, buyer_id: int, buyer: Buyer) -> Candidate:
-    limit = buyer.concurrency_cap_limit
-    free = None if limit is None else limit - _known(draft, company_id, _buyer_resource(buyer_id)).in_use
-    return Candidate(buyer_id, buyer.tier, buyer.weight, free)
+def _worse(one: Obstacle | None, other: Obstacle | None) -> Obstacle | None:
+    """Return the obstacle of two on one way that takes more to pass: gone, used up, busy. The later reset counts."""
+    if one is None or other is None:
+        return one or other
+    if GONE in {one, other}:
+        return GONE
+    if one.reason is None or other.reason is None:
+        return one if one.reason is not None else other
+    return Obstacle(one.reason, None if one.until is None or other.until is None else max(one.until, other.until))
 
 
-def _open(draft: Draft, slots: Slots) -> bool:
-    """Tell whether waiting can end: the group is neither gone, paused nor closed, and a buyer takes calls."""
-    group = _group(draft, slots)
-    if slots.buyer_group_id is not None and (
-        group is None or not _takes_calls(draft, group) or group.concurrency_cap_limit == 0
-    ):
-        return False
-    return bool(_candidates(draft, slots, group))
+def _source_obstacle(draft: Draft, slots: Slots) -> Obstacle | None:
+    resource = _source_resource(slots)
+    source = None if resource is None else _capped(draft, slots.company_id, resource)
+    found = None if resource is None or source is None else _limit(draft, slots.company_id, resource, source)
+    return Obstacle(TRAFFIC_SOURCE_CAP) if found == GONE else found
 
 
-def _free_buyer(draft: Draft, slots: Slots, request_id: str) -> int | None:
-    """Return the buyer that a request would get now, or None where it must wait."""
-    group = _group(draft, slots)
-    if slots.buyer_group_id is not None and (group is None or not _takes_calls(draft, group)):
+def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
+    """Return whom a request would get now, or None where it must wait: groups go before buyers, low tiers before high."""
+    if _source_obstacle(draft, slots) is not None:
         return None
-    if group is not None and group.concurrency_cap_limit is not None and slots.in_use >= group.concurrency_cap_limit:
+    if not _group_ids(slots) and not slots.buyer_ids:
+        return None if slots.traffic_source_id is None else Choice()
+    free = [way for way in _ways(draft, slots) if way.obstacle is None]
+    groups = {way.buyer_group_id: way.group for way in free if way.group is not None}
+    group_id: int | None = next(iter(groups), None)
+    if len(groups) > 1:
+        among = [Candidate(found or 0, group.tier, group.weight) for found, group in groups.items()]
+        group_id = choose_buyer(among, f"{request_id}/group")
+    buyers = [Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight) for way in free if way.buyer_group_id == group_id]
+    buyer_id = choose_buyer(buyers, request_id)
+    return None if buyer_id is None else Choice(group_id, buyer_id)
+
+
+def _obstacle(draft: Draft, slots: Slots) -> Obstacle:
+    """Return why nobody of a queue gets a slot now: the first way that opens counts, and the traffic source for all."""
+    source = _source_obstacle(draft, slots)
+    if source is not None and source.reason is not None:
+        return source
+    ways = list(_ways(draft, slots))
+    waits = [way.obstacle or BUSY for way in ways if way.obstacle is None or way.obstacle.reason is None]
+    if waits or (source is not None and not ways):
+        resets = [found.until for found in (*waits, source) if found is not None and found.until is not None]
+        return Obstacle(None, min(resets, default=None))
+    used_up = [way.obstacle for way in ways if way.obstacle is not None and way.obstacle.reason == BUYER_CAP]
+    if not used_up:
+        return GONE
+    opens = (*(found.until for found in used_up), *(_opens(draft, way) for way in ways if way.obstacle == GONE))
+    return Obstacle(BUYER_CAP, min((at for at in opens if at is not None), default=None))
+
+
+def _opens(draft: Draft, way: _Way) -> Instant | None:
+    """Return when the hours of a way that is closed begin; nobody knows when a pause ends."""
+    bodies: list[Buyer | BuyerGroup] = [way.buyer] if way.group is None else [way.buyer, way.group]
+    if any(body.paused or body.concurrency_cap_limit == 0 for body in bodies):
         return None
-    return choose_buyer(_candidates(draft, slots, group), request_id)
+    opens_at = opens_for_business([(body.business_hours, body.time_zone) for body in bodies], draft.now)
+    return None if opens_at == draft.now else opens_at
+
+
+# -- the queue ---------------------------------------------------------------------------------------------------------
 
 
 def _is_hopeless(slots: Slots, request: SlotRequested) -> bool:
@@ -209,12 +380,16 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
     _want(draft, slots)
     if len(slots.waiting) > WAITING_MAX:
         last, slots.waiting = slots.waiting[-1], slots.waiting[:-1]
-        _refuse(draft, slots, last, QUEUE_FULL)
+        _refuse(draft, slots, last, Obstacle(QUEUE_FULL))
 
 
-def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
-    """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first."""
+def _go_through(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
+    """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first.
+
+    Whoever waits for what has been used up meanwhile is refused.
+    """
     queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
+    queues = [slots for slots in queues if slots.waiting]
     for slots in queues:
         if slots.aging:
             slots.waiting = tuple(sorted(slots.waiting, key=partial(_aged, slots, draft.now)))
@@ -222,11 +397,23 @@ def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> N
         heads = [head for slots in queues if slots.waiting for head in _grantable(draft, slots)]
         if not heads:
             break
-        place, _, slots, buyer_id = min(heads, key=lambda head: (_aged(head[2], draft.now, head[0]), head[1]))
+        place, _, slots, choice = min(heads, key=lambda head: (_aged(head[2], draft.now, head[0]), head[1]))
         slots.waiting = slots.waiting[1:]
-        _grant(draft, slots, _waiting_claim(draft, slots, place), buyer_id)
+        _grant(draft, slots, _waiting_claim(draft, slots, place), choice)
     for slots in queues:
-        _want(draft, slots)
+        _wait_on(draft, slots)
+
+
+def _wait_on(draft: Draft, slots: Slots) -> None:
+    """Let a queue wait for what it still waits for; refuse all of it where the caps are used up."""
+    obstacle = _obstacle(draft, slots) if slots.waiting else BUSY
+    if obstacle.reason in {BUYER_CAP, TRAFFIC_SOURCE_CAP}:
+        _refuse_all(draft, slots, obstacle)
+        return
+    if slots.waiting and slots.wake_at != obstacle.until:
+        slots.wake_at = obstacle.until
+        _keep(draft, slots)
+    _want(draft, slots)
 
 
 def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
@@ -238,22 +425,35 @@ def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
     return structs.replace(place, priority=place.priority - aging * overdue / HOUR)
 
 
-def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, int]]:
-    """Return the most urgent of a queue with the buyer that it would get, or nothing where it must go on waiting."""
+def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, Choice]]:
+    """Return the most urgent of a queue with whom it would get, or nothing where it must go on waiting."""
     head = slots.waiting[0]
-    buyer_id = _free_buyer(draft, slots, head.request_id)
-    return [] if buyer_id is None else [(head, slots.resource, slots, buyer_id)]
+    choice = _choose(draft, slots, head.request_id)
+    return [] if choice is None else [(head, slots.resource, slots, choice)]
 
 
-def _grant(draft: Draft, slots: Slots, claim: Claim, buyer_id: int) -> None:
-    slots.in_use += 1
-    _keep(draft, slots)
-    buyer = _known(draft, slots.company_id, _buyer_resource(buyer_id))
-    buyer.in_use += 1
-    _keep(draft, buyer)
-    claim.granted_at, claim.buyer_id = draft.now, buyer_id
+def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
+    names = [slots.resource, *(() if choice.buyer_group_id is None else (_group_resource(choice.buyer_group_id),))]
+    names += [name for name in (_source_resource(slots),) if name is not None]
+    names += [_buyer_resource(choice.buyer_id)] if choice.buyer_id is not None else []
+    holds: list[Hold] = []
+    for name in dict.fromkeys(names):
+        counted = slots if name == slots.resource else _known(draft, slots.company_id, name)
+        body = _capped(draft, slots.company_id, name)
+        counted.in_use += 1
+        caps.roll(counted, body, draft.now)
+        holds.append(Hold(name, caps.reserve(counted, is_connected=choice.buyer_id is not None)))
+        _keep(draft, counted)
+    claim.granted_at, claim.holds = draft.now, tuple(holds)
+    claim.buyer_group_id, claim.buyer_id = choice.buyer_group_id, choice.buyer_id
     draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _tell(draft, claim, granted=True)
+
+
+def _holds_before_caps(claim: Claim) -> list[Hold]:
+    """Return what a slot takes that was granted before caps were counted."""
+    buyers = [] if claim.buyer_id is None else [Hold(_buyer_resource(claim.buyer_id))]
+    return [Hold(claim.resource), *buyers]
 
 
 def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
@@ -263,35 +463,45 @@ def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
 
 
 def _want(draft: Draft, slots: Slots) -> None:
-    """Note with each buyer whether this queue may go on when the buyer is free."""
-    group = _group(draft, slots) if slots.waiting else None
-    named = slots.buyer_ids if group is None else group.buyer_ids
-    wanted = tuple(sorted(named)) if slots.waiting else ()
-    if wanted == slots.wants:
+    """Note with each record that a queue waits for that the queue may go on when the record is free."""
+    wanted = tuple(sorted(_waited_for(draft, slots))) if slots.waiting else ()
+    known = {_buyer_resource(name) if isinstance(name, int) else name for name in slots.wants}
+    if wanted == slots.wants or {*wanted} == known:
         return
-    for buyer_id in sorted({*wanted} ^ {*slots.wants}):
-        buyer = _known(draft, slots.company_id, _buyer_resource(buyer_id))
-        buyer.wanted_by = tuple(sorted({*buyer.wanted_by} ^ {slots.resource}))
-        _keep(draft, buyer)
+    for name in sorted({*wanted} ^ known):
+        counted = _known(draft, slots.company_id, name)
+        counted.wanted_by = tuple(sorted({*counted.wanted_by} ^ {slots.resource}))
+        _keep(draft, counted)
     slots.wants = wanted
     _keep(draft, slots)
 
 
-def _refuse_all(draft: Draft, slots: Slots) -> None:
+def _waited_for(draft: Draft, slots: Slots) -> Iterator[str]:
+    found = {_group_resource(group_id) for group_id in _group_ids(slots)}
+    found |= {_buyer_resource(buyer_id) for buyer_id in slots.buyer_ids}
+    for group_id in _group_ids(slots):
+        group = _capped(draft, slots.company_id, _group_resource(group_id))
+        if isinstance(group, BuyerGroup):
+            found |= {_buyer_resource(buyer_id) for buyer_id in group.buyer_ids}
+    source = _source_resource(slots)
+    yield from (found | ({source} if source is not None else set())) - {slots.resource}
+
+
+def _refuse_all(draft: Draft, slots: Slots, obstacle: Obstacle) -> None:
     waiting, slots.waiting = slots.waiting, ()
     _keep(draft, slots)
     _want(draft, slots)
     for place in waiting:
-        _refuse(draft, slots, place, NO_BUYER)
+        _refuse(draft, slots, place, obstacle)
 
 
-def _refuse(draft: Draft, slots: Slots, place: Waiting, reason: str) -> None:
+def _refuse(draft: Draft, slots: Slots, place: Waiting, obstacle: Obstacle) -> None:
     claim = _waiting_claim(draft, slots, place)
     draft.remove(claim_key(claim.company_id, claim.request_id))
-    _tell(draft, claim, granted=False, reason=reason)
+    _tell(draft, claim, granted=False, obstacle=obstacle)
 
 
-def _tell(draft: Draft, claim: Claim, *, granted: bool, reason: str | None = None) -> None:
+def _tell(draft: Draft, claim: Claim, *, granted: bool, obstacle: Obstacle = BUSY) -> None:
     answer = SlotAnswered(
         company_id=claim.company_id,
         contact_key=claim.contact_key,
@@ -300,6 +510,7 @@ def _tell(draft: Draft, claim: Claim, *, granted: bool, reason: str | None = Non
         granted=granted,
         buyer_id=claim.buyer_id,
         buyer_group_id=claim.buyer_group_id,
-        reason=reason,
+        reason=obstacle.reason,
+        until=obstacle.until,
     )
     draft.send(CONTACTS_REQUESTS.name, claim.contact_key, answer)

@@ -143,10 +143,11 @@ def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsSte
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
     grant = slots.grant_for(person, lead, step)
-    if grant is None and buyers.is_limited(person, step.connect):
-        slots.ask(person, lead, step)
+    named = buyers.wanted(person, lead, step.connect)
+    if grant is None and buyers.is_limited(person, named):
+        slots.ask(person, lead, step.id, named)
         return
-    connection = buyers.connection(person, lead, step.connect, grant)
+    connection = buyers.connection(person, lead, named, grant)
     if connection is None:
         hold(person, lead, "no_buyer_available")
         return

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from engine.contact import (
+    buyers,
     call_changes,
     call_start,
     caller,
@@ -20,6 +21,7 @@ from engine.contact import (
     update,
 )
 from engine.contact.cadence import cadence_for
+from engine.contact.holding import CAPS_USED_UP, wait_for_reset
 from engine.contact.moving import forward, take_in
 from engine.contact.person import Person
 from engine.contact.plan import hold
@@ -209,15 +211,24 @@ def _take_slot(person: Person, answer: SlotAnswered) -> None:
     lead = slots.take(person, answer)
     if lead is None:
         return
-    person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted)
+    about = {} if answer.until is None else {"until": answer.until}
+    person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted, **about)
     if not answer.granted:
-        hold(person, lead, answer.reason or "no_buyer_available")
+        _go_without(person, lead, answer.reason or "no_buyer_available", answer.until)
         return
     person.grant = answer
     go_on(person, lead)
     person.grant = None
     if not slots.is_used(lead, answer.request_id):
         slots.release(person, lead.id, answer.request_id)
+
+
+def _go_without(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
+    """Hold a lead that gets no slot: until a cap is reset, or for some time."""
+    if reason in CAPS_USED_UP:
+        wait_for_reset(person, lead, reason, until)
+    else:
+        hold(person, lead, reason)
 
 
 def _wake_lead(person: Person, lead: Lead) -> None:
@@ -234,7 +245,7 @@ def _wake_lead(person: Person, lead: Lead) -> None:
             return
         step = cadence_for(person, lead).step(lead.step or "")
         if isinstance(step, CallStep):
-            slots.ask_again(person, lead, step)
+            slots.ask_again(person, lead, buyers.wanted(person, lead, step.connect))
             return
     if lead.disposition_due_at is not None and lead.disposition_due_at <= now and not _has_expired(lead, now):
         dispositions.time_out(person, lead)

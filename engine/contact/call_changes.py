@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from engine.contact import reactions
+from engine.contact import earnings, reactions
 from engine.contact.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
 from engine.contact.moving import forward
 from engine.contact.orders import about_call, webhook_about
@@ -112,6 +112,7 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
 def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
     """Change one call; `callback_at` is when its lead is to be called back, whatever the disposition is."""
     before = call.revenue, call.payout
+    had_brought = earnings.brought(call)
     had_disposition = call.call_disposition_id
     had_converted = {flag: getattr(call, flag) for flag in CONVERSIONS}
     changed = _write(call, request)
@@ -120,6 +121,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     call.user_updated_at = person.now
     person.keep_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    earnings.tell(person, call, had_brought)
     if callback_at is not None:
         _promise(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
     _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from engine.contact import buyers, slots
+from engine.contact.buyers import ANYONE, Wanted
 from engine.contact.cadence import CONTACTS, Cadence
 from engine.contact.earliest import base_of
 from engine.contact.holding import is_on_the_line, is_paused_for_callbacks, waits_for_sibling
@@ -20,7 +21,7 @@ from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, Outcome
-from schemas.schedule import CallStep, Connect, Step
+from schemas.schedule import Step
 
 OWNER_UNAVAILABLE = "callback_owner_unavailable"
 
@@ -31,8 +32,6 @@ RETRIED_WITHIN = 2 * DAY
 DROPPED_REST = 30 * SECOND
 DROPPED_REST_MAX = HOUR
 """After a gate dropped it, a call back is ordered again a quarter of the time later that it has been due, within these."""
-
-ANYONE = Connect()
 
 
 def take_down(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None) -> None:
@@ -83,11 +82,12 @@ def place(person: Person, lead: Lead, cadence: Cadence) -> None:
         _order(person, lead, cadence, Connection(callback=True))
         return
     lead.callback_due_at = lead.callback_due_at or person.now
-    connect, until = _turn(lead.callback_owner, lead.callback_due_at, person.now)
-    if person.grant is None and buyers.is_limited(person, connect):
-        _ask(person, lead, connect, until)
+    turn, until = _turn(lead.callback_owner, lead.callback_due_at, person.now)
+    named = turn if turn.is_anyone else buyers.from_source(person, lead, turn)
+    if person.grant is None and buyers.is_limited(person, named):
+        _ask(person, lead, named, until)
         return
-    connection = buyers.connection(person, lead, connect, person.grant)
+    connection = buyers.connection(person, lead, named, person.grant)
     if connection is None:
         hold(person, lead, OWNER_UNAVAILABLE)
         if until is not None and lead.recheck_at is not None:
@@ -126,10 +126,10 @@ def _order(person: Person, lead: Lead, cadence: Cadence, connection: Connection)
     lead.callback_at = None
 
 
-def _turn(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[Connect, Instant | None]:
+def _turn(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[Wanted, Instant | None]:
     """Return who makes the call now, and until when (None: for good)."""
-    turns = [Connect(buyer_ids=(owner.buyer_id,))] if owner.buyer_id is not None else []
-    turns += [Connect(buyer_group_id=owner.buyer_group_id)] if owner.buyer_group_id is not None else []
+    turns = [Wanted(buyer_ids=(owner.buyer_id,))] if owner.buyer_id is not None else []
+    turns += [Wanted(buyer_group_ids=(owner.buyer_group_id,))] if owner.buyer_group_id is not None else []
     if not turns or owner.grace_minutes == 0:
         return (turns or [ANYONE])[0], None
     turns.append(ANYONE)
@@ -138,10 +138,10 @@ def _turn(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[Connect,
     return turns[place_of], None if is_last else due_at + (place_of + 1) * owner.grace_minutes * MINUTE
 
 
-def _ask(person: Person, lead: Lead, connect: Connect, until: Instant | None) -> None:
+def _ask(person: Person, lead: Lead, named: Wanted, until: Instant | None) -> None:
     """Ask for the owner's line, until the next one's turn. The version makes each request another one."""
     name = f"{CALLBACK}/{lead.version}"
     request_id = command_id(lead.uuid, lead.enrolment, -(lead.callbacks + 1), name, 1)
-    slots.ask(person, lead, CallStep(id=CALLBACK, connect=connect), request_id)
+    slots.ask(person, lead, CALLBACK, named, request_id)
     if until is not None and lead.slot_due_at is not None:
         lead.slot_due_at = min(lead.slot_due_at, until)

@@ -29,7 +29,7 @@ def give_up(person: Person, lead: Lead, reason: str) -> None:
         return
     flight, lead.flight = lead.flight, None
     if flight is not None and flight.slot_id is not None:
-        slots.release(person, lead.id, flight.slot_id)
+        slots.release(person, lead.id, flight.slot_id, "unknown")
     remove_excess_tokens(person, lead, reason)
     person.keep(lead)
     if lead.status in LIVE_STATUSES:

@@ -1,13 +1,21 @@
 """What holds a lead back that is due? A pause, requests that are unread, a call of the same person."""
 
-from engine.contact.cadence import CONTACTS
-from engine.contact.earliest import CALLED
+from engine.contact.cadence import CONTACTS, cadence_for
+from engine.contact.earliest import CALLED, first_allowed
 from engine.contact.person import RECHECK_AFTER, Person
 from engine.contact.plan import SCHEDULE_PAUSED, hold, look_again, paused
 from schemas.contact import Lead
+from schemas.instant import HOUR, Instant
 from schemas.schedule import CallStep, Step
 
 SIBLING_CALLED = "awaiting_outcome"
+
+CAPS_USED_UP = ("buyer_cap", "traffic_source_cap")
+"""Reasons of the account to refuse a slot until a cap is reset, or its record is changed (engine/contact/replan.py)."""
+
+NO_RESET_AFTER = 6 * HOUR
+"""A cap that no clock resets is looked at again so rarely: a change of its record wakes the leads, this is for revenue or a
+conversion that is taken back."""
 
 
 def is_held(person: Person, lead: Lead, step: Step) -> bool:
@@ -24,6 +32,20 @@ def is_held(person: Person, lead: Lead, step: Step) -> bool:
     if is_on_the_line(person, lead):
         return True
     return isinstance(step, CallStep) and waits_for_sibling(person, lead)
+
+
+def wait_for_reset(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
+    """Hold a lead whose buyers have used up their caps, until the first instant behind the reset that is allowed."""
+    hold(person, lead, reason)
+    if lead.callback_asks:
+        return  # a promise goes from its owner to the next within minutes
+    base = max(until or person.now + NO_RESET_AFTER, person.now)
+    cadence = cadence_for(person, lead)
+    found = first_allowed(person, lead, cadence, cadence.step(lead.step or ""), base)
+    lead.recheck_at = found.at or base
+    is_in_time = lead.ending or lead.expires_at is None or lead.recheck_at < lead.expires_at
+    lead.next_action_at = lead.recheck_at if is_in_time else None
+    lead.reasons = (reason, *found.codes)
 
 
 def is_on_the_line(person: Person, lead: Lead) -> bool:

@@ -28,7 +28,7 @@ def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = F
     """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
-        slots.release(person, lead.id, lead.flight.slot_id)
+        slots.release(person, lead.id, lead.flight.slot_id, "unknown")
     fence(person, "lead_moved", lead.id)
     recall(person, lead, "lead_moved")
     leave_alone(person, lead)

@@ -189,7 +189,7 @@ def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: 
     assert flight is not None  # noqa: S101 - whoever calls has matched it
     lead.flight = None
     if flight.slot_id is not None:
-        slots.release(person, lead.id, flight.slot_id)
+        slots.release(person, lead.id, flight.slot_id, _ended(outcome))
     if not row.counts_attempt:
         ledger.give_back(lead, flight)
     if outcome in NOBODY_TRIED:
@@ -199,6 +199,15 @@ def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: 
         _go_on_from(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
     if flight.kind == "call":
         _wake_siblings(person, lead)
+
+
+def _ended(outcome: str) -> slots.Ended:
+    """Return what of its slot a call used: nobody knows of one whose outcome stayed out, so that counts as all."""
+    if outcome in NOBODY_TRIED:
+        return "unused"
+    if outcome == "unknown":
+        return "unknown"
+    return "connected" if outcome == "connected_buyer" else "attempted"
 
 
 def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:

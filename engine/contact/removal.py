@@ -24,7 +24,7 @@ def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
     """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
-        slots.release(person, lead.id, lead.flight.slot_id)
+        slots.release(person, lead.id, lead.flight.slot_id, "unknown")
     fence(person, "deleted", lead.id)
     recall(person, lead, "deleted")
     if calls_too:

@@ -14,6 +14,7 @@ from functools import partial
 from msgspec import structs
 
 from engine.contact.cadence import cadence_of
+from engine.contact.holding import CAPS_USED_UP
 from engine.contact.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
 from engine.contact.walk import go_on
 from engine.decision_rules import FIRST_VERSION, VERSION_NAME
@@ -21,7 +22,7 @@ from engine.partition.aggregate import Adoption, News
 from engine.partition.draft import Draft
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
-from schemas.records import Company, Offer, Record, Schedule, body_of
+from schemas.records import CAPPED_TYPES, Company, Offer, Record, Schedule, body_of
 from schemas.state import lead_key, replan_key
 from schemas.wire import to_json, to_pack
 
@@ -97,6 +98,15 @@ def _meant(news: News, now: Instant) -> Iterator[Replan]:
         elif _is_paused(before) and not _is_paused(after):
             meant.waits = (f"{after.type}_paused",)
             yield meant
+        elif isinstance(body, Offer) and _buyers(before) != _buyers(after):
+            meant.waits = CAPS_USED_UP
+            yield meant
+    elif after.type in CAPPED_TYPES and before is not None and before.body != after.body:
+        yield Replan(cause=cause, due_at=now, company_id=company_id, waits=CAPS_USED_UP)
+
+
+def _buyers(offer: Record) -> object:
+    return offer.body.get("buyer_group_ids"), offer.body.get("buyer_ids")
 
 
 def _rows(record: Record | None) -> object:

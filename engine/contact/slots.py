@@ -4,6 +4,11 @@ A company has at most `OPEN_MAX` requests open from one partition, the most urge
 of the least urgent, whose request is taken back. The others wait where they are, due, and are asked for as these end.
 """
 
+from typing import Any, Literal
+
+from msgspec import structs
+
+from engine.contact.buyers import Wanted
 from engine.contact.orders import next_command_id, present_command_id
 from engine.contact.person import Person
 from schemas.contact import LIVE_STATUSES, Asked, Asking, Lead
@@ -18,23 +23,26 @@ ANSWER_AWAITED = 5 * MINUTE
 
 WAITS_FOR_SLOT = "concurrency_cap"
 
+Ended = Literal["unused", "attempted", "connected", "unknown"]
+"""What of a slot was used; `unknown` where the call is under way and nobody will say: then all of it counts."""
+
 PROMISED_CLASS = -1
 """Of a promised call: asked for under one id for good, so it is never sent back; an answer to the first asking would
 pass for one to the second."""
 
 
-def ask(person: Person, lead: Lead, step: CallStep, request_id: str | None = None) -> None:
+def ask(person: Person, lead: Lead, step_id: str, named: Wanted, request_id: str | None = None) -> None:
     """Ask for a slot, or wait for the turn to ask. The request's id is that of the command: each asking has its own."""
     if not _opened(person, lead, is_promised=request_id is not None):
         _line_up(person, lead)
         return
-    lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step.id), request_id is not None
+    lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step_id), request_id is not None
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
-    person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step.id)
-    ask_again(person, lead, step)
+    person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step_id)
+    ask_again(person, lead, named)
 
 
-def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
+def ask_again(person: Person, lead: Lead, named: Wanted) -> None:
     """Send the open request, for the first time or because no answer came."""
     assert lead.slot_id is not None  # noqa: S101 - asked for above
     lead.slot_due_at = person.now + ANSWER_AWAITED
@@ -43,8 +51,7 @@ def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
         contact_key=person.key,
         lead_id=lead.id,
         request_id=lead.slot_id,
-        buyer_group_id=step.connect.buyer_group_id,
-        buyer_ids=step.connect.buyer_ids,
+        **_named(named),
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         due_at=_due_at(person, lead),
@@ -52,6 +59,13 @@ def ask_again(person: Person, lead: Lead, step: CallStep) -> None:
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
     person.keep(lead)
+
+
+def _named(named: Wanted) -> dict[str, Any]:
+    """Return who may take the call as a request says it: one group alone stands in its own field."""
+    if len(named.buyer_group_ids) == 1 and not named.buyer_ids:
+        return {"buyer_group_id": named.buyer_group_ids[0], "traffic_source_id": named.traffic_source_id}
+    return structs.asdict(named)
 
 
 def _aging(person: Person, lead: Lead) -> float:
@@ -131,9 +145,11 @@ def _remove(person: Person, lead_id: int) -> None:
         person.draft.remove(key)
 
 
-def release(person: Person, lead_id: int, request_id: str) -> None:
-    """Give a slot, or the request for one, back."""
-    message = SlotReleased(company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id)
+def release(person: Person, lead_id: int, request_id: str, ended: Ended = "unused") -> None:
+    """Give a slot, or the request for one, back; say what of it was used."""
+    message = SlotReleased(
+        company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id, ended=ended
+    )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
     person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
 

@@ -1,7 +1,7 @@
 """Could a buyer take a call of this lead now? The buyers that its schedule and offer name, and why each cannot.
 
-Pauses, hours, concurrency and the caps of groups are known. When one will be free again is known where only hours and caps
-are in the way: they go by the clock of the buyer or group. Nobody knows when a pause, a call or an opt-out ends.
+Pauses, hours, concurrency and caps are known, as the account counts. When one will be free again is known where only hours
+and caps are in the way: they go by the clock of the buyer or group. Nobody knows when a pause, a call or an opt-out ends.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.account.caps import Shut, Tallies, shut_by
 from engine.calendar.business import opens_for_business
 from engine.rules import Rules
-from engine.views.caps import Used, caps_hit, next_open
 from schemas.instant import Instant, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, Offer, Schedule
+from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
 
 Row = Mapping[str, Any]
 Held = Mapping[str, tuple[int, int]]
@@ -33,29 +33,32 @@ def ways(row: Row, rules: Rules) -> list[Way]:
     return sorted(dict.fromkeys(_ways(row, rules)), key=partial(_place, rules))
 
 
-def resources(found: Iterable[Way]) -> list[str]:
-    """Return what has slots along these ways."""
+def resources(row: Row, found: Iterable[Way]) -> list[str]:
+    """Return what has slots along these ways: groups, buyers, and the traffic source of the lead."""
     named = (name for group, buyer in found for name in (f"buyer_group/{group}" if group else None, f"buyer/{buyer}"))
-    return list(dict.fromkeys(name for name in named if name is not None))
+    return list(dict.fromkeys(name for name in (*named, _source(row)) if name is not None))
 
 
-def groups_of(found: Iterable[Way], rules: Rules) -> dict[int, BuyerGroup]:
-    """Return the groups along these ways whose caps may be used up."""
-    groups = {group_id: rules.body(BuyerGroup, "buyer_group", group_id) for group_id, _ in found if group_id is not None}
-    return {group_id: group for group_id, group in groups.items() if group is not None and group.caps}
+def _source(row: Row) -> str | None:
+    source_id = row.get("traffic_source_id")
+    return None if source_id is None else f"traffic_source/{source_id}"
 
 
 class Capacity(Struct, frozen=True):
-    """What is known of buyers at an instant: their records, the slots held, and what groups with caps have used of them."""
+    """What is known of buyers at an instant: their records, the slots held, and what is used of their caps, by resource."""
 
     rules: Rules
     held: Held
-    used: Mapping[int, Used]
+    tallies: Mapping[str, Tallies]
     now: Instant
 
     def is_full(self, limit: int | None, resource: str) -> bool:
         """Tell whether all slots of a resource are held."""
         return limit is not None and self.held.get(resource, (0, 0))[0] >= limit
+
+    def shut_by(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> Shut | None:
+        """Return the caps of a record that let no call through now, if any."""
+        return shut_by(self.tallies.get(resource, {}), body, self.now)
 
 
 def availability(row: Row, found: Iterable[Way], capacity: Capacity) -> dict[str, Any]:
@@ -128,18 +131,24 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         return Obstacle("paused")
     is_busy = capacity.is_full(buyer.concurrency_cap_limit, f"buyer/{buyer_id}")
     along: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
-    reset: Instant | None = capacity.now
-    hit: tuple[str, ...] = ()
+    shut = [capacity.shut_by(buyer, f"buyer/{buyer_id}")]
     if group is not None:
         is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
-        hit = caps_hit(group, capacity.used.get(group_id or 0, {}))
-        reset = next_open(group, hit, capacity.now) if hit else capacity.now
+        shut.insert(0, capacity.shut_by(group, f"buyer_group/{group_id}"))
+    source = rules.body(TrafficSource, "traffic_source", row.get("traffic_source_id"))
+    if source is not None and rules.owns(row["company_id"], "traffic_source", row["traffic_source_id"]):
+        is_busy = is_busy or capacity.is_full(source.concurrency_cap_limit, _source(row) or "")
+        shut.append(capacity.shut_by(source, _source(row) or ""))
+    hit = [found for found in shut if found is not None]
     # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
-    until = None if is_busy or reset is None else _opens(along, reset)
+    is_busy = is_busy or any(found.may_be_freed for found in hit)
+    resets = [capacity.now, *(found.until for found in hit)]
+    known = [at for at in resets if at is not None]
+    until = None if is_busy or len(known) < len(resets) else _opens(along, max(known))
     if _opens(along, capacity.now) != capacity.now:
         return Obstacle("hours", until)
     if hit:
-        return Obstacle(f"{hit[0].rpartition('_')[2]}_cap", until)
+        return Obstacle(f"{hit[0].caps[0].rpartition('_')[2]}_cap", until)
     return Obstacle("concurrency") if is_busy else None
 
 

@@ -1,19 +1,18 @@
-"""What of a buyer group's caps is used, which are hit, and until when? Sums of its calls, in periods of its own clock.
+"""What of a record's caps is shown as used, which are hit, and how are lists ordered by it?
 
-Of the calls that the group was to take: an attempt is each, a connection one that a buyer answered, a buyer conversion one
-that converted for the buyer; revenue is what its buyers pay, earned revenue what is left of it after the traffic source's.
+Where the record has caps, what the account counts is shown (`engine/account/caps.py`). What a buyer group
+without caps would have used is told from the sums of its calls: an attempt is each, a connection one that a buyer answered,
+a buyer conversion one that converted for the buyer; revenue is what its buyers pay, earned revenue what is left of it after
+the traffic source's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from engine.account.groups import CAPS, METRICS, PERIODS
-from engine.views.report import Sums, bucket_of
+from engine.account.caps import Capped, Tallies, first_reset, is_reached
+from engine.account.groups import METRICS, PERIODS
+from engine.views.report import Sums
 from schemas.instant import Instant
-from schemas.records import BuyerGroup
-
-UNITS: Mapping[str, str] = {"hourly": "created_at_hour", "daily": "created_at_day", "monthly": "created_at_month"}
-"""Period -> its bucket of time: the hour at :00, the local day, the month from the 1st (research/domain.md 2.10)."""
 
 AMOUNT_DIGITS = 4
 
@@ -29,42 +28,14 @@ Used = Mapping[str, float]
 """Cap (`attempt_hourly`) -> what is used of it."""
 
 
-def period_of(period: str, now: Instant, group: BuyerGroup) -> tuple[Instant | None, Instant | None]:
-    """Return when a period began and when it ends; the total begins when it was last reset (None: ever) and has no end."""
-    if period not in UNITS:
-        return group.total_caps_reset_at, None
-    return bucket_of(UNITS[period], now, group.time_zone)
-
-
 def used_of(period: str, sums: Sums | None) -> dict[str, float]:
-    """Return what is used of the caps of a period, by the sums of the group's calls in it (None: there were none)."""
+    """Return what is used in a period, by the sums of a group's calls in it (None: there were none)."""
     return {f"{name}_{period}": 0 if sums is None else metric(sums) for name, metric in _METRICS.items()}
 
 
-def caps_hit(group: BuyerGroup, used: Used) -> tuple[str, ...]:
+def caps_hit(body: Capped, used: Used) -> tuple[str, ...]:
     """Return the caps that let no call through: used up, or closed (0)."""
-    return tuple(cap for cap in CAPS.values() if cap in group.caps and used.get(cap, 0) >= group.caps[cap])
-
-
-def capped_periods(group: BuyerGroup) -> tuple[str, ...]:
-    """Return the periods in which the group has a cap."""
-    return tuple(period for period in PERIODS if any(cap.endswith(f"_{period}") for cap in group.caps))
-
-
-def resets_at(group: BuyerGroup, hit: Sequence[str], now: Instant) -> list[Instant | None]:
-    """Return when each of the caps is reset: None for one that time does not reset."""
-    return [None if group.caps[cap] <= 0 else period_of(cap.rpartition("_")[2], now, group)[1] for cap in hit]
-
-
-def next_open(group: BuyerGroup, hit: Sequence[str], now: Instant) -> Instant | None:
-    """Return when the last of the caps that are hit is reset, or None where time alone does not open the group."""
-    resets = resets_at(group, hit, now)
-    return None if None in resets else max((at for at in resets if at is not None), default=None)
-
-
-def first_reset(group: BuyerGroup, used: Used, now: Instant) -> Instant | None:
-    """Return the earliest reset among the caps that are hit; None where none is, or none is reset by time."""
-    return min((at for at in resets_at(group, caps_hit(group, used), now) if at is not None), default=None)
+    return tuple(cap for cap in body.caps if is_reached(body, cap, used.get(cap, 0)))
 
 
 ORDERS: Mapping[str, str] = {
@@ -78,16 +49,20 @@ LIST_ORDERS: tuple[str, ...] = (*ORDERS, *IN_PROGRESS, "maxed_out", "cap_reset_a
 """Orders of a list of groups that are no fields of theirs."""
 
 
-def order_key(name: str, group: BuyerGroup, used: Used, held: int, now: Instant) -> Any:
+def order_key(  # noqa: PLR0917 - what is known of a row
+    name: str, body: Capped, used: Used, held: int, now: Instant, tallies: Tallies
+) -> Any:
     """Return what a group is ordered by under one of `LIST_ORDERS`; None comes last."""
     if name in ORDERS:
         return used.get(ORDERS[name], 0)
     if name in IN_PROGRESS:
         return held
-    return first_reset(group, used, now) if name == "cap_reset_at" else is_maxed_out(group, used, held)
+    if name == "cap_reset_at":
+        return first_reset(tallies, body, caps_hit(body, used), now)
+    return is_maxed_out(body, used, held)
 
 
-def is_maxed_out(group: BuyerGroup, used: Used, held: int) -> bool:
+def is_maxed_out(body: Capped, used: Used, held: int) -> bool:
     """Tell whether any cap is hit, concurrency among them; a pause is something else."""
-    limit = group.concurrency_cap_limit
-    return (limit is not None and held >= limit) or bool(caps_hit(group, used))
+    limit = body.concurrency_cap_limit
+    return (limit is not None and held >= limit) or bool(caps_hit(body, used))

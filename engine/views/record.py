@@ -1,6 +1,6 @@
 """What is shown of an account record? Its base columns and every field of its body, spelt out with the defaults.
 
-The hash of a private key is never shown; the limits of a buyer group are `<metric>_<period>_limit`, as the interface says.
+The hash of a private key is never shown; caps are shown as `<metric>_<period>_limit`, as the interface says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from engine.account.groups import CAPS
+from engine.account.groups import CAPS_OF
 from engine.views.caps import Used, is_maxed_out
 from engine.views.cells import cell, spelled_out
 from schemas.instant import to_rfc3339
-from schemas.records import RECORD_BODIES, Body, BuyerGroup, Offer
+from schemas.records import RECORD_BODIES, Body, Buyer, BuyerGroup, Offer, TrafficSource
 
 Row = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ _NOT_COUNTED: Used = {}
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
-    "buyer_group": frozenset({"caps"}),
+    **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
 
 TYPE_NAMES: dict[str, str] = {
@@ -64,10 +64,14 @@ def record_view(
 ) -> dict[str, Any]:
     """Return a record as the interface shows it; `path` is where the records of its type are found.
 
-    Of a group, `used` is what was counted of its caps: what was not asked for is null.
+    Of a record with caps, `used` is what was counted of them: what was not asked for is null.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
-    shown = {**_base(record_type, row, f"{path}/{row['id']}"), **_fields(body), **_derived(body, slots_held, used)}
+    shown = {
+        **_base(record_type, row, f"{path}/{row['id']}"),
+        **_fields(body),
+        **_derived(record_type, body, slots_held, used),
+    }
     return {name: shown.get(name) for name in (columns or record_columns(record_type))}
 
 
@@ -94,25 +98,27 @@ def _fields(body: Body) -> dict[str, Any]:
     }
 
 
-def _derived(body: Body, slots_held: int, used: Used) -> dict[str, Any]:
+def _derived(record_type: str, body: Body, slots_held: int, used: Used) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
-    if isinstance(body, BuyerGroup):
+    if isinstance(body, Buyer | BuyerGroup | TrafficSource):
         shown["concurrency_cap_used"] = slots_held
         shown["maxed_out"] = is_maxed_out(body, used, slots_held)
-        shown |= {name: body.caps.get(cap) for name, cap in CAPS.items()}
-        shown |= {f"{cap}_used": used.get(cap) for cap in CAPS.values()}
+        shown |= {name: body.caps.get(cap) for name, cap in CAPS_OF[record_type].items()}
+        shown |= {f"{cap}_used": used.get(cap) for cap in CAPS_OF[record_type].values()}
     return shown
 
 
 def counted_columns(record_type: str) -> frozenset[str]:
     """Return the columns that calls and conversions change, not a change of the record."""
-    return frozenset(_derived_names(record_type)) - {"buyers_count", *CAPS}
+    return frozenset(_derived_names(record_type)) - {"buyers_count", *CAPS_OF.get(record_type, ())}
 
 
 def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
-    if record_type == "buyer_group":
-        return ("buyers_count", "concurrency_cap_used", "maxed_out", *CAPS, *(f"{cap}_used" for cap in CAPS.values()))
-    return ("buyers_count",) if record_type == "offer" else ()
+    counted = ("buyers_count",) if record_type in {"offer", "buyer_group"} else ()
+    caps = CAPS_OF.get(record_type)
+    if caps is None:
+        return counted
+    return (*counted, "concurrency_cap_used", "maxed_out", *caps, *(f"{cap}_used" for cap in caps.values()))

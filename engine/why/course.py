@@ -22,7 +22,7 @@ from schemas.commands import COMMAND_KINDS, Command, PlaceCall
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import Decision, Fact
 from schemas.instant import Instant
-from schemas.records import Body, Buyer, BuyerGroup
+from schemas.records import Body, Buyer, BuyerGroup, Offer, TrafficSource
 from schemas.requests import OutcomeRecorded
 from schemas.schedule import CallStep, Step
 from schemas.state import head_key, lead_key
@@ -40,16 +40,18 @@ B = TypeVar("B", bound=Body)
 
 
 class RoomForAll(Rules):
-    """Rules in which nobody has a limit on calls at a time: nobody here could say who else is calling."""
+    """Rules in which nobody has a limit or a cap on calls: nobody here could say who else is calling."""
 
     def __init__(self, rules: Rules) -> None:
         self.__dict__.update(rules.__dict__)
 
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
-        """Return the newest body of a live record, without its limit on calls at a time."""
+        """Return the newest body of a live record, without its limit on calls at a time and its caps."""
         found = super().body(kind, record_type, record_id)
-        if isinstance(found, Buyer | BuyerGroup) and found.concurrency_cap_limit is not None:
-            return msgspec.structs.replace(found, concurrency_cap_limit=None)
+        if not isinstance(found, Buyer | BuyerGroup | TrafficSource):
+            return found
+        if found.concurrency_cap_limit is not None or found.caps:
+            return msgspec.structs.replace(found, concurrency_cap_limit=None, caps={})
         return found
 
 
@@ -182,4 +184,8 @@ def _has_buyers(lead: Lead, flight: Flight, rules: Rules) -> bool:
         return False
     steps = {step.id: step for step in (*cadence_of(schedule).end_steps, *cadence_of(schedule).steps)}
     step = steps.get(flight.step_id)
-    return isinstance(step, CallStep) and bool(step.connect.buyer_group_id or step.connect.buyer_ids)
+    if not isinstance(step, CallStep):
+        return False
+    offer = rules.body(Offer, "offer", lead.offer_id)
+    named = step.connect.buyer_group_id or step.connect.buyer_ids
+    return bool(named or (offer is not None and (offer.buyer_group_ids or offer.buyer_ids)))

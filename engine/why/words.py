@@ -82,6 +82,14 @@ WORDS: dict[str, Words] = {
         "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
     ),
     "concurrency_cap": Words("all lines are in use", "All lines to the buyers are in use"),
+    "buyer_cap": Words(
+        "the caps of the buyers are used up",
+        "The caps of the buyers that may take this call are used up until they are reset",
+    ),
+    "traffic_source_cap": Words(
+        "the caps of the traffic source are used up",
+        "The caps of the traffic source of this lead are used up until they are reset",
+    ),
     "rate_limited": Words("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
     "no_buyer_available": Words("no buyer is available", "No buyer is available to connect the call to"),
     "no_number_available": Words("no number to contact from is available", "No number to contact from is available"),

@@ -23,6 +23,7 @@ from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
 from schemas.wire import digest, from_pack, to_json, to_pack
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
+from tests.simulation.caps import caps_in
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
 from tests.simulation.ends import ends_in, flights_in, leases_in
 from tests.simulation.people import (
@@ -92,6 +93,7 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*outcomes_that_opt_out_in(world, contacts))
     findings.add(*recalls_in(contacts))
     findings.add(*slots_in(accounts))
+    findings.add(*caps_in(world, accounts))
     findings.add(*hours_in(contacts, world))
     for decided in contacts:
         findings.add(*_dispatches(world, decided))

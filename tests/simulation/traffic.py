@@ -67,6 +67,10 @@ TEXTS = ("yes", "call me", "STOP", "stop by tomorrow?", "START")
 Operation = Literal["create", "update", "delete"]
 
 
+CAPS = {"attempt_hourly_limit": 3, "connection_daily_limit": 2, "attempt_total_limit": 8}
+"""Of a buyer group, so tight that some run meets each of them."""
+
+
 class Traffic:
     """Everybody who asks: the API (ids, asked again by chance), intake (a numbered stream, replayed by chance), and junk."""
 
@@ -102,7 +106,7 @@ class Traffic:
             await self._records(company_id, "buyer", [self._buyer(n) for n in range(3)])
             await self._records(company_id, "outgoing_webhook", [{"name": "w", "url": "https://example.com/h"}])
             await self._records(company_id, "number", [{"number": "+13055550199"}])
-            group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1}
+            group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1, **CAPS}
             await self._records(company_id, "buyer_group", [group])
             await self._records(company_id, "call_disposition", DISPOSITIONS)
             await self._records(company_id, "action_group", [action_group(self._chance, partial(self._ids, company_id))])
@@ -115,7 +119,9 @@ class Traffic:
         for company_id in self._companies:
             for record_type in ("schedule", "offer", "buyer", "buyer_group", "company"):
                 for record_id in self._ids(company_id, record_type):
-                    caps = {"concurrency_cap_limit": 2} if record_type.startswith("buyer") else {}
+                    caps: dict[str, Any] = {}
+                    if record_type.startswith("buyer"):
+                        caps = {"concurrency_cap_limit": 2, **dict.fromkeys(CAPS)}
                     await self._change(company_id, record_type, "update", record_id, {"paused": False, **caps})
 
     async def _records(self, company_id: int, record_type: str, fields: Sequence[dict[str, Any]]) -> None:
@@ -333,6 +339,8 @@ class Traffic:
             choices += [self._plan(company_id), {**self._plan(company_id), "draft": True}]
         if record_type.startswith("buyer"):
             choices += [{"concurrency_cap_limit": chance.choice([0, 1, 2, 3])}] * 2
+            choices += [{name: chance.choice([None, limit, limit + 1]) for name, limit in CAPS.items()}]
+            choices += [{"reset_total_caps": True}]
         record_id = chance.choice(self._ids(company_id, record_type))
         await self._change(company_id, record_type, "update", record_id, chance.choice(choices))
 

@@ -255,14 +255,14 @@ WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequ
 
 -- upsert_slots --
 INSERT INTO {read}.slots AS t (
-    company_id, resource, version, partition, sequence, in_use, waiting_count
+    company_id, resource, version, partition, sequence, in_use, waiting_count, tallies
 )
 SELECT
-    u.company_id, u.resource, u.version, u.partition, u.sequence, u.in_use, u.waiting_count
-FROM unnest($1::{read}.slots_row[]) AS u
+    u.company_id, u.resource, u.version, u.partition, u.sequence, u.in_use, u.waiting_count, u.tallies::jsonb
+FROM unnest($1::{read}.tallied_slots_row[]) AS u
 ON CONFLICT (company_id, resource) DO UPDATE SET
     version = excluded.version, partition = excluded.partition, sequence = excluded.sequence,
-    in_use = excluded.in_use, waiting_count = excluded.waiting_count
+    in_use = excluded.in_use, waiting_count = excluded.waiting_count, tallies = excluded.tallies
 WHERE CASE WHEN excluded.partition = t.partition THEN excluded.sequence > t.sequence ELSE excluded.version > t.version END
 
 -- insert_history --

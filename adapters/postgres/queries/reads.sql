@@ -239,6 +239,9 @@ SELECT count(*) FROM (
 -- slots --
 SELECT resource, in_use, waiting_count FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
 
+-- tallies --
+SELECT resource, tallies::text AS tallies FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
+
 -- results --
 SELECT request_id, company_id, verdict, answer::text AS answer, decided_at
 FROM {read}.request_results

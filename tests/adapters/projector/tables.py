@@ -11,7 +11,19 @@ from adapters.projector.rows import TABLES
 from schemas.instant import from_datetime
 from tests.adapters.projector.memory import MemoryStore
 
-JSON_COLUMNS = {"columns", "data", "flight", "lead_ids", "disabled_until", "moved", "body", "answer", "token_values", "rest"}
+JSON_COLUMNS = {
+    "columns",
+    "data",
+    "flight",
+    "lead_ids",
+    "disabled_until",
+    "moved",
+    "body",
+    "answer",
+    "token_values",
+    "rest",
+    "tallies",
+}
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
 HISTORY = (
     *("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key", "lead_id", "call_id", "data"),

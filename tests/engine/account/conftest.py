@@ -13,7 +13,15 @@ from schemas.account import Slots
 from schemas.decisions import Answer, Position
 from schemas.envelope import Envelope, to_headers
 from schemas.records import Body, Record, body_of
-from schemas.requests import REQUEST_TYPES, AccountRequest, RecordChangeRequested, SlotAnswered, SlotReleased, SlotRequested
+from schemas.requests import (
+    REQUEST_TYPES,
+    AccountRequest,
+    CallEarned,
+    RecordChangeRequested,
+    SlotAnswered,
+    SlotReleased,
+    SlotRequested,
+)
 from schemas.state import record_key, slots_key
 from schemas.wire import from_json, to_json
 
@@ -95,9 +103,20 @@ class Account:
         request = SlotRequested(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **asked)
         return answers(self.ask(request))
 
-    def release(self, request_id: str) -> list[SlotAnswered]:
-        request = SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id)
+    def release(self, request_id: str, **fields: Any) -> list[SlotAnswered]:
+        request = SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **fields)
         return answers(self.ask(request))
+
+    def earned(self, at: int, **amounts: dict[str, float]) -> list[SlotAnswered]:
+        """Tell what a call brought; `buyer_group_7` stands for the resource `buyer_group/7`."""
+        found = {"/".join(name.rsplit("_", 1)): brought for name, brought in amounts.items()}
+        return answers(self.ask(CallEarned(company_id=1, call_id=1, at=at, amounts=found)))
+
+    def tick(self, key: str) -> list[SlotAnswered]:
+        """Let the timer of a key be due."""
+        sealed = self.decider.tick(key, self.now, self.now)
+        self.state.commit()
+        return answers(sealed)
 
     def changed(self, record_type: str, record_id: int, **fields: Any) -> list[SlotAnswered]:
         """Update a record and return the answers to those who waited."""

@@ -1,5 +1,6 @@
 """Which caps of a group are hit, until when, and which buyers can take a call meanwhile?"""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -7,12 +8,14 @@ import pytest
 from msgspec import structs
 
 from engine.account.bodies import read_body
+from engine.account.caps import RESERVED, first_reset, period_of, shut_by, used_now
 from engine.account.groups import METRICS, PERIODS
 from engine.rules import Rules
-from engine.views.buyers import Capacity, availability, groups_of, ways
-from engine.views.caps import caps_hit, first_reset, is_maxed_out, next_open, order_key, period_of, used_of
-from schemas.instant import HOUR, MINUTE
-from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, plain
+from engine.views.buyers import Capacity, availability, resources, ways
+from engine.views.caps import caps_hit, is_maxed_out, order_key, used_of
+from schemas.account import Tally
+from schemas.instant import HOUR, MINUTE, Instant
+from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import CallStep, Connect, Window
 from tests.engine.contact.world import NEW_YORK, at
 
@@ -21,6 +24,20 @@ NOW = at("2026-07-15 14:20")
 
 def _group(**fields: Any) -> BuyerGroup:
     return BuyerGroup(**{"name": "Solar", "buyer_ids": (70,), "time_zone": NEW_YORK, **fields})
+
+
+def _tallies(used: Mapping[str, float], group: BuyerGroup, now: Instant = NOW, *, is_open: bool = False) -> dict[str, Tally]:
+    """Return the counters of an account in which so much is used: confirmed, or reserved by calls under way."""
+    found: dict[str, Tally] = {}
+    for cap, amount in used.items():
+        metric, _, period = cap.rpartition("_")
+        begins, ends = period_of(period, now, group)
+        tally = found.setdefault(period, Tally(began_at=begins or 0, ends_at=ends))
+        if is_open and metric in RESERVED:
+            tally.open[metric] = int(amount)
+        else:
+            tally.used[metric] = amount
+    return found
 
 
 @pytest.mark.parametrize(
@@ -83,19 +100,24 @@ def test_a_group_opens_when_the_last_of_its_caps_is_reset(
 ) -> None:
     group = _group(caps=caps)
     assert caps_hit(group, used) == hit
-    assert next_open(group, hit, NOW) == (None if opens is None else at(opens))
     assert is_maxed_out(group, used, 0) == bool(hit)
+    tallies = _tallies(used, group)
+    assert {cap: amount for cap, amount in used_now(tallies, group, NOW).items() if amount} == used
+    found = shut_by(tallies, group, NOW)
+    assert (found.caps if found else ()) == hit
+    assert (found.until if found else None) == (None if opens is None else at(opens))
 
 
 def test_a_list_is_ordered_by_the_earliest_reset_by_use_and_by_what_is_in_progress() -> None:
     group = _group(caps={"attempt_hourly": 1, "attempt_daily": 1}, concurrency_cap_limit=2)
     used = {"attempt_hourly": 1, "attempt_daily": 4}
-    assert first_reset(group, used, NOW) == at("2026-07-15 15:00")
-    assert order_key("cap_reset_at", group, used, 0, NOW) == at("2026-07-15 15:00")
-    assert order_key("cap_reset_at", group, {}, 0, NOW) is None
-    assert order_key("call_limits.attempt_daily_used", group, used, 0, NOW) == 4
-    assert order_key("call_limits.in_progress_count", group, used, 2, NOW) == 2
-    assert order_key("maxed_out", group, {}, 2, NOW) is True
+    tallies = _tallies(used, group)
+    assert first_reset(tallies, group, caps_hit(group, used), NOW) == at("2026-07-15 15:00")
+    assert order_key("cap_reset_at", group, used, 0, NOW, tallies) == at("2026-07-15 15:00")
+    assert order_key("cap_reset_at", group, {}, 0, NOW, {}) is None
+    assert order_key("call_limits.attempt_daily_used", group, used, 0, NOW, tallies) == 4
+    assert order_key("call_limits.in_progress_count", group, used, 2, NOW, tallies) == 2
+    assert order_key("maxed_out", group, {}, 2, NOW, {}) is True
 
 
 # -- which buyers could take a call ------------------------------------------------------------------------------------
@@ -144,15 +166,44 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
         buyer_group_7=_group(**group),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
-    found = ways(ROW, rules)
-    assert list(groups_of(found, rules)) == ([7] if group.get("caps") else [])
-    told = availability(ROW, found, Capacity(rules, held, {7: used}, NOW))
+    tallies = {"buyer_group/7": _tallies(used, _group(**group))}
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, held, tallies, NOW))
     assert told == {
         "available": reason is None,
         "buyer_ids": [70] if reason is None else [],
         "next_available_at": opens,
         "reasons": {} if reason is None else {"70": reason},
     }
+
+
+def test_nobody_can_say_when_a_call_under_way_gives_back_what_it_reserved() -> None:
+    group = _group(caps={"attempt_hourly": 2})
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140", caps={"connection_daily": 1}, time_zone=NEW_YORK),
+        buyer_group_7=group,
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
+    )
+    reserved = {"buyer_group/7": _tallies({"attempt_hourly": 2}, group, is_open=True)}
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, reserved, NOW))
+    assert (told["reasons"], told["next_available_at"]) == ({"70": "hourly_cap"}, None)
+    confirmed = {"buyer/70": _tallies({"connection_daily": 1}, group)}
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, confirmed, NOW))
+    assert (told["reasons"], told["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+
+
+def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its_caps() -> None:
+    source = TrafficSource(name="Ads", caps={"connection_daily": 1}, time_zone=NEW_YORK)
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70,)),
+        traffic_source_5=source,
+    )
+    row = {**ROW, "traffic_source_id": 5}
+    found = ways(row, rules)
+    assert resources(row, found) == ["buyer/70", "traffic_source/5"]
+    tallies = {"traffic_source/5": _tallies({"connection_daily": 1}, _group())}
+    told = availability(row, found, Capacity(rules, {}, tallies, NOW))
+    assert (told["reasons"], told["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
 
 
 DAY_OF_WORK = msgspec.convert(
@@ -174,7 +225,8 @@ def test_each_cap_that_can_be_set_closes_the_group_where_its_own_metric_has_reac
     reached = {f"{other}_{span}": 2.0 for other in METRICS for span in PERIODS}
     cap = f"{metric}_{period}"
     for used, is_hit in ((reached, True), ({**reached, cap: 1.99}, False), ({cap: 2}, True), ({}, False)):
-        told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {7: used}, NOW))
+        tallies = {"buyer_group/7": _tallies(used, group)}
+        told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, NOW))
         assert told["reasons"] == ({"70": f"{period}_cap"} if is_hit else {}), used
         assert is_maxed_out(group, used, 0) is is_hit
 
@@ -200,7 +252,8 @@ def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
         buyer_group_7=_group(caps={"attempt_hourly": 2}, **(hours if whose == "group" else {})),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {7: used}, at(now)))
+    tallies = {"buyer_group/7": _tallies(used, _group(caps={"attempt_hourly": 2}), at(now))}
+    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, at(now)))
     assert (told["reasons"].get("70"), told["next_available_at"]) == (reason, opens)
 
 
@@ -287,6 +340,9 @@ def test_the_first_of_several_buyers_counts() -> None:
         buyer_group_8=_group(caps={"attempt_hourly": 1}, buyer_ids=(71,)),
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8)),
     )
-    used = {7: {"attempt_daily": 1.0}, 8: {"attempt_hourly": 1.0}}
+    used = {
+        "buyer_group/7": _tallies({"attempt_daily": 1.0}, _group()),
+        "buyer_group/8": _tallies({"attempt_hourly": 1.0}, _group()),
+    }
     told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, used, NOW + MINUTE))
     assert (told["next_available_at"], told["reasons"]) == ("2026-07-15T19:00:00Z", {"70": "daily_cap", "71": "hourly_cap"})

@@ -1,0 +1,188 @@
+"""What of a record's caps is used in each of its periods, which caps let no call through, and until when?
+
+A granted slot reserves an attempt, and a connection where it names a buyer: what is reserved counts as used, so that no
+cap is passed while outcomes are awaited. Conversions and revenue are known after the call: they stop grants once they are
+reached. A period that has begun ends when it was to end then, whatever becomes of the record's zone.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor
+from typing import Literal
+
+from msgspec import Struct
+
+from engine.account.groups import PERIODS
+from engine.views.report import bucket_of
+from schemas.account import Slots, Tally
+from schemas.instant import Instant
+from schemas.records import Body, Buyer, BuyerGroup, TrafficSource
+
+Capped = Buyer | BuyerGroup | TrafficSource
+
+UNITS: Mapping[str, str] = {"hourly": "created_at_hour", "daily": "created_at_day", "monthly": "created_at_month"}
+"""Period -> its bucket of time: the hour at :00, the local day, the month from the 1st (research/domain.md 2.10)."""
+
+ATTEMPT, CONNECTION = "attempt", "connection"
+RESERVED = (ATTEMPT, CONNECTION)
+"""Metrics that a grant reserves; of the others nobody knows before the call what it will bring."""
+
+COUNTS = frozenset({"buyer_conversion", "offer_conversion"})
+"""Metrics that are whole numbers and never below none."""
+
+WHOLE = COUNTS | {ATTEMPT, CONNECTION}
+
+AMOUNT_DIGITS = 4
+
+Ended = Literal["unused", "attempted", "connected", "unknown"]
+"""How a slot ended: given back untried, tried, answered by a buyer; where nobody tells, all that it reserved was used."""
+
+CONFIRMED: Mapping[str, tuple[str, ...]] = {
+    "unused": (),
+    "attempted": (ATTEMPT,),
+    "connected": RESERVED,
+    "unknown": RESERVED,
+}
+
+Tallies = Mapping[str, Tally]
+"""Period -> what is used in it; a period that has ended may still stand there until the next grant."""
+
+
+class Shut(Struct, frozen=True):
+    """The caps that let no call through now, and when time alone opens all of them (None: it does not).
+
+    With `may_be_freed` they are full of calls under way, of which some may give back what they reserved before `until`.
+    """
+
+    caps: tuple[str, ...]
+    until: Instant | None
+    may_be_freed: bool
+
+
+def capped(body: Body | None) -> Capped | None:
+    """Return a body whose record may have caps."""
+    return body if isinstance(body, Buyer | BuyerGroup | TrafficSource) else None
+
+
+def period_of(period: str, now: Instant, body: Capped) -> tuple[Instant | None, Instant | None]:
+    """Return when a period began and when it ends; the total begins when it was last reset (None: ever) and has no end."""
+    if period not in UNITS:
+        return body.total_caps_reset_at, None
+    return bucket_of(UNITS[period], now, body.time_zone)
+
+
+def live_tally(tallies: Tallies, period: str, body: Capped, now: Instant) -> Tally | None:
+    """Return what is used in the present period, None where that is nothing yet."""
+    tally = tallies.get(period)
+    if tally is None or (tally.ends_at is not None and tally.ends_at <= now):
+        return None
+    return tally if period in UNITS or tally.began_at == (body.total_caps_reset_at or 0) else None
+
+
+def roll(slots: Slots, body: Capped | None, now: Instant) -> None:
+    """Begin the periods that have none, and forget those that are over; a record without caps counts nothing."""
+    if body is None or not body.caps:
+        slots.tallies = {}
+        return
+    slots.tallies = {
+        period: live_tally(slots.tallies, period, body, now) or _begun(period, now, body, slots.grants) for period in PERIODS
+    }
+
+
+def _begun(period: str, now: Instant, body: Capped, grants: int) -> Tally:
+    began_at, ends_at = period_of(period, now, body)
+    return Tally(began_at=began_at or 0, ends_at=ends_at, after=grants)
+
+
+def reserve(slots: Slots, *, is_connected: bool) -> int:
+    """Reserve what one more call may use; return the number of the grant, by which its periods are known at its end."""
+    if not slots.tallies:
+        return 0
+    slots.grants += 1
+    for tally in slots.tallies.values():
+        for metric in RESERVED if is_connected else (ATTEMPT,):
+            tally.open[metric] = tally.open.get(metric, 0) + 1
+    return slots.grants
+
+
+def settle(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
+    """Confirm what a call used, and give back the rest, in the periods that it was granted in and that still last."""
+    for tally in slots.tallies.values():
+        if number <= tally.after:
+            continue  # it was granted before this period began
+        for metric in RESERVED if is_connected else (ATTEMPT,):
+            tally.open[metric] -= 1
+            if not tally.open[metric]:
+                del tally.open[metric]
+            if metric in CONFIRMED[ended]:
+                tally.used[metric] = tally.used.get(metric, 0) + 1
+
+
+def count(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
+    """Add what a call brought to the periods that its instant lies in; what is taken back is less than nothing."""
+    for tally in slots.tallies.values():
+        if not tally.began_at <= at or (tally.ends_at is not None and tally.ends_at <= at):
+            continue
+        for metric, amount in amounts.items():
+            total = round(tally.used.get(metric, 0) + amount, AMOUNT_DIGITS)
+            tally.used[metric] = max(0, total) if metric in COUNTS else total
+
+
+def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
+    """Return what is used of each metric and period (`attempt_daily`): confirmed, or reserved by a call under way."""
+    found: dict[str, float] = {}
+    for period in PERIODS:
+        tally = live_tally(tallies, period, body, now)
+        if tally is not None:
+            metrics = dict.fromkeys((*tally.used, *tally.open))
+            found |= {f"{metric}_{period}": tally.used.get(metric, 0) + tally.open.get(metric, 0) for metric in metrics}
+    return found
+
+
+def shut_by(tallies: Tallies, body: Capped, now: Instant) -> Shut | None:
+    """Return the caps that keep the next call from being granted, None where none does."""
+    if not body.caps:
+        return None
+    hit, full = list[str](), list[str]()
+    for cap, used, opened in _caps(tallies, body, now):
+        if is_reached(body, cap, used):
+            hit.append(cap)
+        elif is_reached(body, cap, used + opened):
+            full.append(cap)
+    if hit:
+        return Shut(tuple(hit), _last_reset(tallies, body, hit, now), may_be_freed=False)
+    return Shut(tuple(full), first_reset(tallies, body, full, now), may_be_freed=True) if full else None
+
+
+def is_reached(body: Capped, cap: str, amount: float) -> bool:
+    """Tell whether no more fits under a cap; of what is counted in ones, a part of one does not."""
+    limit = body.caps[cap]
+    return amount >= (floor(limit) if cap.rpartition("_")[0] in WHOLE else limit)
+
+
+def _caps(tallies: Tallies, body: Capped, now: Instant) -> Iterator[tuple[str, float, int]]:
+    """Yield each cap, what of it is confirmed, and what is reserved."""
+    for cap in body.caps:
+        metric, _, period = cap.rpartition("_")
+        tally = live_tally(tallies, period, body, now) or Tally()
+        yield cap, tally.used.get(metric, 0), tally.open.get(metric, 0)
+
+
+def resets_at(tallies: Tallies, body: Capped, cap: str, now: Instant) -> Instant | None:
+    """Return when a cap is reset: None for one that time does not reset."""
+    period = cap.rpartition("_")[2]
+    tally = live_tally(tallies, period, body, now)
+    if body.caps[cap] <= 0:
+        return None
+    return period_of(period, now, body)[1] if tally is None else tally.ends_at
+
+
+def _last_reset(tallies: Tallies, body: Capped, hit: list[str], now: Instant) -> Instant | None:
+    resets = [resets_at(tallies, body, cap, now) for cap in hit]
+    known = [at for at in resets if at is not None]
+    return max(known) if len(known) == len(resets) else None
+
+
+def first_reset(tallies: Tallies, body: Capped, caps: Sequence[str], now: Instant) -> Instant | None:
+    """Return the earliest reset of these caps, None where time resets none of them."""
+    resets = (resets_at(tallies, body, cap, now) for cap in caps)
+    return min((at for at in resets if at is not None), default=None)

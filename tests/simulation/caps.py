@@ -1,0 +1,96 @@
+"""Is a cap ever passed, and are the counters of the account those that its log tells?"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from schemas.account import Claim, Hold, Slots, Tally
+from schemas.decisions import REMOVED, Change, Decision
+from schemas.records import Record
+from schemas.requests import SlotReleased
+from tests.simulation.decided import Decided, envelope_of, records_of
+
+if TYPE_CHECKING:
+    from tests.simulation.run import World
+
+RESERVED = ("attempt", "connection")
+
+
+class Count:
+    """What the decisions of one partition say of grants: which are open, and how the others ended."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, dict[str, float]] = {}
+        self.open: dict[str, Claim] = {}
+        self.ended: dict[str, list[tuple[Hold, Claim, str]]] = defaultdict(list)
+        self.before: dict[tuple[str, str], float] = {}
+
+    def take(self, decision: Decision, ended: str) -> None:
+        """Take in what a decision changed of records and claims."""
+        for change in decision.changes:
+            if change.key.startswith("record/") and change.value != REMOVED:
+                record = msgspec.json.decode(change.value, type=Record)
+                self.limits[f"{record.type}/{record.id}"] = record.body.get("caps", {})
+            elif change.key.startswith("claim/"):
+                self._take_claim(change, ended)
+
+    def _take_claim(self, change: Change, ended: str) -> None:
+        if change.value == REMOVED:
+            found = self.open.pop(change.key, None)
+            if found is not None:
+                for hold in found.holds:
+                    self.ended[hold.resource].append((hold, found, ended))
+            return
+        claim = msgspec.json.decode(change.value, type=Claim)
+        if claim.granted_at is not None:
+            self.open[change.key] = claim
+
+    def faults(self, slots: Slots) -> Iterator[str]:
+        """Yield what is wrong with the counters of one record."""
+        for period, tally in slots.tallies.items():
+            used, reserved = self._recount(slots.resource, tally)
+            shown = {metric: tally.used.get(metric, 0) for metric in RESERVED}
+            if (shown, {metric: tally.open.get(metric, 0) for metric in RESERVED}) != (used, reserved):
+                yield f"{slots.resource} {period}: {tally} is not what the log tells: {used} used, {reserved} reserved"
+            for metric in RESERVED:
+                cap, amount = f"{metric}_{period}", used[metric] + reserved[metric]
+                limit = self.limits.get(slots.resource, {}).get(cap)
+                if limit is not None and amount > max(limit, self.before.get((slots.resource, cap), 0)):
+                    yield f"{slots.resource}: {amount} of {cap}, {limit} are allowed"
+                self.before[slots.resource, cap] = amount
+
+    def _recount(self, resource: str, tally: Tally) -> tuple[dict[str, float], dict[str, int]]:
+        """Count what is used and what is reserved in the period of a tally."""
+        used, reserved = dict.fromkeys(RESERVED, 0.0), dict.fromkeys(RESERVED, 0)
+        for hold, claim, ended in self.ended[resource]:
+            if hold.number > tally.after and ended != "unused":
+                used["attempt"] += 1
+                used["connection"] += claim.buyer_id is not None and ended != "attempted"
+        for claim in self.open.values():
+            if any(hold.resource == resource and hold.number > tally.after for hold in claim.holds):
+                reserved["attempt"] += 1
+                reserved["connection"] += claim.buyer_id is not None
+        return used, reserved
+
+
+def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
+    """No cap on attempts and connections is passed after any decision, and each counter is a recount of the log."""
+    for decided in accounts:
+        count = Count()
+        requests = {
+            record.offset: record for record in records_of(world, decided.aggregate.requests_topic.name, decided.partition)
+        }
+        for decision in decided.decisions:
+            offset = decision.cause.offset
+            record = None if offset is None else requests.get(offset)
+            envelope = None if record is None else envelope_of(record)
+            ended = "unused"
+            if record is not None and envelope is not None and envelope.type == "slot.released":
+                ended = msgspec.json.decode(record.value or b"", type=SlotReleased).ended
+            count.take(decision, ended)
+            for change in decision.changes:
+                if change.key.startswith("slots/") and change.value != REMOVED:
+                    slots = msgspec.json.decode(change.value, type=Slots)
+                    yield from (f"{decided.name} #{decision.sequence}: {fault}" for fault in count.faults(slots))
