@@ -16,6 +16,7 @@ from aiokafka.protocol.admin import CreateAclsRequest
 from msgspec import Struct
 
 from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import close, starting
 from adapters.kafka.topics import INTERNAL
 from engine.partition.runner import Names
 from schemas.topics import (
@@ -158,7 +159,8 @@ async def apply(connection: Connection, found: Sequence[Acl]) -> None:
     client = AIOKafkaClient(**connection.options())
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            await client.bootstrap()
+            with starting():
+                await client.bootstrap()
         for acl in found:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 response = await client.send(client.get_random_node(), _request(acl))
@@ -168,7 +170,7 @@ async def apply(connection: Connection, found: Sequence[Acl]) -> None:
     except FAILURES as error:
         raise refusal(error, "adding ACLs") from error
     finally:
-        await client.close()
+        await close(client)
 
 
 def _request(acl: Acl) -> CreateAclsRequest:

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import starting
 from adapters.kafka.producers import discard, new_producer, packed, send
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError, topic_of
 
@@ -66,7 +67,7 @@ class KafkaAppender:
         self._closed = True
         producer, self._producer = self._producer, None
         if producer is not None:
-            await asyncio.shield(discard(producer))
+            await asyncio.shield(discard(producer, is_broken=False))
         await asyncio.gather(*self._working.values(), return_exceptions=True)
 
     async def _work(self, topic: str, partition: int) -> None:
@@ -173,9 +174,10 @@ class KafkaAppender:
         )
         try:
             async with asyncio.timeout(self._deadline_seconds):
-                await producer.start()
+                with starting():
+                    await producer.start()
         except BaseException as error:
-            await asyncio.shield(discard(producer))
+            await asyncio.shield(discard(producer, is_broken=True))
             if isinstance(error, FAILURES):
                 raise refusal(error, doing) from error
             raise
@@ -186,4 +188,4 @@ class KafkaAppender:
             if self._producer is broken:
                 self._producer = None
         self._catalog.forget()
-        await discard(broken)
+        await discard(broken, is_broken=True)

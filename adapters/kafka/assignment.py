@@ -13,7 +13,8 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import FAILURES, Connection, refusal, stop
+from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import look_at_commits, starting, stop
 from adapters.kafka.progress import GroupProgress
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.positions import NOTHING, Positions
@@ -30,6 +31,11 @@ POLL_SECONDS = 1.0
 REJOIN_SECONDS = 1.0
 CONFIRM_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
+DROP_SECONDS = 1.0
+"""To leave the group in order, for a member that failed: its broker mostly does not answer, and it is to join again."""
+
+JOIN_MARGIN_SECONDS = 2.0
+"""Longer, and a broker that stands still is noticed so much later: a heartbeat waits for it as long as a join may."""
 
 _log = logging.getLogger(__name__)
 
@@ -183,7 +189,7 @@ class GroupAssignment:
     def _new_consumer(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             # A join waits for the other members, up to a session: the request must outlive that.
-            **self._connection.options(request_timeout_seconds=2 * self._session_seconds),
+            **self._connection.options(request_timeout_seconds=self._session_seconds + JOIN_MARGIN_SECONDS),
             group_id=self._group,
             enable_auto_commit=False,
             auto_offset_reset="latest",
@@ -198,12 +204,14 @@ class GroupAssignment:
         consumer = self._new_consumer()
         try:
             async with asyncio.timeout(self._session_seconds):
-                await consumer.start()
+                with starting():
+                    await consumer.start()
         except BaseException as error:
             await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
             if isinstance(error, FAILURES):
                 raise refusal(error, f"joining {self._group}") from error
             raise
+        look_at_commits(consumer)
         self._consumer = consumer
         consumer.subscribe([self._topic], listener=_Listener(self))
 
@@ -226,7 +234,7 @@ class GroupAssignment:
         self._begin_rebalance()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
+            await asyncio.shield(stop(consumer, seconds=DROP_SECONDS))
         if refused.retryable:
             _log.warning("%s; joining again", refused)
             await asyncio.sleep(REJOIN_SECONDS)

@@ -5,7 +5,6 @@ broker allows that. The request here is version 10 (brokers since 2.8): it carri
 """
 
 import asyncio
-import contextlib
 import uuid
 from io import BytesIO
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16,
 from msgspec import Struct
 
 from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import close, starting
 from engine.partition.ports import LogError
 
 ATTEMPTS_MAX = 3
@@ -198,8 +198,7 @@ class Catalog:
         """Close the connection. Never raises."""
         client, self._client = self._client, None
         if client is not None:
-            with contextlib.suppress(*FAILURES):
-                await client.close()
+            await close(client)
 
     @staticmethod
     def _entries(response: Any, doing: str) -> dict[str, str]:
@@ -226,9 +225,10 @@ class Catalog:
             if self._client is None:
                 client = AIOKafkaClient(**self._connection.options(request_timeout_seconds=self._deadline_seconds))
                 try:
-                    await client.bootstrap()
+                    with starting():
+                        await client.bootstrap()
                 except BaseException:
-                    await client.close()
+                    await close(client)
                     raise
                 self._client = client
             return self._client

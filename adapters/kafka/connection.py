@@ -1,11 +1,10 @@
 """How is a broker reached, and what is done when it does not answer? One value for every client, one reading of errors."""
 
-import asyncio
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, errors
+from aiokafka import errors
 
 from engine.partition.ports import FencedError, LogError, RecordRefusedError
 
@@ -101,26 +100,3 @@ def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = N
     if isinstance(error, errors.InvalidTransactionTimeout):
         doing += f": set transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
     return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))
-
-
-async def stop(consumer: AIOKafkaConsumer, *, seconds: float) -> None:
-    """Stop a consumer within a bound; raises nothing but what cancels us.
-
-    The library ends its own stopping, as if it were cancelled, where a failed fetch waits to be tried again: a task of its
-    own keeps that from ending ours, and what it left open is closed here.
-    """
-    stopping = asyncio.create_task(consumer.stop())
-    try:
-        await asyncio.wait({stopping}, timeout=seconds)
-        if stopping.cancelled():
-            fetches = consumer._fetcher._pending_tasks  # noqa: SLF001 - there is no public way to end them
-            for fetch in fetches:
-                fetch.cancel()
-            await asyncio.gather(*fetches, return_exceptions=True)
-            async with asyncio.timeout(seconds):
-                await consumer._client.close()  # noqa: SLF001 - as above
-    except FAILURES:
-        return
-    finally:
-        stopping.cancel()
-        await asyncio.gather(stopping, return_exceptions=True)

@@ -9,7 +9,8 @@ from typing import Literal
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal, stop
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import starting, stop
 
 Question = Literal["beginning_offsets", "end_offsets"]
 
@@ -49,7 +50,8 @@ class Ends:
                     isolation_level="read_committed",
                 )
                 try:
-                    await consumer.start()
+                    with starting():
+                        await consumer.start()
                 except BaseException:
                     await asyncio.shield(stop(consumer, seconds=self._deadline_seconds))
                     raise

@@ -14,6 +14,7 @@ from aiokafka.protocol.admin import DescribeGroupsRequest_v2
 from aiokafka.protocol.api import Request
 
 from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import close, starting
 from adapters.kafka.progress import COORDINATOR_MOVES
 
 DEADLINE_SECONDS = 15.0
@@ -37,12 +38,13 @@ async def count_members(connection: Connection, groups: Sequence[str]) -> dict[s
     client = AIOKafkaClient(**connection.options())
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            await client.bootstrap()
+            with starting():
+                await client.bootstrap()
             counts = {group: await _count(client, group) for group in groups}
     except FAILURES as error:
         raise refusal(error, "asking who runs the deployment") from error
     finally:
-        await client.close()
+        await close(client)
     return {group: count for group, count in counts.items() if count}
 
 

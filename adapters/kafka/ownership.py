@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 
 from adapters.kafka.catalog import Catalog
 from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import starting
 from adapters.kafka.producers import discard, new_producer, packed, send, settle
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
 
@@ -31,6 +32,7 @@ class KafkaOwnership:
         self._deadline_seconds = deadline_seconds
         self._void: LogError | None = None
         self._closed = False
+        self._is_broken = False
 
     async def commit(self, records: Sequence[Outgoing]) -> None:
         """Write all records in one transaction, at most `deadline_seconds` long; see the port.
@@ -50,6 +52,7 @@ class KafkaOwnership:
             self._void = refusal(error, doing, fenced=(self._topic, self._partition))
             if isinstance(self._void, RecordRefusedError):
                 self._catalog.forget()  # what a topic takes may have been changed
+            self._is_broken = not isinstance(self._void, RecordRefusedError)
             await self.close()
             raise self._void from error
         self._void = None
@@ -61,7 +64,7 @@ class KafkaOwnership:
         self._closed = True
         if self._void is None:
             self._void = LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
-        await asyncio.shield(discard(self._producer))
+        await asyncio.shield(discard(self._producer, is_broken=self._is_broken))
 
     async def _transact(self, rounds: Sequence[Round]) -> None:
         await self._producer.begin_transaction()
@@ -121,10 +124,11 @@ async def take_ownership(
     )
     try:
         async with asyncio.timeout(deadline_seconds):
-            await producer.start()
+            with starting():
+                await producer.start()
             await settle(producer, [TopicPartition(name, partition) for name in writes])
     except BaseException as error:
-        await asyncio.shield(discard(producer))
+        await asyncio.shield(discard(producer, is_broken=True))
         if isinstance(error, FAILURES):
             raise refusal(error, doing) from error
         raise

@@ -14,6 +14,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
+from adapters.kafka.lifecycle import close, end, look_at, tasks_of
 from engine.partition.ports import Outgoing, RecordRefusedError
 
 BATCH_BYTES_MAX = 512 * 1024
@@ -21,9 +22,6 @@ BATCH_BYTES_MAX = 512 * 1024
 
 DISCARD_SECONDS = 2.0
 """How long a failed producer may take for each step of going away."""
-
-SENDER_CANCELS_MAX = 8
-"""Each cancel frees the sender of one request that it waits for: one per broker and one of the transaction."""
 
 _BATCH_HEADER_BYTES = 61
 """Of record format 2; what `estimate_size_in_bytes` adds to every record."""
@@ -82,7 +80,7 @@ async def send(
         if added is None:
             raise AssertionError("a packed batch fits its builder")
     sent: asyncio.Future[RecordMetadata] = await producer.send_batch(batch, topic, partition=partition)
-    sent.add_done_callback(_look_at)
+    sent.add_done_callback(look_at)
     return sent
 
 
@@ -103,29 +101,26 @@ async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition]) -
     await producer.commit_transaction()
 
 
-async def discard(producer: AIOKafkaProducer) -> None:
-    """Put a producer away, whatever state it is in: nothing of it sends anything afterwards. Never raises.
+async def discard(producer: AIOKafkaProducer, *, is_broken: bool = False) -> None:
+    """Put a producer away: nothing of it sends anything afterwards. Never raises.
 
-    An open transaction is aborted where the producer still can; where not, the next owner's start aborts it.
+    One that is broken gets no time for it, because its successor is waiting: the start of that aborts an open transaction.
     """
     transactions = producer._txn_manager  # noqa: SLF001  # there is no public way to ask for its state
-    if transactions.transactional_id is not None and transactions.is_in_transaction():
-        await _within(DISCARD_SECONDS, producer.abort_transaction())
-    await _within(DISCARD_SECONDS, producer.stop())
-    await _stop_sender(producer)
-    await _within(DISCARD_SECONDS, producer.client.close())
-    _look_at(transactions.wait_for_transaction_end())
-    _give_up_batches(producer)
-
-
-async def _stop_sender(producer: AIOKafkaProducer) -> None:
-    """End the task that would go on sending (and connect again) after a `stop()` that ran out of time."""
-    sender = producer._sender.sender_task  # noqa: SLF001  # `stop()` leaves it running when it is cancelled
-    for _ in range(SENDER_CANCELS_MAX):
-        if sender is None or sender.done():
-            return
+    if not is_broken:
+        if transactions.transactional_id is not None and transactions.is_in_transaction():
+            await _within(DISCARD_SECONDS, producer.abort_transaction())
+        await _within(DISCARD_SECONDS, producer.stop())
+    producer._closed = True  # noqa: SLF001  # else it would say that nobody closed it
+    # Without connections every request ends at once, so nobody waits for a broker that does not answer.
+    sender = producer._sender.sender_task  # noqa: SLF001
+    if sender is not None:
         sender.cancel()
-        await asyncio.wait([sender], timeout=DISCARD_SECONDS / SENDER_CANCELS_MAX)
+    await close(producer.client)
+    for task in tasks_of(producer._sender):  # noqa: SLF001
+        await end(task)
+    look_at(transactions.wait_for_transaction_end())
+    _give_up_batches(producer)
 
 
 def _give_up_batches(producer: AIOKafkaProducer) -> None:
@@ -136,17 +131,11 @@ def _give_up_batches(producer: AIOKafkaProducer) -> None:
     accumulator._pending_batches.update(batches)  # noqa: SLF001  # a batch that is sent again expects to be there
     accumulator.fail_all(errors.ProducerClosed())
     for batch in batches:
-        _look_at(batch.future)
-        _look_at(batch._drain_waiter)  # noqa: SLF001
+        look_at(batch.future)
+        look_at(batch._drain_waiter)  # noqa: SLF001
 
 
 async def _within(seconds: float, step: Awaitable[object]) -> None:
     with contextlib.suppress(Exception):
         async with asyncio.timeout(seconds):
             await step
-
-
-def _look_at(future: asyncio.Future[object] | None) -> None:
-    """Mark what a broken producer left behind as seen; asyncio reports errors of futures that nobody looks at."""
-    if future is not None and future.done() and not future.cancelled():
-        future.exception()

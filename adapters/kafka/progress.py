@@ -11,7 +11,8 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal, stop
+from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.lifecycle import close, starting, stop
 from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import LogError
 
@@ -69,7 +70,7 @@ class GroupProgress:
         """Disconnect."""
         client, self._client, self._coordinator = self._client, None, None
         if client is not None:
-            await client.close()
+            await close(client)
 
     async def _ask(self) -> dict[int, Bookmark]:
         client = await self._connected()
@@ -94,9 +95,10 @@ class GroupProgress:
             if self._client is None:
                 client = AIOKafkaClient(**self._connection.options())
                 try:
-                    await client.bootstrap()
+                    with starting():
+                        await client.bootstrap()
                 except BaseException:
-                    await client.close()
+                    await close(client)
                     raise
                 self._client = client
             return self._client
@@ -109,7 +111,8 @@ async def set_offset(connection: Connection, group: str, topic: str, partition: 
     place = TopicPartition(topic, partition)
     try:
         async with asyncio.timeout(SET_SECONDS):
-            await consumer.start()
+            with starting():
+                await consumer.start()
             consumer.assign([place])
             await consumer.commit({place: OffsetAndMetadata(mark.offset, mark.note)})
     except errors.CommitFailedError as error:

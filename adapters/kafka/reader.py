@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
-from adapters.kafka.connection import FAILURES, Connection, refusal, stop
+from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.ends import Ends
 from adapters.kafka.lenient_headers import install
+from adapters.kafka.lifecycle import starting, stop
 from engine.partition.ports import Headers, LogError, Reader, Record
 
 FETCH_WAIT_MS = 100
@@ -151,7 +152,8 @@ async def open_reader(
     reader = KafkaReader(consumer, ends, topic, partitions, deadline_seconds)
     try:
         async with asyncio.timeout(deadline_seconds):
-            await consumer.start()
+            with starting():
+                await consumer.start()
             await reader.open(start)
     except BaseException as error:
         await asyncio.shield(reader.close())

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from adapters.kafka.catalog import Catalog, TopicFacts
 from adapters.kafka.connection import FAILURES, TRANSACTION_TIMEOUT_MS, Connection, refusal
+from adapters.kafka.lifecycle import starting
 from engine.partition.ports import LogError
 
 REPLICAS_WANTED = 3
@@ -128,7 +129,8 @@ async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: 
     admin = AIOKafkaAdminClient(**connection.options(request_timeout_seconds=CREATE_SECONDS))
     try:
         async with asyncio.timeout(CREATE_SECONDS):
-            await admin.start()
+            with starting():
+                await admin.start()
             response = await admin.create_topics(wanted, timeout_ms=int(CREATE_SECONDS * 1000))
     except FAILURES as error:
         raise refusal(error, "creating topics") from error

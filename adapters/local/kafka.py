@@ -16,6 +16,7 @@ from pathlib import Path
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from adapters.kafka.lifecycle import starting
 from adapters.local.jars import find_jars, find_java
 from adapters.local.process import LOCALHOST, LocalServerError, ServerProcess, free_port, run_to_end
 
@@ -203,7 +204,8 @@ async def broker_answers(bootstrap: str) -> bool:
     """Return whether a broker is there that names a controller: from then on topics can be made."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=int(ASK_SECONDS * 1000))
     try:
-        await asyncio.wait_for(admin.start(), ASK_SECONDS)
+        with starting():
+            await asyncio.wait_for(admin.start(), ASK_SECONDS)
         cluster = await asyncio.wait_for(admin.describe_cluster(), ASK_SECONDS)
     except (KafkaError, OSError, TimeoutError):
         return False

@@ -19,7 +19,11 @@ REVOKE_SECONDS = 2.0
 """A revoked partition finishes its cycle within this, or is cancelled: its successor is waiting."""
 
 BACKOFF_FIRST_SECONDS = 0.2
-BACKOFF_MAX_SECONDS = 10.0
+BACKOFF_MAX_SECONDS = 1.0
+"""Between attempts on a log that will answer again: an attempt that fails at once costs little, and people wait."""
+
+BACKOFF_FAULT_MAX_SECONDS = 10.0
+"""Between attempts where somebody must correct something first."""
 FENCED_PAUSE_SECONDS = 1.0
 """The most that a fenced owner waits, by chance, before it takes a partition again: two must not take turns."""
 
@@ -179,7 +183,8 @@ class PartitionHost:
                 self._waits[partition] = self._describe(error)
                 await self._tell(partition, error, pause)
                 await waiting.pause(stop, pause)
-                pause = min(2 * pause, BACKOFF_MAX_SECONDS)
+                is_away = isinstance(error, LogError) and error.retryable
+                pause = min(2 * pause, BACKOFF_MAX_SECONDS if is_away else BACKOFF_FAULT_MAX_SECONDS)
 
     def _make_ready(self, partition: int) -> None:
         self.ready.add(partition)

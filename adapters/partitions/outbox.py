@@ -30,7 +30,7 @@ Target = tuple[str, int]
 
 BATCH_MAX = 500
 BACKOFF_FIRST_SECONDS = 0.1
-BACKOFF_MAX_SECONDS = 5.0
+BACKOFF_MAX_SECONDS = 1.0
 
 logger = structlog.get_logger(__name__)
 

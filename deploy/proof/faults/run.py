@@ -22,13 +22,13 @@ from deploy.proof.faults.report import Recovery
 from deploy.proof.faults.sinks import CountingMailbox, counting_receiver
 from deploy.proof.faults.strikes import Strike, Striker
 from deploy.proof.faults.trickle import Trickle
-from deploy.proof.faults.waits import until_settled
+from deploy.proof.faults.waits import LATE_SECONDS, until_settled
 from deploy.proof.processes import Deployment
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import fresh_settings, open_to_the_database
 from deploy.proof.verdict import Row, none
 
-PARTITIONS = 6
+PARTITIONS = 4
 CALM_SECONDS = (2.0, 8.0)
 """Between two faults."""
 
@@ -134,7 +134,8 @@ async def _strike(plan: Plan, striker: Striker, trickle: Trickle, chance: random
     recoveries: list[Recovery] = []
     begun = rolled_at = time.monotonic()
     bag: list[Strike] = []
-    await until_settled(trickle.undecided, begun)
+    undisturbed = await until_settled(trickle.undecided, begun)
+    say(f"undisturbed: nothing waits for longer than {LATE_SECONDS:.0f} s after {_words(undisturbed)}")
     while time.monotonic() - begun < plan.seconds:
         await asyncio.sleep(chance.uniform(*CALM_SECONDS))
         if not bag:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from adapters import waiting
 from adapters.partitions import host as hosts
 from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, PartitionHost
 from engine.partition.ports import FencedError, LogError
@@ -131,6 +132,29 @@ async def test_every_assigned_partition_is_opened_and_cycled() -> None:
     await house.end()
     assert house.worker(0).closes > 0
     assert house.worker(2).closes > 0
+
+
+@pytest.mark.parametrize(("is_away", "longest_seconds"), [(True, 1.0), (False, 10.0)])
+async def test_a_log_that_comes_back_by_itself_is_tried_again_within_a_second_a_permanent_fault_less_often(
+    monkeypatch: pytest.MonkeyPatch, is_away: bool, longest_seconds: float
+) -> None:
+    pauses: list[float] = []
+
+    async def pause(_stop: asyncio.Event, seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(waiting, "pause", pause)
+    house = House()
+    worker = Diary(0)
+    worker.open_errors = [LogError("no broker answers", retryable=is_away) for _ in range(20)]
+    house.host.workers[0] = worker
+    house.assignment.give(0)
+    await until(lambda: worker.cycles > 0)
+    await house.end()
+    assert len(pauses) == 20
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == longest_seconds
 
 
 async def test_a_partition_that_cannot_be_opened_says_why_until_it_can() -> None:

@@ -1,0 +1,123 @@
+"""What is left of a Kafka client whose broker stands still: accepts connections, and says nothing or no more?"""
+
+import asyncio
+import gc
+import random
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from adapters.kafka.appender import KafkaAppender
+from adapters.kafka.catalog import Catalog
+from adapters.kafka.connection import Connection
+from adapters.kafka.ends import Ends
+from adapters.kafka.log import KafkaLog
+from adapters.kafka.progress import GroupProgress
+from adapters.local.process import LOCALHOST
+from engine.partition.ports import LogError, Outgoing
+from tests.adapters.kafka_world import KafkaWorld
+
+SHORT_SECONDS = 0.5
+HANG_SECONDS = 60.0
+
+Ask = Callable[[Connection], Awaitable[object]]
+
+
+@asynccontextmanager
+async def standing_still(bootstrap: str, *, answers: int) -> AsyncIterator[str]:
+    """Lead to the real broker, and let so many answers through on each connection; yield the address."""
+    host, _, port = bootstrap.rpartition(":")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(host, int(port))
+        try:
+            for _ in range(answers):
+                back.write(await _message(reader))
+                writer.write(await _message(there))
+            await reader.read()
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        finally:
+            writer.close()
+            back.close()
+
+    server = await asyncio.start_server(serve, LOCALHOST, 0)
+    try:
+        yield f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+async def _message(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readexactly(4)
+    return head + await reader.readexactly(int.from_bytes(head, "big"))
+
+
+async def ask_catalog(connection: Connection) -> None:
+    await Catalog(connection, deadline_seconds=SHORT_SECONDS).find(["any"])
+
+
+async def ask_ends(connection: Connection) -> None:
+    await Ends(connection, deadline_seconds=SHORT_SECONDS).ask("end_offsets", "any", 0)
+
+
+async def ask_progress(connection: Connection) -> None:
+    await GroupProgress(connection, "any", "any").bookmarks()
+
+
+async def own(connection: Connection) -> None:
+    await KafkaLog(connection.bootstrap, deadline_seconds=SHORT_SECONDS).own("any", 0)
+
+
+@pytest.mark.parametrize("ask", [ask_catalog, ask_ends, ask_progress, own])
+async def test_a_client_whose_start_is_given_up_leaves_no_connection_open(kafka_bootstrap: str, ask: Ask) -> None:
+    async with standing_still(kafka_bootstrap, answers=1) as address, asyncio.timeout(HANG_SECONDS):
+        with pytest.raises(LogError):
+            await ask(Connection(address))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gc.collect()
+    port = address.rpartition(":")[2]
+    assert [
+        str(one.message) for one in caught if "Unclosed" in str(one.message) and f"port={port}" in str(one.message)
+    ] == []
+
+
+async def test_a_broker_that_says_nothing_is_passed_over_within_one_deadline(
+    kafka_bootstrap: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    [topic] = await world.create("topic")
+    async with standing_still(kafka_bootstrap, answers=0) as silent:
+        port = int(silent.rpartition(":")[2])
+        shuffle = random.shuffle
+
+        def silent_first(hosts: list[object]) -> None:
+            shuffle(hosts)
+            hosts.sort(key=lambda host: not (isinstance(host, tuple) and port in host))
+
+        monkeypatch.setattr(random, "shuffle", silent_first)
+        catalog = Catalog(Connection(f"{silent},{kafka_bootstrap}"))
+        try:
+            assert (await catalog.facts(topic)).partition_count == 2
+        finally:
+            await catalog.close()
+    await world.close()
+
+
+async def test_an_appender_that_found_no_broker_leaves_no_task_behind(kafka_bootstrap: str, topic_prefix: str) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    [topic] = await world.create("topic")
+    before = asyncio.all_tasks()
+    async with standing_still(kafka_bootstrap, answers=1) as address, asyncio.timeout(HANG_SECONDS):
+        catalog = Catalog(world.connection)
+        appender = KafkaAppender(Connection(address), catalog, compression=None, deadline_seconds=SHORT_SECONDS)
+        with pytest.raises(LogError, match=r"no answer in time|no broker answers"):
+            await appender.append(0, [Outgoing(topic, b"key", b"value")])
+        await appender.close()
+        await catalog.close()
+    left = [repr(task.get_coro()) for task in asyncio.all_tasks() - before]
+    assert [one for one in left if "Kafka" in one or "Sender" in one] == []
+    await world.close()
