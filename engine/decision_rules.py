@@ -33,7 +33,8 @@ VERSIONS: Mapping[int, Version] = {
     ),
     3: Version(
         changed="which texts end contact or are held for review; commands that a gateway drops count no attempt; "
-        "who takes a call of a step without connect; caps hold where a slot is granted",
+        "who takes a call of a step without connect; caps hold where a slot is granted; "
+        "which lead a call is about",
         decided_by="leadclock 0.1.0",
     ),
 }

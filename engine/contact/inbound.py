@@ -101,11 +101,12 @@ def _lead(person: Person, request: CallReceived) -> Lead | None:
     """Return the lead that the call is about: of the offer of the number called first, live ones first, captured first.
 
     Where the number stands for an offer and the person has no lead of it, one is made, as if they had been sent to it.
+    A lead that was removed takes no more calls, nor do they take its data.
     """
     number = person.rules.number(person.company_id, request.number_called)
     own = None if number is None else person.rules.body(Number, "number", number.id)
     offer_id = None if own is None else own.offer_id
-    leads = list(person.leads())
+    leads = [lead for lead in person.leads() if lead.status != "removed"]
     of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
     is_new = offer_id is not None and not of_offer and person.makes_room()
     if is_new and offer_id is not None and person.rules.body(Offer, "offer", offer_id) is not None:

@@ -310,3 +310,21 @@ def test_a_buyer_whom_nobody_was_connected_to_does_not_have_the_lead(world: Worl
     _rings(world, buyer_id=6)
     call = _rings(world, "ended", after=20)
     assert (call.buyer_id, world.lead().buyer_id) == (6, None)
+
+
+def test_a_call_after_the_removal_of_a_lead_of_the_offer_is_not_about_it_and_does_not_take_its_data(world: World) -> None:
+    removed = world.submit(offer_id=1, data={"age": 40})
+    world.act("remove", schedule_id=None, offer_id=1)
+    assert world.lead(removed.id).status == "removed"
+    call = _rings(world)
+    assert (call.lead_id, call.token_values, call.offer_id) == (world.lead_ids()[-1], {}, 1)
+    assert call.lead_id != removed.id
+    assert (world.lead(removed.id).inbound_calls_count, world.lead(removed.id).status) == (0, "removed")
+    assert _rings(world, ref="pbx-2", number_called=OTHERS).lead_id == call.lead_id
+
+
+def test_a_call_to_a_number_of_no_offer_is_about_no_lead_that_was_removed(world: World) -> None:
+    world.submit(offer_id=1, data={"age": 40})
+    world.act("remove", schedule_id=None, offer_id=1)
+    call = _rings(world, number_called=OTHERS)
+    assert (call.lead_id, call.token_values) == (None, {})
