@@ -132,8 +132,9 @@ _RENEWED_BY: Mapping[str, str] = {
 
 def _has_moved_on(fields: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
     """Tell whether what is sent back was read before the last change: it says so by its `version`."""
+    known = shown["version"]
     try:
-        return parse_integer(fields.get("version"), least=1) < (shown["version"] or 1)
+        return isinstance(known, int) and parse_integer(fields.get("version"), least=1) < known
     except FieldError:
         return False
 

@@ -30,6 +30,7 @@ from adapters.http.record_sentences import sentence_of
 from adapters.http.shapes import many_of, record_answer, view_name
 from adapters.http.unserved import refuse_unserved
 from adapters.http.writes import change, if_versions
+from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
@@ -48,6 +49,7 @@ SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 ACCEPTED = 202
 
 NO_KEYS: Mapping[str, str] = {}
+NO_FIELDS: Mapping[str, Any] = {}
 
 SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"}
 
@@ -204,11 +206,21 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
 
 
 async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
-    """Return what may be sent to create a record: another one, as an export of this company has it, or a built one."""
+    """Return what may be sent to create a record: another one as an export has it, or a built one.
+
+    Of a record that this company has, the fields that cannot be written are held against it. An export of another company is
+    known by its id and uuid, which belong together, and taken as it is.
+    """
     named = exchange.fields.get("id")
     reference = None if is_blank(named) else read_id(str(named))
-    row = None if reference is None else await exchange.services.reads.record(exchange.company_id, kind.type, reference)
-    return _unborn(exchange, kind) if row is None else _sent_back(exchange, kind, row)
+    if reference is None:
+        return _unborn(exchange, kind)
+    row = await exchange.services.reads.record(exchange.company_id, kind.type, reference)
+    if row is not None:
+        return _sent_back(exchange, kind, row)
+    is_exported = isinstance(reference, int) and exchange.fields.get("uuid") == uuid_of(kind.type, reference)
+    sent = exchange.fields if is_exported else NO_FIELDS
+    return {name: sent.get(name, value) for name, value in _unborn(exchange, kind).items()}
 
 
 def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
