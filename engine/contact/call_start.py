@@ -35,6 +35,7 @@ CAPS_LOOKED_AT = 50
 
 def start(person: Person, request: CallStartRequested) -> None:
     """Order the call and answer with it. Raises `RefusedError` for the first guard that says no; then nothing is changed."""
+    _check_caller(person, request)
     lead = _present(person, request)
     schedule = _schedule(person, request, lead)
     _check_active(person, lead, schedule, request)
@@ -101,6 +102,23 @@ def _schedule(person: Person, request: CallStartRequested, lead: Lead | None) ->
         problem = f"names no schedule: {schedule_id}"
         raise RefusedError("validation_failed", f"schedule_id {problem}", {"schedule_id": [problem]})
     return found[0]
+
+
+def _check_caller(person: Person, request: CallStartRequested) -> None:
+    """Refuse to call from a number that is not the company's, or that places no calls."""
+    if request.from_number is None:
+        return
+    record = person.rules.number(person.company_id, request.from_number)
+    body = None if record is None else person.rules.body(Number, "number", record.id)
+    if body is None:
+        problem = f"{request.from_number} is no number of this company; GET /api/v1/numbers lists those"
+    elif body.paused:
+        problem = f"{request.from_number} is paused"
+    elif not body.voice:
+        problem = f"{request.from_number} places no calls (voice is false)"
+    else:
+        return
+    raise RefusedError("validation_failed", "Correct from and send it again.", {"from": [problem]})
 
 
 def _check_active(person: Person, lead: Lead | None, schedule: Record | None, request: CallStartRequested) -> None:

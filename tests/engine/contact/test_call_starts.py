@@ -26,6 +26,7 @@ OURS = "+12125550150"
 @pytest.fixture
 def world() -> World:
     made = World()
+    made.add("number", 150, Number(number=OURS))
     made.schedule(REST, CALL)
     return made
 
@@ -44,6 +45,24 @@ def _refusal(world: World, **fields: Any) -> RefusedError:
         _start(world, **fields)
     assert (len(world.commands), world.lead_ids()) == before
     return refused.value
+
+
+@pytest.mark.parametrize(
+    ("caller", "says"),
+    [("+12125550199", "is no number of this company"), ("+12125550151", "is paused"), ("+12125550152", "places no calls")],
+)
+def test_nobody_is_called_from_a_number_that_is_not_the_companys_or_places_no_calls(
+    world: World, caller: str, says: str
+) -> None:
+    world.add("number", 151, Number(number="+12125550151", paused=True))
+    world.add("number", 152, Number(number="+12125550152", voice=False))
+    lead = world.submit()
+
+    refused = _refusal(world, lead_id=lead.id, from_number=caller)
+
+    assert refused.code == "validation_failed"
+    assert says in refused.errors["from"][0]
+    assert _start(world, lead_id=lead.id, from_number=None).from_number == OURS
 
 
 def test_a_lead_is_called_now_and_its_schedule_goes_on_afterwards(world: World) -> None:
