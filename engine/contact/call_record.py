@@ -202,8 +202,14 @@ def _of_lead(lead: Lead) -> dict[str, Any]:
         "zip": _text(columns.get("zip_postal_code")),
         "time_zone": _text(columns.get("time_zone")) or next(iter(lead.zones), None),
         "contact_field_type": _text(columns.get("contact_field_type")),
-        "token_values": dict(lead.data),
+        "token_values": _tokens_of(lead),
     }
+
+
+def _tokens_of(lead: Lead) -> dict[str, Any]:
+    """Return the tokens that a call begins with: those of its lead, and the lead's id in the sender's system."""
+    named = lead.columns.get("external_record_id")
+    return dict(lead.data) if named is None else {"external_record_id": named, **lead.data}
 
 
 def _id(value: Any) -> int | None:
