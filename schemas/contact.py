@@ -142,8 +142,9 @@ class Lead(Entity, kw_only=True):
     `rule_deciding` are the zone and the row of the rule pack of the one that did last. A due lead that is held (a
     paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
     `slot_id` is asked for, an answer is awaited until `slot_due_at`; `slot_waits` says that its company has as many requests
-    open as it may, so that it waits, due, for one of these to end. `sweep_key` names the `Replan` that made it due: it waits
-    until that has gone through all leads. `restarts` counts those that its schedule made since
+    open as it may, so that it waits, due, for one of these to end. `first_offer_id` is the offer
+    that it was sent to, where it has come to another one's schedule since. `sweep_key` names the `Replan` that made it due:
+    it waits until that has gone through all leads. `restarts` counts those that its schedule made since
     somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
     places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
     the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `judged`
@@ -251,6 +252,7 @@ class Lead(Entity, kw_only=True):
     data_parts: int = 0
     sweep_key: str | None = None
     unheard: tuple[Flight, ...] = ()
+    first_offer_id: int | None = None
 
 
 class Call(Entity, kw_only=True):

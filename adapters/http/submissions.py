@@ -33,7 +33,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "update_all_matching_leads": "true: apply the data to every lead of the token and number",
     "apply_to": "calls: apply the data to the calls of the lead too",
     "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
-    "blocked": "true: block the lead",
+    "blocked": "true: block the person; false is refused of one who is blocked (unblock_contact lifts a block)",
     "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
     "svc_assign_number": "the same as assign_svc_number",
     "assign_trackdrive_number": "the same as assign_svc_number",

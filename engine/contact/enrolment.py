@@ -46,12 +46,15 @@ def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Ins
 def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
     """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
 
-    A live lead keeps its expiry unless hours are given, or nothing had been said of it before its first schedule. A command
+    A lead that comes to the schedule of another offer is that offer's from then on; the token of the first still finds it. A
+    live lead keeps its expiry unless hours are given, or nothing had been said of it before its first schedule. A command
     on its way is waited for; it moves the old run only.
     """
     slots.withdraw(person, lead)
     was_live = lead.status in LIVE_STATUSES
     has_no_expiry = lead.schedule_id is None and lead.expires_at is None
+    if lead.schedule_id != record.id:
+        _go_over_to_offer(person, lead, record.id)
     lead.schedule_id, lead.schedule_version = record.id, record.version
     if hours is not None or not was_live or has_no_expiry:
         lead.expires_at = expiry(person, lead, person.now, hours)
@@ -69,3 +72,11 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.first_queued_at = lead.first_queued_at or person.now
     person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
     person.keep(lead)
+
+
+def _go_over_to_offer(person: Person, lead: Lead, schedule_id: int) -> None:
+    schedule = person.rules.body(Schedule, "schedule", schedule_id)
+    if schedule is None or schedule.offer_id is None or schedule.offer_id == lead.offer_id:
+        return
+    lead.first_offer_id = lead.first_offer_id or lead.offer_id
+    lead.offer_id = schedule.offer_id

@@ -46,6 +46,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     target = _target(person, request)
     if request.unblock_contact:
         unblock(person)
+    _check_block(person, request)
     matching, live = _there(person, request, target) if person.head.lead_ids else ([], [])
     if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
@@ -67,6 +68,15 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         _decide_duplicate(person, request, target, Duplicates(meant, live))
 
 
+def _check_block(person: Person, request: LeadSubmitted) -> None:
+    """Refuse `blocked=false` of a person who is blocked: a lead token is no right to lift that. Of others it is true."""
+    if request.blocked is False and person.head.blocked_at is not None:
+        problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
+        raise RefusedError(
+            "validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]}
+        )
+
+
 def _meant(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
     """Return all leads that the data is for beside the one that is made or found; who only updates means no ended one."""
     if not request.update_all_matching_leads:
@@ -85,8 +95,10 @@ def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int |
     """
     if schedule_id is not None:
         return lead.schedule_id == schedule_id
-    if lead.offer_id == offer_id or lead.schedule_id is None:
-        return lead.offer_id == offer_id
+    if lead.offer_id == offer_id or (offer_id is not None and lead.first_offer_id == offer_id):
+        return True
+    if lead.schedule_id is None:
+        return False
     schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
     return schedule is not None and schedule.offer_id == offer_id
 

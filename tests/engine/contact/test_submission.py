@@ -504,3 +504,28 @@ def test_a_lead_without_a_number_is_kept_under_its_address() -> None:
     world.submit(contact_key="1|email:ann@example.com", caller_id=None, email="Ann@example.com", zones=())
     assert [(command.step_id, command.contact_key) for command in world.commands] == [("mail", "1|email:ann@example.com")]
     assert world.letters == []
+
+
+def test_a_submission_that_says_not_blocked_of_who_is_blocked_is_refused_and_stores_nothing() -> None:
+    """`blocked=false` was silently without effect: a lead token is no right to lift a block."""
+    world = World()
+    world.schedule(CALL)
+    world.submit(blocked=True)
+    before = world.lead_ids()
+
+    with pytest.raises(RefusedError) as refused:
+        world.submit(blocked=False)
+
+    assert (refused.value.code, list(refused.value.errors)) == ("validation_failed", ["blocked"])
+    assert world.lead_ids() == before
+    assert world.submit(blocked=False, unblock_contact=True).status == "running"
+    assert world.submit(blocked=False, contact_key="1|+13055550188", caller_id="+13055550188").status == "running"
+
+
+def test_a_lead_that_is_moved_to_another_offers_schedule_is_that_offers(world: World) -> None:
+    world.add("offer", 2, Offer(name="Roofs", lead_token="roofs"))
+    world.schedule(REST, CALL, record_id=2, offer_id=2)
+    lead = world.submit()
+
+    assert world.update(lead, move_to_another_schedule_id=2).offer_id == 2
+    assert world.update(lead, move_to_another_schedule_id=1).offer_id == 1
