@@ -118,10 +118,12 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     changed = _write(call, request)
     if {"buyer_id", "traffic_source_id", "buyer_converted", "offer_converted"} & set(changed):
         compare(person, call)
-    call.user_updated_at = person.now
-    person.keep_call(call)
-    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
-    earnings.tell(person, call, had_brought)
+    if changed:
+        call.user_updated_at = person.now
+        person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
+        person.keep_call(call)
+        earnings.tell(person, call, had_brought)
     if callback_at is not None:
         _promise(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
     _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
@@ -132,7 +134,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
 
 
 def _write(call: Call, request: CallUpdateRequested) -> list[str]:
-    """Write what was said into the call; return the names of what is mentioned."""
+    """Write what was said into the call; return the names of what is different now."""
     changed: list[str] = []
     for field in (
         "buyer_converted",
@@ -144,16 +146,19 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
         "agent_call_disposition_notes",
     ):
         value = getattr(request, field)
-        if value is not UNSET:
+        if value is not UNSET and value != getattr(call, field):
             setattr(call, field, value)
             changed.append(field)
     for field, added in (("revenue", request.add_revenue), ("payout", request.add_payout)):
-        value = getattr(request, field)
-        if value is not UNSET or added:
-            setattr(call, field, round((getattr(call, field) if value is UNSET else value) + added, MONEY_DIGITS))
+        value, before = getattr(request, field), getattr(call, field)
+        after = round((before if value is UNSET else value) + added, MONEY_DIGITS)
+        if after != before:
+            setattr(call, field, after)
             changed.append(field)
+    tokens = call.token_values
     if request.data:
         merge_tokens(call, request.data)
+    if call.token_values != tokens:
         changed.append("token_values")
     return changed
 

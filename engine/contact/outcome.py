@@ -311,7 +311,7 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         command_id=request.command_id,
         kind=request.kind,
         outcome=request.outcome,
-        **({} if is_awaited else {"late": True}),
+        **({} if is_awaited or _is_told_beside(request) else {"late": True}),
         **marked(person.now, request.occurred_at),
         **_cost_of_deleted(person, request, call_id),
     )
@@ -340,6 +340,11 @@ def _hear_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
         ledger.give_back(lead, flight)
         _uncount(lead, flight)
     person.keep(lead)
+
+
+def _is_told_beside(request: OutcomeRecorded) -> bool:
+    """Tell whether it is of a webhook about a call, which no lead waits for: whenever it comes, it is not late."""
+    return request.kind == "webhook" and request.call_id is not None
 
 
 def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:

@@ -280,6 +280,35 @@ def test_a_conversion_that_is_told_again_leads_no_lead_on_once_more(world: World
     assert (world.lead().buyer_converted, world.lead().revenue) == (True, 5.0)
 
 
+def test_a_call_has_the_id_that_the_sender_gave_its_lead(world: World) -> None:
+    call = _called(world, columns={"external_record_id": "crm-7"}, data={"first_name": "Ada"})
+
+    assert call.token_values == {"external_record_id": "crm-7", "first_name": "Ada"}
+
+
+def test_a_change_of_a_call_that_changes_nothing_is_told_of_nowhere(world: World) -> None:
+    call = _called(world)
+    changed = _change(world, call, revenue=4.0, buyer_converted=True, data={"a": 1})
+    told = len(world.facts)
+
+    for fields in ({}, {"revenue": 4.0}, {"buyer_converted": True, "data": {"a": 1}, "add_payout": 0.0}):
+        assert _change(world, call, **fields) == changed
+    assert world.facts[told:] == []
+    _change(world, call, revenue=5.0, buyer_converted=True)
+    assert [fact.data["fields"] for fact in world.facts[told:] if fact.type == "call.updated"] == [["revenue"]]
+
+
+def test_a_webhook_that_was_fired_by_hand_is_not_late_when_it_is_delivered(world: World) -> None:
+    call = _called(world)
+    _change(world, call, outgoing_webhook_ids=(9,))
+    world.now += 60 * SECOND
+
+    world.outcome("accepted", call_id=call.id)
+
+    (fact,) = [fact for fact in world.facts if fact.type == "outcome.recorded" and fact.data["kind"] == "webhook"]
+    assert "late" not in fact.data
+
+
 def test_late_facts_never_revive_a_lead_that_has_ended(world: World) -> None:
     call = _called(world)
     world.act("remove")
