@@ -67,8 +67,8 @@ TEXTS = ("yes", "call me", "STOP", "stop by tomorrow?", "START")
 Operation = Literal["create", "update", "delete"]
 
 
-CAPS = {"attempt_hourly_limit": 3, "connection_daily_limit": 2, "attempt_total_limit": 8}
-"""Of a buyer group, so tight that some run meets each of them."""
+CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_limit": 2}
+"""Of a buyer group: a run asks for two slots or so, and some must meet each of them."""
 
 
 class Traffic:

@@ -12,7 +12,7 @@ from engine.why.shape import Answer, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule
-from schemas.requests import CallStartRequested
+from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
 from tests.engine.why.asked import TOPIC, Asked
 
@@ -141,6 +141,22 @@ def test_a_lead_that_asked_for_a_line_is_held_until_there_is_room_and_the_future
     answer = world.why()
     assert answer.verdict == "would_act"
     assert answer.assumed
+
+
+def test_a_lead_whose_buyers_have_used_up_their_caps_is_held_until_the_reset() -> None:
+    world = asked({**CALL, "connect": {"buyer_group_id": 7}})
+    world.add("buyer", 9, Buyer(name="Ann", number="+13055550199"))
+    world.add("buyer_group", 7, BuyerGroup(name="East", buyer_ids=(9,), caps={"attempt_hourly": 1.0}))
+    lead = world.submit()
+    about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "lead_id": lead.id, "request_id": lead.slot_id or ""}
+    refusal = SlotAnswered(**about, granted=False, reason="buyer_cap", until=NOON + 60 * MINUTE)
+    world.ask(refusal, stream="accounts/0")
+    sentence = (
+        "The caps of the buyers that may take this call are used up until they are reset; "
+        "it is 12:00 for this lead (America/New_York). It is looked at again at Wed 13:00."
+    )
+    assert told(world.why()) == ("held", sentence)
+    assert world.why().next_action_at == world.lead().next_action_at == NOON + 60 * MINUTE
 
 
 def test_until_somebody_says_how_a_call_went_the_lead_waits_for_that() -> None:
