@@ -8,8 +8,6 @@ from random import Random
 from typing import Any
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway.gateway import Gateway
-from adapters.observability.metrics import Metrics
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
@@ -24,8 +22,7 @@ from engine.partition.ports import LogError, Snapshot, Snapshots
 from engine.partition.runner import Limits, Names, Report, Runner
 from schemas.instant import Instant
 from tests.adapters.projector.memory import MemoryStore
-from tests.simulation.gateway import KINDS, Carrier, GatewayClock
-from tests.simulation.network import ClaimsLine, Line, LogLine, StoreLine, Weather
+from tests.simulation.network import Line, LogLine, StoreLine, Weather
 from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
 
 VERSIONS = {"leadclock": "simulated"}
@@ -167,7 +164,6 @@ class Machine:
         self.snapshots = MemorySnapshots(cluster.chance, cluster.uses_snapshots)
         self.clock = VirtualClock(cluster.era)
         self.hosts: dict[str, PartitionHost] = {}
-        self.gateways: list[Gateway] = []
         self.faults: list[str] = []
         self._start = start
         self.process = Process(name, self.faults)
@@ -176,7 +172,6 @@ class Machine:
         """Start a new process."""
         self.process = Process(self.name, self.faults)
         self.hosts = {}
-        self.gateways = []
         context = copy_context()
         context.run(PROCESS.set, self.process)
         context.run(asyncio.ensure_future, self._start(self))
@@ -192,7 +187,7 @@ class Machine:
 
 
 class Cluster:
-    """A deployment: machines for schedulers (contacts, accounts), projectors and gateways, over one log and one database."""
+    """A deployment: machines for schedulers (contacts and accounts) and for projectors, over one log and one database."""
 
     def __init__(
         self,
@@ -202,7 +197,6 @@ class Cluster:
         chance: Random,
         weather: Weather,
         era: Era,
-        carrier: Carrier,
         partitions: int,
         uses_snapshots: bool,
     ) -> None:
@@ -211,20 +205,18 @@ class Cluster:
         self.chance = chance
         self.weather = weather
         self.era = era
-        self.carrier = carrier
         self.uses_snapshots = uses_snapshots
         self.store = MemoryStore()
-        self.groups = {name: Group(partitions) for name in ("scheduler", "accounts", "projector", "gateway")}
+        self.groups = {name: Group(partitions) for name in ("scheduler", "accounts", "projector")}
         self.schedulers = [Machine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
         self.projectors = [Machine(f"projector-{n}", self, run_projector) for n in range(2)]
-        self.gateways = [Machine(f"gateway-{n}", self, run_gateways) for n in range(2)]
         self.story: list[str] = []
         self._dead: list[Process] = []
 
     @property
     def machines(self) -> list[Machine]:
         """All of them."""
-        return self.schedulers + self.projectors + self.gateways
+        return self.schedulers + self.projectors
 
     def tell(self, what: str) -> None:
         """Note what was done to the deployment."""
@@ -240,7 +232,7 @@ class Cluster:
     def rebalance(self) -> None:
         """Share the partitions out anew, among those that seem to be alive."""
         for role, group in self.groups.items():
-            machines = {"projector": self.projectors, "gateway": self.gateways}.get(role, self.schedulers)
+            machines = self.projectors if role == "projector" else self.schedulers
             seeming = [m.name for m in machines if m.process.is_alive and m.process.running.is_set()]
             group.share_out(seeming or [machines[0].name], self.chance)
 
@@ -386,36 +378,3 @@ async def follow(membership: Membership, projector: Projector) -> None:
     """Tell a projector what is its own."""
     async for partitions in membership:
         projector.assign(sorted(partitions))
-
-
-METRICS = Metrics()
-"""Of all gateways: what they count is tested elsewhere."""
-
-
-async def run_gateways(machine: Machine) -> None:
-    """Be one process that carries out, on every channel, until it is told to stop."""
-    line, cluster = machine.line, machine.cluster
-    gateways = [
-        Gateway(
-            cluster.carrier.channel(kind, line),
-            log=LogLine(cluster.log, line),
-            deliveries=ClaimsLine(cluster.carrier.claims, line),
-            clock=GatewayClock(machine.clock),
-            metrics=METRICS,
-        )
-        for kind in KINDS
-    ]
-    membership = cluster.groups["gateway"].join(line)
-    cluster.groups["gateway"].tell(machine.name)
-    following = asyncio.create_task(share(membership, gateways))
-    machine.gateways = gateways
-    await asyncio.gather(*(gateway.run() for gateway in gateways))
-    following.cancel()
-    line.process.is_alive = False  # it has ended by itself
-
-
-async def share(membership: Membership, gateways: Sequence[Gateway]) -> None:
-    """Tell gateways what is their own."""
-    async for partitions in membership:
-        for gateway in gateways:
-            gateway.assign(partitions)

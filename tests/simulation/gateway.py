@@ -1,272 +1,137 @@
-"""What do gateways work with? Claims in memory, and a carrier that answers late, twice, out of order or never."""
+"""What do the providers do? They answer late, twice, out of order or never; a gate drops what is fenced or too late."""
 
 import asyncio
-from collections import Counter
-from contextvars import copy_context
 from random import Random
 from typing import Any
 
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway import leases
-from adapters.gateway.channels import Channel
-from adapters.gateway.ports import Kind, Progress, Report, Result
-from adapters.partitions.routing import partition_of
 from engine.partition.ports import Outgoing, Record
 from schemas.commands import COMMAND_KINDS, Command, Fence, HangUp, Order, PressKeys
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.outcomes import OUTCOMES
-from schemas.requests import REQUEST_TYPES, OutcomeRecorded
+from schemas.requests import REQUEST_TYPES, CallProgressed, ContactRequest, OutcomeRecorded
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
 from schemas.wire import to_json
-from tests.adapters.gateway.world import MemoryDeliveries
-from tests.simulation.network import Line
-from tests.simulation.virtual import Era, VirtualClock
+from tests.simulation.virtual import Era
 
 ORDERS: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
-
-KINDS: tuple[Kind, ...] = ("call", "sms", "email", "webhook")
-NEVER_TWICE = {"call", "sms"}
 
 COMMON = {"call": "no_answer", "sms": "delivered", "email": "accepted", "webhook": "accepted"}
 COMMON_SHARE = 0.5
 NEVER_SHARE = 0.06
 AGAIN_SHARE = 0.2
-BY_ANOTHER_WAY_SHARE = 0.3
 PROGRESS_SHARE = 0.3
-PREPARED_SHARE = 0.5
 
 LOOK_SECONDS = 0.5
 """Of the loop: how soon it is noticed that the domain time skipped."""
 
-RATE = 10.0
-"""Seconds of a gateway's clock in one of the loop: leases are renewed, and end, within the troubles of a run."""
 
-
-class GatewayClock:
-    """The clock of one machine, whose own seconds run `RATE` times as fast."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self._clock = clock
-
-    def now(self) -> Instant:
-        return self._clock.now()
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic() * RATE
-
-    def seconds_until(self, instant: Instant) -> float:
-        return self._clock.seconds_until(instant) * RATE
-
-    def wall(self) -> Instant:
-        return self._clock.wall()
-
-    def elapsed(self) -> float:
-        return self.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds / RATE)
-
-
-class Claims(MemoryDeliveries):
-    """The claims of the deployment, and what was wrong with what gateways said of them."""
-
-    def __init__(self, log: EmbeddedLog) -> None:
-        super().__init__()
-        self.recorded: Counter[str] = Counter()
-        self.problems: list[str] = []
-        self._log = log
-
-    def look_at_the_clock(self) -> None:
-        """Let leases end that have run out by now."""
-        self.wall = asyncio.get_running_loop().time() * RATE
-
-    async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
-        before = self.rows.get(command_id, {}).get("outcome")
-        about: dict[str, Any] = {"claimant": claimant, "claim_id": claim_id, "recorded_at": recorded_at}
-        is_ours = await super().record(command_id, outcome=outcome, **about)
-        self.recorded[command_id] += is_ours and before is None
-        return is_ours
-
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        done = self.saved.get((topic, partition), (topic_id, 0))[1]
-        for record in self._log.partition(topic, partition).records:
-            order = order_in(record) if done <= record.offset < offset else None
-            if order is not None and not self.is_posted(order.command_id):
-                self.problems.append(f"progress of {topic}[{partition}] passes {order.command_id}, which has not ended")
-        await super().save_progress(topic, topic_id, partition, offset)
-
-    def is_posted(self, command_id: str) -> bool:
-        """Tell whether a command needs nothing more."""
-        row = self.rows.get(command_id)
-        return row is not None and bool(row["posted"])
-
-    def is_held(self, command_id: str, claim_id: str) -> bool:
-        """Tell whether a claim is this attempt's, and its lease runs."""
-        self.look_at_the_clock()
-        row = self.rows.get(command_id)
-        return row is not None and row["claim_id"] == claim_id and row["until"] >= self.wall
-
-
-class Carrier:
-    """All providers of the deployment, and whatever of them outlives the gateway that asked."""
+class Gateways:
+    """All gateways of the deployment as one actor that is never killed: their own crashes are tested with them."""
 
     def __init__(self, log: EmbeddedLog, chance: Random, era: Era) -> None:
-        self.claims = Claims(log)
         self.carried_out: dict[str, tuple[Command, str]] = {}
-        self.given: Counter[str] = Counter()
-        self.problems: list[str] = []
-        self.due: dict[asyncio.Task[Any], Instant] = {}
-        self._concurrent_max = chance.choice([2, 20, 200])
         self._log = log
         self._chance = chance
         self._era = era
-        self._asked: set[str] = set()
+        self._fences: list[Fence] = []
+        self.due: dict[asyncio.Task[Any], Instant] = {}
         self._busy: set[asyncio.Task[None]] = set()
-        self._seen: dict[tuple[str, int], int] = {}
-        self._open: dict[str, None] = {}
-        self._outside = copy_context()
-
-    async def start(self, partitions: int) -> None:
-        """Open what is needed to tell of outcomes."""
-        self._appender = await self._log.appender()
-        self._partitions = partitions
-
-    def channel(self, kind: Kind, line: Line) -> Channel:
-        """Return a channel of the process behind a line."""
-
-        async def act(order: Command, report: Report) -> Result | None:
-            if self._chance.random() < PREPARED_SHARE:
-                await self._wait(self._chance.choice([0, 1, 60]))
-                await line.cross()
-                leases.check_lease()
-            self._give(kind, order)
-            return await self._answered(kind, order, report)
-
-        async def press(_: PressKeys | HangUp) -> bool:
-            return self._chance.random() < COMMON_SHARE
-
-        return Channel(
-            kind=kind,
-            provider="carrier",
-            act=act,
-            concurrent_max=self._concurrent_max,
-            never_twice=kind in NEVER_TWICE,
-            press=press if kind == "call" else None,
-        )
-
-    # -- what is left to do --------------------------------------------------------------------------------------------
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and every order has ended."""
-        return not self._busy and not self.open_orders()
+        """Whether nothing is under way."""
+        return not self._busy
 
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether all that is under way is with the carrier."""
-        return set(self.open_orders()) <= self._asked
+    async def run(self, partitions: int) -> None:
+        """Follow all channels."""
+        self._appender = await self._log.appender()
+        channels = [self._follow(kind, topic.name, partitions) for kind, topic in COMMAND_TOPICS.items()]
+        await asyncio.gather(*channels)
 
-    def open_orders(self) -> list[str]:
-        """Return the orders that were written and have not ended."""
-        for topic in COMMAND_TOPICS.values():
-            for partition in range(self._partitions):
-                records = self._log.partition(topic.name, partition).records
-                for record in records[self._seen.get((topic.name, partition), 0) :]:
-                    order = order_in(record)
-                    if order is not None:
-                        self._open[order.command_id] = None
-                self._seen[topic.name, partition] = len(records)
-        for command_id in list(self._open):
-            if self.claims.is_posted(command_id):
-                del self._open[command_id]
-        return list(self._open)
+    async def _follow(self, kind: str, topic: str, partitions: int) -> None:
+        reader = await self._log.reader(topic, list(range(partitions)))
+        while True:
+            for record in await reader.poll(limit=100, timeout_seconds=60):
+                order = ORDERS.decode(record.value or b"")
+                if isinstance(order, Fence):
+                    self._fences.append(order)
+                elif not isinstance(order, PressKeys | HangUp):
+                    task = asyncio.ensure_future(self._carry_out(kind, record, order))
+                    self._busy.add(task)
+                    task.add_done_callback(self._busy.discard)
 
-    # -- what the carrier does -----------------------------------------------------------------------------------------
-
-    def _give(self, kind: Kind, order: Command) -> None:
-        """Be given an order: from here on its person may have been reached."""
-        lease = leases._current.get()
-        if lease is None or lease.command_id != order.command_id:
-            self.problems.append(f"{order.command_id} was given to its carrier under no lease of its own")
-        elif not self.claims.is_held(order.command_id, lease.claim_id):
-            self.problems.append(f"{order.command_id} was given to its carrier outside its lease")
-        self.given[order.command_id] += 1
-        if kind in NEVER_TWICE and self.given[order.command_id] > 1:
-            self.problems.append(f"{order.command_id} was given to its carrier {self.given[order.command_id]} times")
-        self.carried_out[order.command_id] = order, self._drawn(kind)
-
-    async def _answered(self, kind: Kind, order: Command, report: Report) -> Result | None:
+    async def _carry_out(self, kind: str, record: Record, order: Command) -> None:
         chance = self._chance
-        if kind == "call" and chance.random() < PROGRESS_SHARE:
-            await report(Progress(state=chance.choice(["initiated", "ringing", "established"])))
-        self._asked.add(order.command_id)
-        try:
-            await self._wait(chance.choice([1, 30, 600, 20_000] if chance.random() < 0.2 else [1, 30, 200]))
-        finally:
-            self._asked.discard(order.command_id)
-        _, outcome = self.carried_out[order.command_id]
+        await self._wait(chance.choice([0, 1, 60]))
+        outcome = self._gated(order) or self._drawn(kind)
+        self.carried_out[order.command_id] = order, outcome
         if chance.random() < NEVER_SHARE:
-            return None
-        later = []
+            return
+        if kind == "call" and chance.random() < PROGRESS_SHARE:
+            await self._post(record, self._progress(order, chance.choice(["initiated", "ringing", "established"])))
+        await self._wait(chance.choice([1, 30, 600, 20_000] if chance.random() < 0.2 else [1, 30, 200]))
+        outcomes = [outcome]
         if chance.random() < AGAIN_SHARE:
-            later += [outcome] if chance.random() < 0.5 else [self._drawn(kind)]
-        if chance.random() < BY_ANOTHER_WAY_SHARE:
-            self._tell_later(kind, order, [outcome, *later])
-            return None
-        self._tell_later(kind, order, later)
-        return Result(outcome=outcome, rang=chance.random() < 0.5)
+            outcomes += [outcome] if chance.random() < 0.5 else [self._drawn(kind)]
+        for one in outcomes:
+            await self._post(record, self._outcome(kind, order, one))
+            await self._wait(chance.choice([0, 100]))
+
+    def _gated(self, order: Command) -> str | None:
+        if order.not_after is not None and self._era.now() > order.not_after:
+            return "expired"
+        fenced = any(
+            fence.contact_key == order.contact_key
+            and fence.decided_at >= order.decided_at
+            and (not fence.lead_ids or order.lead_id in fence.lead_ids)
+            for fence in self._fences
+        )
+        return "rejected_at_gate" if fenced else None
 
     def _drawn(self, kind: str) -> str:
         return COMMON[kind] if self._chance.random() < COMMON_SHARE else self._chance.choice(list(OUTCOMES[kind]))
 
-    def _tell_later(self, kind: Kind, order: Command, outcomes: list[str]) -> None:
-        """Tell of outcomes by the carrier's own way, whatever becomes of the process that asked."""
-        if outcomes:
-            task = self._outside.run(asyncio.ensure_future, self._tell(kind, order, outcomes))
-            self._busy.add(task)
-            task.add_done_callback(self._busy.discard)
+    def _outcome(self, kind: str, order: Command, outcome: str) -> OutcomeRecorded:
+        return OutcomeRecorded(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            kind=kind,  # type: ignore[arg-type]
+            outcome=outcome,
+            occurred_at=self._era.now(),
+            rang=self._chance.random() < 0.5,
+        )
 
-    async def _tell(self, kind: Kind, order: Command, outcomes: list[str]) -> None:
-        for outcome in outcomes:
-            await self._wait(self._chance.choice([0, 100, 1_000]))
-            request = OutcomeRecorded(
-                company_id=order.company_id,
-                contact_key=order.contact_key,
-                lead_id=order.lead_id,
-                command_id=order.command_id,
-                kind=kind,
-                outcome=outcome,
-                occurred_at=self._era.now(),
-                rang=self._chance.random() < 0.5,
-            )
-            envelope = Envelope(
-                id=f"{order.command_id}/{outcome}",
-                type=REQUEST_TYPES[OutcomeRecorded],
-                source="/carrier",
-                time=self._era.now(),
-            )
-            key = order.contact_key.encode()
-            outgoing = Outgoing(CONTACTS_REQUESTS.name, key, to_json(request), to_headers(envelope))
-            await self._appender.append(partition_of(key, self._partitions), [outgoing])
+    def _progress(self, order: Command, state: str) -> CallProgressed:
+        return CallProgressed(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            state=state,  # type: ignore[arg-type]
+            occurred_at=self._era.now(),
+        )
+
+    async def _post(self, record: Record, request: ContactRequest) -> None:
+        what = request.outcome if isinstance(request, OutcomeRecorded) else "progress"
+        envelope = Envelope(
+            id=f"{getattr(request, 'command_id', '')}/{what}", type=REQUEST_TYPES[type(request)], source="/gateway"
+        )
+        outgoing = Outgoing(CONTACTS_REQUESTS.name, record.key, to_json(request), to_headers(envelope))
+        await self._appender.append(record.partition, [outgoing])
 
     async def _wait(self, domain_seconds: float) -> None:
         me = asyncio.current_task()
         assert me is not None
         self.due[me] = self._era.now() + int(self._chance.random() * domain_seconds * 1000)
-        try:
-            while (left_ms := self.due[me] - self._era.now()) > 0:
-                await asyncio.sleep(min(LOOK_SECONDS, left_ms / 1000 / self._era.speed))
-        finally:
-            del self.due[me]
-
-
-def order_in(record: Record) -> Command | None:
-    """Return the order of a record; None for a fence, keys, and the end of a call."""
-    order = ORDERS.decode(record.value or b"")
-    return None if isinstance(order, Fence | PressKeys | HangUp) else order
+        while (left_ms := self.due[me] - self._era.now()) > 0:
+            await asyncio.sleep(min(LOOK_SECONDS, left_ms / 1000 / self._era.speed))
+        del self.due[me]
 
 
 def kind_of_command(command: Command) -> str:

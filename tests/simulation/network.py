@@ -7,19 +7,14 @@ every way that a real network could, and leaves to asyncio the order that it pro
 import asyncio
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway.ports import StoreError as ClaimsError
 from adapters.projector.batch import Batch
 from adapters.projector.store import Owned, Standing, StoreError
 from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
-
-if TYPE_CHECKING:
-    from tests.simulation.gateway import Claims
 
 
 class Weather:
@@ -225,26 +220,3 @@ class StoreLine:
         await self._line.cross()
         if self._line.weather.strikes(self._line.weather.store_error_share):
             raise StoreError("the database is away")
-
-
-class ClaimsLine:
-    """The claims over a line: an error may come before or after what was asked is done."""
-
-    def __init__(self, claims: "Claims", line: Line) -> None:
-        self._claims = claims
-        self._line = line
-
-    def __getattr__(self, name: str) -> Any:
-        async def ask(*arguments: Any, **named: Any) -> Any:
-            await self._cross()
-            self._claims.look_at_the_clock()
-            answer = await getattr(self._claims, name)(*arguments, **named)
-            await self._cross()
-            return answer
-
-        return ask
-
-    async def _cross(self) -> None:
-        await self._line.cross()
-        if self._line.weather.strikes(self._line.weather.store_error_share):
-            raise ClaimsError("the database is away")

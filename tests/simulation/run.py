@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway.ports import StoreError as ClaimsError
 from adapters.partitions.outbox import OutboxSender
 from adapters.projector.store import StoreError
 from engine.partition.ports import LogError
@@ -22,13 +21,13 @@ from schemas.instant import DAY, MINUTE
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
 from schemas.wire import from_json, from_pack
 from tests.simulation.cluster import Cluster, Machine
-from tests.simulation.gateway import Carrier
+from tests.simulation.gateway import Gateways
 from tests.simulation.invariants import Findings, check
 from tests.simulation.network import FaultyWrites, Weather
 from tests.simulation.traffic import Traffic
 from tests.simulation.virtual import BEGUN_AT, EXPECTED, Era, Silence, VirtualLoop, wall_at
 
-EXPECTED[:] = [LogError, StoreError, ClaimsError]
+EXPECTED[:] = [LogError, StoreError]
 
 QUIET_SPEED = 600.0
 QUIET_SECONDS_MAX = 300.0
@@ -106,23 +105,22 @@ class World:
         )
         for topic in TOPICS:
             await self.log.create_topic(topic.name, self.partitions)
-        self.carrier = Carrier(self.log, Random(chance.random()), self.era)
         self.cluster = Cluster(
             loop=self.loop,
             log=self.log,
             chance=Random(chance.random()),
             weather=self.weather,
             era=self.era,
-            carrier=self.carrier,
             partitions=self.partitions,
             uses_snapshots=chance.random() < 0.7,
         )
         self.traffic = Traffic(self.log, self.cluster.store, Random(chance.random()), self.era, self.partitions)
+        self.gateways = Gateways(self.log, Random(chance.random()), self.era)
 
     async def _run(self) -> Result:
+        providers = asyncio.ensure_future(self.gateways.run(self.partitions))
         findings = Findings()
         try:
-            await self.carrier.start(self.partitions)
             self.cluster.boot()
             await self._phase(self.traffic.found())
             self._is_rough = True
@@ -135,9 +133,13 @@ class World:
             await asyncio.wait([chaos])
             await self._calm()
             findings.add(*await self._settle())
+            if providers.done():
+                providers.result()
             await check(self, findings)
         finally:
+            providers.cancel()
             await self.cluster.stop()
+            await asyncio.gather(providers, return_exceptions=True)
         return self._result(findings)
 
     async def _phase(self, work: Coroutine[Any, Any, None]) -> None:
@@ -178,17 +180,15 @@ class World:
         chance, cluster = self.chance, self.cluster
         while True:
             await asyncio.sleep(chance.random() * self._trouble_seconds)
-            match chance.choice(["freeze", "thaw", "share", "skew", "stop", "bury", "bury"]):
+            match chance.choice(["freeze", "thaw", "share", "skew", "bury", "bury"]):
                 case "freeze":
                     self._freeze(chance.choice(cluster.machines))
                 case "thaw":
                     self._thaw()
                 case "share":
                     self._share_out()
-                case "stop":
-                    self._stop_gracefully(chance.choice(cluster.gateways))
                 case "skew":
-                    machine = chance.choice(cluster.schedulers + cluster.projectors)
+                    machine = chance.choice(cluster.machines)
                     machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60), 600.0])
                     cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
                 case _:
@@ -199,11 +199,6 @@ class World:
         self.cluster.tell(f"{machine.name} stands still")
         if self.chance.random() < 0.7:
             self._share_out()
-
-    def _stop_gracefully(self, machine: Machine) -> None:
-        for gateway in machine.gateways:
-            gateway.stop()
-        self.cluster.tell(f"{machine.name} is told to stop")
 
     def _thaw(self) -> None:
         for machine in self.cluster.machines:
@@ -240,7 +235,6 @@ class World:
         until, domain_until = self.loop.time() + QUIET_SECONDS_MAX, self.era.now() + QUIET_DOMAIN_MAX
         while (waits := self._unsettled()) and self.loop.time() < until and self.era.now() < domain_until:
             await asyncio.sleep(0.25)
-            await self.cluster.bury()  # a gateway that was told to stop ends once its deliveries have
             self._skip()
         return [f"does not come to its end: {wait}" for wait in waits]
 
@@ -249,10 +243,8 @@ class World:
         runners = self.cluster.runners("scheduler")
         if len(runners) < self.partitions or not self.traffic.is_idle or not self._has_read_everything():
             return
-        if not self.carrier.is_waited_for:
-            return
         due = [lead.wake_at for runner in runners.values() for lead in _unfinished(runner) if lead.wake_at is not None]
-        due += self.carrier.due.values()
+        due += self.gateways.due.values()
         if due and min(due) > self.era.now() + MINUTE:
             self.era.go_on(QUIET_SPEED, at=min(due))
 
@@ -273,7 +265,7 @@ class World:
         contacts, accounts = self.cluster.runners("scheduler"), self.cluster.runners("accounts")
         if len(contacts) + len(accounts) < 2 * self.partitions:
             return ["not every partition is open"]
-        if not self.carrier.is_idle or not self.traffic.is_idle:
+        if not self.gateways.is_idle or not self.traffic.is_idle:
             waits.append("somebody is still about to ask or to answer")
         if not self._has_read_everything():
             waits.append("requests are unread")
