@@ -43,13 +43,35 @@ def update(person: Person, request: CallUpdateRequested) -> None:
 
 
 def delete(person: Person, request: CallDeleteRequested) -> None:
-    """Delete a call and answer; what came of it stays with its lead, and its attempt in the ledger of the number."""
+    """Delete a call and answer. Its money leaves its lead, as it leaves the calls: reports of both tell the same.
+
+    What came of it stays with the lead (a conversion, a contact), and its attempt in the ledger of the number.
+    """
     call = _one(person, request.call_id)
     if call.direction == "inbound" and call.ended_at is None:
         reactions.inbound_ended(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
     drop(person, call)
+    _take_money_back(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+
+
+def _take_money_back(person: Person, call: Call) -> None:
+    """Let a lead, wherever it is now, have earned what its other calls did."""
+    if call.lead_id is None or not (call.revenue or call.payout):
+        return
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id,
+        call_id=call.id,
+        add_revenue=-call.revenue,
+        add_payout=-call.payout,
+    )
+    if person.lead(call.lead_id) is not None:
+        update_lead(person, message)
+    else:
+        forward(person, message, call.lead_id)
 
 
 def press_keys(person: Person, request: CallKeysRequested) -> None:
