@@ -34,7 +34,8 @@ VERSIONS: Mapping[int, Version] = {
     3: Version(
         changed="which texts end contact or are held for review; commands that a gateway drops count no attempt; "
         "who takes a call of a step without connect; caps hold where a slot is granted; "
-        "which lead a call is about",
+        "which lead a call is about; "
+        "what START lifts",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -83,7 +83,8 @@ class Head(Entity, kw_only=True):
     oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
     before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
     `opt_outs` are those that reach less than the whole company: `offer/7`, `channel/sms`. `opted_in_at`: they texted a word
-    that carriers take for consent. `deleted_refs` are hashes of the gateways' names of calls that were deleted: what is
+    that carriers take for consent. `opted_out_by_text`: the reach of an opt-out that a text alone made, `company` or
+    `channel/sms`. `deleted_refs` are hashes of the gateways' names of calls that were deleted: what is
     still told of them makes no call.
     """
 
@@ -110,6 +111,7 @@ class Head(Entity, kw_only=True):
     deleted_refs: tuple[str, ...] = ()
     attempts_before: dict[str, tuple[Instant, ...]] = {}
     relays: int = 0
+    opted_out_by_text: str | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):

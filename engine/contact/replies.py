@@ -13,7 +13,8 @@ from engine.contact.reactions import call_off, hear, waits_for
 from engine.contact.result import COMPLETED
 from engine.contact.revocation import meaning_of
 from engine.contact.skew import marked
-from engine.contact.stop import is_opted_out_of, opt_out, stop_reason
+from engine.contact.stop import TEXTED as TEXT_SOURCE
+from engine.contact.stop import is_opted_out_of, opt_in_by_text, opt_out, stop_reason
 from engine.contact.walk import go_on
 from engine.identity import command_id, contact_id
 from engine.partition.draft import RepeatedError
@@ -84,7 +85,7 @@ def _is_new(person: Person, provider: str | None, provider_ref: str) -> bool:
 
 
 def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
-    is_new = opt_out(person, "sms", offer_id=_offer_of(person, request, lead), channel="sms")
+    is_new = opt_out(person, TEXT_SOURCE, offer_id=_offer_of(person, request, lead), channel="sms")
     if person.head.review_until is not None:
         person.head.review_until = None
         person.draft.fact("contact.optout_reviewed", opted_out=True)
@@ -132,8 +133,12 @@ def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> 
 
 
 def _consent(person: Person, lead: Lead | None) -> None:
-    """Let go on who waited for consent. What an opt-out ended is not begun again by a word: a new submission does that."""
+    """Lift an opt-out of texts that a text made, and let go on who waited for consent.
+
+    What an opt-out ended is not begun again by a word: a new submission does that.
+    """
     person.draft.fact("contact.optin_word", lead_id=None if lead is None else lead.id)
+    opt_in_by_text(person)
     if stop_reason(person.head) is not None or is_opted_out_of(person.head, "sms"):
         return
     person.head.opted_in_at = person.now

@@ -20,6 +20,12 @@ from schemas.topics import CONTACTS_REQUESTS
 AT_ITS_END = "(end)"
 """Where a lead stood that had left its steps already; in brackets, so that it is no step's id."""
 
+TEXTED = "sms"
+"""The source of an opt-out that a text made."""
+
+COMPANY = "company"
+"""The reach of an opt-out of everything, where its reach is named."""
+
 OPT_OUTS_MAX = 50
 """Offers that one person may have opted out of one by one; the next opt-out reaches the whole company."""
 
@@ -64,8 +70,12 @@ def opt_out(
     reached = _reached(person, scope or _scope_of(person), offer_id, channel)
     head = person.head
     if head.opted_out_at is not None or reached in head.opt_outs:
+        if source != TEXTED and head.opted_out_by_text is not None:
+            head.opted_out_by_text = None  # said in another way as well, so START does not lift it
+            person.keep_head()
         return False
     head.opted_in_at = None
+    head.opted_out_by_text = (reached or COMPANY) if source == TEXTED else None
     if reached is None:
         head.opted_out_at = person.now
         person.draft.fact("contact.opted_out", source=source)
@@ -156,12 +166,39 @@ def opt_in(person: Person, offer_id: int | None) -> None:
     lifted = [scope for scope in person.head.opt_outs if scope == _offer_scope(offer_id) or scope.startswith("channel/")]
     if person.head.opted_out_at is None and not lifted:
         return
-    person.head.opted_out_at = None
+    person.head.opted_out_at = person.head.opted_out_by_text = None
     person.head.opt_outs = {scope: at for scope, at in person.head.opt_outs.items() if scope not in lifted}
     person.keep_head()
     about: dict[str, Any] = {"scopes": lifted} if lifted else {}
     person.draft.fact("contact.opted_in", **about)
     free = (lead for lead in person.leads() if lead.opt_out and stop_reason(person.head, lead.offer_id) != "opt_out")
+    for lead in at_once(free):
+        lead.opt_out = False
+        person.keep(lead)
+
+
+def opt_in_by_text(person: Person) -> None:
+    """Lift the opt-out of texts that a text made, and no other: calls and e-mails that it ended stay ended. Nothing resumes.
+
+    START is consent to texts from this sender (CTIA, Messaging Principles 5.1). An opt-out of one offer stays as it is.
+    """
+    head, reached = person.head, person.head.opted_out_by_text
+    texts = _channel_scope("sms")
+    if reached == COMPANY and head.opted_out_at is not None:
+        head.opt_outs = {
+            _channel_scope("call"): head.opted_out_at,
+            _channel_scope("email"): head.opted_out_at,
+            **head.opt_outs,
+        }
+        head.opted_out_at = None
+    elif reached == texts and texts in head.opt_outs:
+        head.opt_outs = {scope: at for scope, at in head.opt_outs.items() if scope != texts}
+    else:
+        return
+    head.opted_out_by_text = None
+    person.keep_head()
+    person.draft.fact("contact.opted_in", source=TEXTED, scopes=[texts])
+    free = (lead for lead in person.leads() if lead.opt_out and stop_reason(head, lead.offer_id) != "opt_out")
     for lead in at_once(free):
         lead.opt_out = False
         person.keep(lead)

@@ -251,11 +251,11 @@ def test_an_opt_out_takes_consent_back() -> None:
     assert (world.submit().status_wait, world.head().opted_in_at) == ("consent_missing", None)
 
 
-def test_a_word_of_consent_after_an_opt_out_lifts_nothing() -> None:
+def test_a_word_of_consent_after_an_opt_out_by_text_is_consent_to_texts_again() -> None:
     world = World()
     world.schedule(ASKED)
     world.submit()
     text(world, "STOP")
     text(world, "START")
 
-    assert (world.head().opted_in_at, world.submit().status) == (None, "opt_out")
+    assert (world.head().opted_in_at, world.submit().status) == (world.now, "running")

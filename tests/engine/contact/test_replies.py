@@ -252,3 +252,49 @@ def test_a_text_of_nobody_known_is_kept_as_a_fact() -> None:
     world.schedule(CALL)
     assert world.submit().status == "opt_out"
     assert [command for command in world.commands if not isinstance(command, PostWebhook)] == []
+
+
+def test_start_lets_a_later_submission_be_texted_again_and_neither_called_nor_resumed() -> None:
+    world = World()
+    world.schedule(TEXT, CALL)
+    first = world.submit()
+    text(world, "STOP")
+    text(world, "START")
+    assert (world.lead(first.id).status, world.lead(first.id).opt_out) == ("opt_out", False)
+    assert (world.head().opted_out_at, set(world.head().opt_outs)) == (None, {"channel/call", "channel/email"})
+    ordered = len(world.commands)
+    world.wait(2 * 86400)
+    assert len(world.commands) == ordered
+    world.now = NOON + 3 * DAY
+    again = world.submit()
+    assert isinstance(world.commands[-1], SendSms)
+    world.outcome("delivered")
+    assert (world.lead(again.id).status, len(world.commands)) == ("opt_out", ordered + 1)
+
+
+def test_start_lifts_an_opt_out_of_the_channel_that_a_text_made() -> None:
+    world = World()
+    world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK, optout_scope="channel"), version=2)
+    world.schedule(REST, TEXT)
+    world.submit()
+    text(world, "STOP")
+    assert set(world.head().opt_outs) == {"channel/sms"}
+    text(world, "START")
+    assert world.head().opt_outs == {}
+    assert world.submit().status == "scheduled"
+
+
+def test_start_lifts_no_opt_out_that_was_made_in_another_way_as_well_nor_a_block() -> None:
+    world = World()
+    world.schedule(REST, TEXT)
+    world.submit()
+    text(world, "STOP")
+    world.act("opt_out")
+    text(world, "START")
+    assert (world.head().opted_out_at, world.submit().status) == (NOON, "opt_out")
+    blocked = World()
+    blocked.schedule(REST, TEXT)
+    blocked.submit(blocked=True)
+    text(blocked, "STOP")
+    text(blocked, "START")
+    assert (blocked.head().opted_out_at, blocked.submit().status) == (None, "blocked")
