@@ -19,10 +19,12 @@ PAUSE_SECONDS_MIN = 5.0
 """For a receiver that restarts."""
 
 PAUSE_SECONDS_MAX = 30.0
-"""Not longer than a delivery waits: nearly every one sees a probe's result."""
+"""Not longer than a delivery waits at most. With the first pause of 5 s nearly every one sees a probe's result."""
 
+WAIT_SECONDS_MIN = 15.0
 WAIT_SECONDS_MAX = 30.0
-"""About as long as three tries on an endpoint that hangs. A lead waits two minutes for the outcome of its webhook."""
+"""At most about as long as three tries on an endpoint that hangs. A lead waits two minutes for the outcome of its webhook.
+Each delivery waits for a time of its own between these: a thousand that came at once do not give up at once."""
 
 LEFT_SECONDS_MIN = 0.001
 """Of the wait of a delivery that the circuit let pass in its last moment: it may be the probe, and is not to be lost."""

@@ -3,12 +3,13 @@
 An order whose endpoint does not answer waits for it without a slot, and for a bounded time.
 """
 
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from adapters.fair_slots import FairSlots
 from adapters.gateway.channels import Channel
-from adapters.gateway.circuit import WAIT_SECONDS_MAX
+from adapters.gateway.circuit import WAIT_SECONDS_MAX, WAIT_SECONDS_MIN
 from schemas.commands import Command
 
 
@@ -32,7 +33,7 @@ class Slots:
             async with self._slots.taken_for(order.company_id, rank):
                 yield None
             return
-        seconds = WAIT_SECONDS_MAX
+        seconds = random.uniform(WAIT_SECONDS_MIN, WAIT_SECONDS_MAX)  # noqa: S311 - spreads what gives up, hides nothing
         while (seconds := await endpoint.wait(seconds)) > 0:
             async with self._slots.taken_for(order.company_id, rank, endpoint):
                 if endpoint.begin(order.command_id):

@@ -1,37 +1,45 @@
-"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`.
+"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`, one window after another.
 
 Submissions over HTTP, caller actions, opt-outs and outcomes share `contacts.requests` with the inbox, and a partition is
-read in its order. A bulk import must therefore wait in `leads.inbox`, which is there for that. How fast the schedulers are
-is not known beforehand; so the window of what may be undecided grows while requests are decided in time and shrinks when
-they are late: congestion control by delay, as in TCP Vegas (Brakmo and Peterson, 1995).
+read in its order. A bulk import must therefore wait in `leads.inbox`, which is there for that. Two rules keep it short
+what the others wait for:
+
+- What may be undecided is bounded by a window. How fast the schedulers are is not known beforehand; so the window grows
+  while requests are decided in time and shrinks when they are late: congestion control by delay, as in TCP Vegas (Brakmo
+  and Peterson, 1995).
+- A window that is full is drained: nothing more is passed on until it is known that all of it is decided. What comes
+  meanwhile waits for one window at most, and about half of the schedulers' time is left to it; a trickle never waits.
 
 Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
 overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct
 
 from engine.partition.ports import Clock, LogError
 
-TARGET_SECONDS = 0.25
-"""From an append until its decision is known here. Some 0.15 s of it pass without any backlog: a cycle and its commit, the
+TARGET_SECONDS = 0.12
+"""From an append until its decision is known here. Some 0.08 s of it pass without any backlog: a cycle and its commit, the
 report of the position (`SCHEDULER_REPORT_SECONDS`) and the look at it."""
 
-WINDOW_MIN = 100
-WINDOW_START = 200
+WINDOW_MIN = 60
+WINDOW_START = 120
 WINDOW_MAX = 8_000
-"""Undecided requests of all partitions that this process appended. The start is decided in a tenth of a second;
-the maximum bounds memory and what waits when every scheduler stops at once."""
+"""Undecided requests of all partitions that this process appended. The start is decided in a tenth of a second on a slow
+machine; the maximum bounds memory and what waits when every scheduler stops at once."""
 
 INCREASE = 1.2
 DECREASE = 0.7
-"""Of the window, at most once in `TARGET_SECONDS`: from its minimum to its maximum in 6 s."""
+"""Of the window, at most once in `TARGET_SECONDS`: from its minimum to its maximum in some 4 s of draining."""
 
 APPENDS_PER_WINDOW = 16
 """An append of less than this part of the window costs more than it carries."""
+
+FILL_SECONDS = 0.05
+"""For so long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
 
 STALLED_SECONDS = 2.0
 STALLED_MAX = 4_000
@@ -66,6 +74,7 @@ class Pacing:
         """By partition of the requests, the oldest first."""
         self._progressed_at: dict[int, float] = {}
         self._looked_at = float("-inf")
+        self._is_draining = False
 
     @property
     def window(self) -> int:
@@ -96,20 +105,21 @@ class Pacing:
         return allowed
 
     def _allowed(self, inbox_partition: int) -> int:
-        held = total = 0
-        for partition, appends in self._undecided.items():
-            waiting = sum(append.count for append in appends)
-            if self._is_stalled(partition):
-                if waiting >= STALLED_MAX:
-                    return 0
-                continue
-            total += waiting
-            held += sum(append.count for append in appends if append.inbox_partition == inbox_partition)
-        free = self.window - total
-        self._is_window_used = self._is_window_used or free <= held
+        stalled = {partition for partition in self._undecided if self._is_stalled(partition)}
+        if self._is_draining or any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
+            return 0
+        active = [append for partition in self._undecided.keys() - stalled for append in self._undecided[partition]]
+        held = _count(append for append in active if append.inbox_partition == inbox_partition)
+        free = self.window - _count(active)
         # One alone fills half of the window, two a third each (`engine.fair_share.may_take`, for many at a time).
         allowed = (free - held + 1) // 2
-        return allowed if allowed * APPENDS_PER_WINDOW >= self.window else 0
+        if allowed * APPENDS_PER_WINDOW >= self.window:
+            return allowed
+        self._is_window_used = True
+        oldest_at = min(append.appended_at for append in active)
+        has_filled = self._clock.monotonic() - oldest_at >= FILL_SECONDS
+        self._is_draining = has_filled or free * APPENDS_PER_WINDOW < self.window
+        return 0
 
     def _is_stalled(self, partition: int) -> bool:
         appends = self._undecided[partition]
@@ -135,6 +145,9 @@ class Pacing:
             if appends and not self._is_stalled(partition):
                 longest = max(longest, now - appends[0].appended_at)
         self._adapt(longest, now)
+        self._is_draining = self._is_draining and any(
+            appends and not self._is_stalled(partition) for partition, appends in self._undecided.items()
+        )
 
     def _adapt(self, longest_seconds: float, now: float) -> None:
         """Shrink the window where something waited too long; grow it where it alone held something back."""
@@ -147,3 +160,7 @@ class Pacing:
             self._window = min(float(WINDOW_MAX), self._window * INCREASE)
             self._adapted_at = now
         self._is_window_used = False
+
+
+def _count(appends: Iterable[_Append]) -> int:
+    return sum(append.count for append in appends)

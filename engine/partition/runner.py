@@ -78,8 +78,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     inputs_max: int = 2_000
     timers_max: int = 1_000
-    commit_gap_seconds: float = 0.05
-    """Back-to-back aiokafka transactions wait 20 ms for the last one; with 50 ms between them they do not."""
+    commit_gap_seconds: float = 0.025
+    """Back-to-back aiokafka transactions wait 20 ms for the last one; with a little more between them they do not. A request
+    that comes just behind a commit waits for the gap as well."""
+    fresh_seconds: float = 0.01
+    """For what was appended while the last cycle ran: an answer of a busy broker."""
     idle_poll_seconds: float = 0.5
     behind_poll_seconds: float = 0.1
     behind_seconds: float = 2.0
@@ -273,10 +276,10 @@ class Runner:
         """Read, decide, fire, commit; waits where there is nothing to do. Raises `LogError`, `FencedError`."""
         if self._reader is None or self._ownership is None:
             raise LogError("the partition is not open")
-        await self._pace()
+        has_paused = await self._pause_after_commit()
         if disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
-        records = await self._reader.poll(limit=self._limits.inputs_max, timeout_seconds=self._patience())
+        records = await self._read(self._reader, has_paused=has_paused)
         await self._sample(self._reader)
         if records:
             self._appended_at = records[-1].appended_at
@@ -342,6 +345,22 @@ class Runner:
         return slices()
 
     # -- one cycle -----------------------------------------------------------------------------------------------------
+
+    async def _read(self, reader: Reader, *, has_paused: bool) -> list[Record]:
+        """Return the next inputs; under load also those that came while the last cycle ran.
+
+        A reader reads ahead once and then waits to be emptied: what it has at hand is as old as the last cycle is long.
+        """
+        inputs_max = self._limits.inputs_max
+        if not has_paused:
+            return await reader.poll(limit=inputs_max, timeout_seconds=self._patience())
+        at_hand = await reader.poll(limit=inputs_max, timeout_seconds=0.0)
+        if not at_hand:
+            return await reader.poll(limit=inputs_max, timeout_seconds=self._patience())
+        if len(at_hand) == inputs_max:
+            return at_hand
+        fresh_seconds = self._limits.fresh_seconds
+        return at_hand + await reader.poll(limit=inputs_max - len(at_hand), timeout_seconds=fresh_seconds)
 
     async def _decide(
         self, decider: Decider, records: Sequence[Record], now: Instant, sealed: list[Sealed], *, behind: bool
@@ -521,11 +540,12 @@ class Runner:
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
-    async def _pace(self) -> None:
-        """Leave a gap between commits under load; after an idle while there is none to wait for."""
+    async def _pause_after_commit(self) -> bool:
+        """Leave a gap between commits; tell whether there was one to wait for. After an idle while there is none."""
         wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
         if wait > 0:
             await self._clock.sleep(wait)
+        return wait > 0
 
     def _now(self) -> Instant:
         """Return the instant of this cycle: it never goes back, and stands still while the clock cannot be trusted.

@@ -188,6 +188,7 @@ async def test_webhooks_wait_for_an_endpoint_that_fails_and_go_out_when_it_is_ba
 
 
 async def test_a_webhook_whose_endpoint_does_not_recover_has_failed_without_a_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots_module, "WAIT_SECONDS_MIN", 0.3)
     monkeypatch.setattr(slots_module, "WAIT_SECONDS_MAX", 0.3)
     async with Receivers() as receivers, town("webhook") as place:
         receivers.greedy.answers = [503]

@@ -15,7 +15,7 @@ from engine.partition.ports import LogError
 from schemas.instant import Instant
 
 STEP_SECONDS = 0.01
-REPORT_SECONDS = 0.1
+REPORT_SECONDS = 0.06
 """Commit, report and look together, beside what waits in the partition."""
 
 
@@ -91,7 +91,7 @@ async def feed(schedulers: Schedulers, pacing: Pacing, seconds: float, *, inbox_
 
 @pytest.mark.parametrize("rate", [250.0, 1_000.0, 5_000.0], ids=lambda rate: f"{rate:.0f} a second")
 @pytest.mark.parametrize("partitions", [1, 4, 12])
-async def test_a_request_waits_about_the_target_behind_a_burst_and_the_schedulers_stay_busy(
+async def test_a_request_waits_about_the_target_behind_a_burst_and_takes_half_of_the_schedulers(
     rate: float, partitions: int
 ) -> None:
     schedulers = Schedulers(dict.fromkeys(range(partitions), rate / partitions))
@@ -103,7 +103,7 @@ async def test_a_request_waits_about_the_target_behind_a_burst_and_the_scheduler
     await feed(schedulers, pacing, 20.0)
 
     assert max(schedulers.waits) <= max(2 * TARGET_SECONDS, 1.5 * WINDOW_MIN / rate)
-    assert (sum(schedulers.decided.values()) - before) / 20.0 >= 0.6 * rate
+    assert (sum(schedulers.decided.values()) - before) / 20.0 >= 0.35 * rate
 
 
 async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batch_on() -> None:
@@ -114,6 +114,18 @@ async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batc
         schedulers.take(pacing, 0, await pacing.allowance(0, 1_000))
         assert sum(schedulers.ends.values()) - sum(schedulers.decided.values()) <= max(window, pacing.window)
         schedulers.step()
+
+
+async def test_a_full_window_is_drained_before_anything_more_is_passed_on() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    for _ in range(20):
+        for inbox_partition in range(6):  # so many that nothing of the window is left over
+            schedulers.take(pacing, inbox_partition, await pacing.allowance(inbox_partition, 1_000))
+        appended = sum(schedulers.ends.values())
+        while await pacing.allowance(0, 1_000) == 0:
+            schedulers.step()
+        assert sum(schedulers.decided.values()) == appended
 
 
 async def test_an_inbox_partition_that_is_flooded_leaves_room_for_another_one() -> None:
