@@ -50,7 +50,9 @@ RENEW_LOOK_SECONDS = 1.0
 """How often it is looked whether leases are due: after an outage of the database, or of this process, they are long due."""
 
 SILENCE_SECONDS = 5.0
-"""The longest that a log which is away goes unnoticed while there is nothing to read."""
+"""The longest that a log which is away goes unnoticed while there is nothing to read, and that an end is not asked for."""
+
+PLACING = "its place in the topic is being read"
 
 PRESSING_MAX = 200
 PRESS_SECONDS = 10.0
@@ -128,9 +130,17 @@ class Gateway:
 
     def problems(self) -> dict[str, str]:
         """Return what keeps this gateway from working, by source; empty means ready."""
+        found = self.troubles.present()
+        sources = " and the ".join(sorted(found))
+        for partition in sorted(self._wanted):
+            lane = self._lanes.get(partition)
+            if lane is None:
+                found[f"partition {partition}"] = PLACING
+            elif sources and lane.lag:
+                found[f"partition {partition}"] = f"waits for the {sources}, with {lane.lag} records that are not handled"
         if not self._stopping.is_set():
-            return self.troubles.present()
-        return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | self.troubles.present()
+            return found
+        return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | found
 
     def stop(self) -> None:
         """Begin nothing more. `run` returns once what is with the provider has ended and is recorded and posted."""
@@ -211,10 +221,11 @@ class Gateway:
         for partition in list(partitions):
             self._lanes.pop(partition).revoke()
             self._saved.pop(partition, None)
+            with contextlib.suppress(KeyError):  # it is another gateway's to tell
+                self._metrics.lag.remove(self._topic, str(partition))
 
     async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
         await self._sample_ends(reader)
-        await self._hear(reader)
         lanes = self._lanes.values()
         is_awaited = self._approaching > 0 or any(lane.passed_over or lane.is_waited_for for lane in lanes)
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
@@ -227,15 +238,15 @@ class Gateway:
             lane.reached(reader.position(lane.partition))
             await self._go_back(lane, reader)
 
-    async def _hear(self, reader: Reader) -> None:
-        """Ask the log something now and then: a poll of one that is away is as silent as a quiet one. Raises `LogError`."""
-        if self._lanes and self._clock.monotonic() - self._heard_at >= SILENCE_SECONDS:
-            await reader.end(min(self._lanes))
-            self._heard_at = self._clock.monotonic()
-
     async def _sample_ends(self, reader: Reader) -> None:
-        """Ask for all ends at once: each question may have to wait behind a fetch that the broker holds."""
-        asked = [(lane, askers) for lane in self._lanes.values() if (askers := lane.askers())]
+        """Ask for the ends that deliveries wait for, and now and then for all. Raises `LogError`.
+
+        A poll of a log that is away is as silent as that of a quiet one, hence now and then. All are asked for at once: each
+        question may have to wait behind a fetch that the broker holds.
+        """
+        asked_at = self._clock.monotonic()
+        is_due = asked_at - self._heard_at >= SILENCE_SECONDS
+        asked = [(lane, askers) for lane in self._lanes.values() if (askers := lane.askers()) or is_due]
         ends = await asyncio.gather(*(reader.end(lane.partition) for lane, _ in asked), return_exceptions=True)
         failed: BaseException | None = None
         for (lane, askers), end in zip(asked, ends, strict=True):
@@ -246,6 +257,8 @@ class Gateway:
                 lane.wait(end, askers)
         if failed is not None:
             raise failed
+        if is_due:
+            self._heard_at = asked_at
 
     async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
@@ -410,7 +423,7 @@ class Gateway:
     async def _save(self) -> None:
         for partition, lane in list(self._lanes.items()):
             floor = lane.floor
-            self._metrics.lag.labels(self._topic, str(partition)).set(lane.next - floor)
+            self._metrics.lag.labels(self._topic, str(partition)).set(lane.lag)
             if self._saved.get(partition) != floor:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
                 self._saved[partition] = floor

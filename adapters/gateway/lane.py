@@ -23,6 +23,8 @@ class Lane:
     def __init__(self, partition: int, start: int) -> None:
         self.partition = partition
         self.next = start
+        self.end = start
+        """Where the partition ended when that was last asked."""
         self.revoked = False
         self.fences = Fences()
         self._open: dict[int, None] = {}
@@ -38,6 +40,11 @@ class Lane:
     def floor(self) -> int:
         """Return the offset before which every order is done."""
         return min(min(self._open, default=self.next), min(self._passed_over.values(), default=self.next))
+
+    @property
+    def lag(self) -> int:
+        """Return how many records wait to be handled, also those that were not fetched yet."""
+        return max(self.end, self.next) - self.floor
 
     @property
     def passed_over(self) -> set[int]:
@@ -127,9 +134,11 @@ class Lane:
         return asked
 
     def wait(self, end: int, askers: list[asyncio.Future[None]]) -> None:
-        """Let askers wait until the lane is read to an end."""
-        self._ends.append((end, askers))
-        self._let_pass()
+        """Note an end, and let askers wait until the lane is read to it."""
+        self.end = max(self.end, end)
+        if askers:
+            self._ends.append((end, askers))
+            self._let_pass()
 
     def ask_again(self, askers: list[asyncio.Future[None]]) -> None:
         """The end could not be sampled: keep the question."""

@@ -122,15 +122,13 @@ class GatewayRole:
         """Tell what keeps orders from being carried out."""
         if not self._memberships:
             return {"gateway": "starting"}
-        trouble = next((membership.trouble for membership in self._memberships if membership.trouble is not None), None)
-        if trouble is not None:
-            return {"log": trouble}
-        unregistered = {} if self._unregistered is None else {"database": self._unregistered}
-        return unregistered | {
-            f"{gateway.channel.kind} {source}": sentence
-            for gateway in self._gateways
-            for source, sentence in gateway.problems().items()
-        }
+        found = {} if self._unregistered is None else {"database": self._unregistered}
+        for gateway, membership in zip(self._gateways, self._memberships, strict=True):
+            problems = gateway.problems()
+            if membership.trouble is not None:
+                problems["partitions"] = membership.trouble
+            found |= {f"{gateway.channel.kind} {source}": sentence for source, sentence in problems.items()}
+        return found
 
     def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> Gateway:
         context = self._context

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
+from adapters.gateway.gateway import PLACING
 from adapters.gateway.ports import NotPlacedError, Result
 from adapters.gateway.slots import Slots
+from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
@@ -26,6 +28,7 @@ from tests.adapters.gateway.world import (
     MemoryDeliveries,
     MortalDeliveries,
     QuickClock,
+    SilentLog,
     StillClock,
     body,
     fence_of,
@@ -688,14 +691,45 @@ async def test_a_database_that_is_away_is_waited_for_and_named() -> None:
 
     async with town("call") as place, running(place, call_channel(voice), deliveries) as gateway:
         await place.order(order_of("call"))
-        problems = await until(gateway.problems)
+        problems = await until(gateway.problems, lambda found: "database" in found)
+        deliveries.away = False
+        await place.outcome()
+        healed = await until(gateway.problems, lambda found: not found)
+
+        assert problems == {"database": "the database is away", "partition 0": PLACING}
+        assert healed == {}
+
+    assert voice.asked == ["command-1"]
+
+
+async def test_each_partition_whose_orders_wait_for_the_database_is_named() -> None:
+    voice, deliveries = Voice(), AbsentDeliveries(MemoryDeliveries())
+    deliveries.away = False
+
+    async with town("call", 3) as place, running(place, call_channel(voice), deliveries) as gateway:
+        assert await until(gateway.problems, lambda found: not found) == {}
+        deliveries.away = True
+        await place.order(order_of("call"), partition=1)
+        problems = await until(gateway.problems, lambda found: "partition 1" in found)
         deliveries.away = False
         await place.outcome()
 
-        assert problems == {"database": "the database is away"}
-        assert gateway.problems() == {}
+    assert sorted(problems) == ["database", "partition 1"]
+    assert problems["partition 1"].startswith("waits for the database, with ")
 
-    assert voice.asked == ["command-1"]
+
+async def test_the_lag_of_a_gateway_counts_what_was_not_fetched() -> None:
+    metrics = Metrics()
+
+    async with town("call") as place:
+        await place.order(*(order_of("call", number) for number in range(1, 8)))
+        end = len(await place.records(place.topic)) + 1  # the end of their transaction is a record, too
+        silent = running(place, call_channel(Voice()), MemoryDeliveries(), metrics=metrics, log=SilentLog(place.log))
+        async with silent:
+            await until(lambda: f'partition="0",topic="{place.topic}"}} {end}.0' in metrics.text().decode())
+            told = metrics.text().decode()
+
+    assert f'leadclock_lag_records{{partition="0",topic="{place.topic}"}} {end}.0' in told
 
 
 async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:

@@ -32,6 +32,24 @@ def read(lane: Lane, company_id: int, *offsets: int, has_room: bool = True) -> l
     return taken
 
 
+def test_the_lag_counts_records_that_are_not_handled_and_those_that_were_not_fetched() -> None:
+    lane = Lane(0, 10)
+    lane.wait(100, [])
+    lags = [lane.lag]
+    read(lane, 1, 10, 11)
+    lane.reached(50)
+    lags.append(lane.lag)
+    lane.done(10)
+    lags.append(lane.lag)
+    lane.done(11)
+    lags.append(lane.lag)
+    lane.reached(120)
+    lags.append(lane.lag)
+
+    assert lags == [90, 90, 89, 50, 0]
+    assert not lane.is_waited_for
+
+
 def test_the_floor_is_the_first_order_that_is_not_done() -> None:
     lane = Lane(0, 10)
     read(lane, 1, 10, 12, 13)

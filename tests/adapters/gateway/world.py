@@ -289,6 +289,27 @@ class FarEndLog:
         return reader
 
 
+class SilentLog:
+    """A log whose readers are given nothing; its ends are told."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
+        reader: Any = await self._log.reader(topic, partitions, start=start)
+
+        async def poll(*, limit: int, timeout_seconds: float) -> list[Record]:
+            assert limit
+            await asyncio.sleep(min(timeout_seconds, 0.01))
+            return []
+
+        reader.poll = poll
+        return reader
+
+
 class Town:
     """A log with the topics of one channel, and what is said on `contacts.requests`."""
 
