@@ -35,7 +35,8 @@ VERSIONS: Mapping[int, Version] = {
         changed="which texts end contact or are held for review; commands that a gateway drops count no attempt; "
         "who takes a call of a step without connect; caps hold where a slot is granted; "
         "which lead a call is about; "
-        "what START lifts",
+        "what START lifts; "
+        "when a step is passed over",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -7,8 +7,9 @@ from engine.contact.cadence import CONTACTS, COUNTED, Cadence, channel_of, durat
 from engine.contact.earliest import misses_window
 from engine.contact.ending import begin_end
 from engine.contact.holding import is_held
+from engine.contact.hours import is_lost
 from engine.contact.person import Person
-from engine.contact.plan import hold, look_again, plan
+from engine.contact.plan import hold, look_again, plan, stand
 from engine.contact.result import COMPLETED
 from engine.contact.steps import pass_over
 from engine.contact.stop import is_closed, is_opted_out_of, stop
@@ -34,7 +35,7 @@ def act(  # noqa: PLR0911 - the reasons not to act, line by line
         stop(person, lead, "opt_out")
         return False
     if passed_over is not None:
-        return pass_over(person, lead, cadence, step, passed_over)
+        return _cannot_be_done(person, lead, cadence, step, passed_over)
     if not cadence.is_plain and misses_window(person, lead, cadence, step):
         lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
         lead.requested_next_action_at = None
@@ -49,6 +50,28 @@ def act(  # noqa: PLR0911 - the reasons not to act, line by line
     if _is_late(person, lead, step):
         return _is_too_late(person, lead, cadence, step)
     return _order(person, lead, cadence, step)
+
+
+def _cannot_be_done(
+    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep, reason: str
+) -> bool:
+    """Pass over a step once it is reached, not before: until then a number may come, or a channel open again.
+
+    A lead that nobody reached yet has failed where no contact that may still come can be made either.
+    """
+    if lead.ending or isinstance(step, WebhookStep):
+        return pass_over(person, lead, cadence, step, reason)
+    at_once = is_lost(lead, cadence, channel_of(step))
+    if not (stand(person, lead) if at_once else plan(person, lead, cadence, step)) or is_held(person, lead, step):
+        return False
+    lead.requested_next_action_at = None
+    was_reached = lead.attempts > 0 or lead.emails_count > 0
+    later = cadence.contacts_from(step.id)
+    if was_reached or any(_reason_to_pass_over(person, lead, cadence, other) is None for other in later):
+        return pass_over(person, lead, cadence, step, reason)
+    person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
+    begin_end(person, lead, "failure")
+    return True
 
 
 def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:

@@ -392,3 +392,12 @@ def test_an_order_says_what_its_step_says(world: World) -> None:
 def test_a_local_time_is_of_the_clock_and_date_that_are_meant(world: World, until: dict[str, Any], planned: str) -> None:
     world.schedule({"id": "wait", "kind": "wait", "until": until}, HOOK, time_zone="America/Los_Angeles")
     assert world.submit().next_action_at == at(planned)
+
+
+def test_a_contact_step_that_cannot_be_done_is_judged_when_it_is_reached_and_fails_the_lead_where_none_can() -> None:
+    world = World()
+    world.schedule({"id": "rest", "kind": "wait", "duration": "2h"}, {"id": "call", "kind": "call"})
+    lead = world.submit(contact_key="1|email:a@example.com", caller_id=None, email="a@example.com")
+    assert lead.status in {"scheduled", "waiting"}
+    world.wait(2 * 3600)
+    assert world.lead(lead.id).status == "failure"
