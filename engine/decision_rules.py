@@ -36,7 +36,7 @@ VERSIONS: Mapping[int, Version] = {
         "who takes a call of a step without connect; caps hold where a slot is granted; "
         "which lead a call is about; "
         "what START lifts; "
-        "when a step is passed over",
+        "when a step is passed over; open commands are bounded",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -33,3 +33,8 @@ SUBJECT_LENGTH_MAX = 998
 
 RENDERED_BYTES_MAX = 500_000
 """Of a rendered e-mail or webhook body; that of an e-mail as JSON holds it: with its decision it fits into one record."""
+
+OPEN_COMMANDS_MAX = 4_000
+"""Commands of one channel that a partition of contacts has open, shared by company: one alone has 2,000. A gateway that
+carries out nine texts a second for each partition is through with so many within the eight minutes that a text may take
+to go out; what is over waits with its lead, where its priority and its hours are known."""

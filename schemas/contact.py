@@ -153,6 +153,7 @@ class Lead(Entity, kw_only=True):
     are, by step, the calls of this run after which a disposition had it tried again, unawaited. `heard` are the events since
     the last action that a step may be waiting for; `pause` holds the contacts of a person who answered. `stopped_before` is
     the step before which a stop of the person ended the lead. `aging` is taken off its priority for every overdue hour.
+    `awaits_place` is the channel on which as many commands are open as may be, so that the lead waits, due, for one to end.
     `unheard` are the last commands that timed out: where a gateway says later that it dropped one, it is not counted.
     With `data_parts` the data of the lead is kept in as many values of its own, and `data` is empty where it is stored.
     Of a promised call: `callback_promised_at` is what was promised, `callback_due_at` when it could first be made,
@@ -255,6 +256,7 @@ class Lead(Entity, kw_only=True):
     sweep_key: str | None = None
     unheard: tuple[Flight, ...] = ()
     first_offer_id: int | None = None
+    awaits_place: str | None = None
 
 
 class Call(Entity, kw_only=True):

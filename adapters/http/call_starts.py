@@ -144,7 +144,7 @@ def _check_lead(
 
 _GUARDS = (
     *("schedule_inactive", "suppressed_contact", "invalid_number", "quiet_hours", "frequency_cap", "outside_hours"),
-    *("number_recently_dialed", "requests_unread", "call_in_progress", "too_many_leads"),
+    *("number_recently_dialed", "requests_unread", "call_in_progress", "too_many_leads", "commands_open"),
 )
 _TYPES = {"serializer": LIST_TYPES["serializer"], "lead_id": REFERENCE, "override_reason": TEXT}
 

@@ -1,12 +1,13 @@
 """What is decided for one company? Changes of its records, and who gets a slot of what is limited."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from engine.account.changes import change_record
 from engine.account.slots import count_earned, follow_change, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
+from engine.partition.places import Claim
 from schemas.account import Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, Instant
@@ -53,6 +54,16 @@ class AccountAggregate:
     def timer_fields(self) -> Mapping[str, str | None]:
         """Return that only a queue for slots has a timer."""
         return {**dict.fromkeys(ENTITIES), "slots": "wake_at"}
+
+    @property
+    def claim_fields(self) -> Mapping[str, Sequence[str]]:
+        """Return that nothing here is ordered."""
+        return {}
+
+    def claim(self, entity: Entity) -> Claim | None:
+        """Return None: nothing here is ordered."""
+        del entity
+        return None
 
     def key_of(self, request: Message) -> str:
         """Return the record key that a request must have come under: its company."""

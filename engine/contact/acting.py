@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact import buyers, consent, ledger, orders, slots
+from engine.contact import buyers, consent, ledger, orders, places, slots
 from engine.contact.cadence import CONTACTS, COUNTED, Cadence, channel_of, duration
 from engine.contact.earliest import misses_window
 from engine.contact.ending import begin_end
@@ -143,6 +143,10 @@ def _is_too_late(person: Person, lead: Lead, cadence: Cadence, step: CallStep | 
 
 def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
     """Order what the step is for; True where it could not be, and the lead must be looked at again at once."""
+    channel = channel_of(step)
+    if not places.has_place(person, lead, channel):
+        places.line_up(person, lead, channel)
+        return False
     match step:
         case CallStep():
             _call(person, lead, cadence, step)

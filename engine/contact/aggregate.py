@@ -1,6 +1,6 @@
 """What can be asked of a contact, and what falls due for it? Every request and every timer finds its room here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from engine.contact import (
@@ -29,7 +29,8 @@ from engine.contact.stop_alone import stop_alone
 from engine.contact.walk import go_on
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
-from schemas.contact import Call, Head, Lead, Relay, Replan
+from engine.partition.places import Claim, gate_key
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan
 from schemas.envelope import Envelope
 from schemas.instant import Instant
 from schemas.requests import (
@@ -98,6 +99,18 @@ class ContactAggregate:
         "asking": None,
     }
 
+    claim_fields: Mapping[str, Sequence[str]] = {"lead": ("flight", "awaits_place")}
+
+    def claim(self, entity: Entity) -> Claim | None:
+        """Return that a lead holds the place of its open command, or waits for one."""
+        if not isinstance(entity, Lead):
+            return None
+        if entity.flight is not None:
+            return Claim(entity.flight.kind, entity.company_id, holds=True)
+        if entity.awaits_place is not None and entity.status in LIVE_STATUSES:
+            return Claim(entity.awaits_place, entity.company_id, holds=False)
+        return None
+
     def key_of(self, request: Message) -> str:
         """Return the contact key."""
         return cast("ContactRequest", request).contact_key
@@ -123,6 +136,7 @@ class ContactAggregate:
         match entity:
             case Lead():
                 person = Person(draft, entity.company_id, entity.contact_key)
+                person.has_turn = True
                 _wake_lead(person, entity)
                 person.put()
             case Head():
@@ -179,9 +193,12 @@ class ContactAggregate:
 
 def _gate_of(lead: Lead) -> tuple[str, Instant]:
     """Return what a due lead waits for, or "", and when it goes on whatever that does: where it expires."""
-    if not lead.slot_waits and lead.sweep_key is None:
+    if not lead.slot_waits and lead.sweep_key is None and lead.awaits_place is None:
         return "", 0
-    gate = asking_key(lead.company_id) if lead.slot_waits else lead.sweep_key or ""
+    if lead.awaits_place is not None:
+        gate = gate_key(lead.awaits_place, lead.company_id)
+    else:
+        gate = asking_key(lead.company_id) if lead.slot_waits else lead.sweep_key or ""
     return gate, 0 if lead.ending else lead.expires_at or 0
 
 

@@ -235,6 +235,8 @@ def _new(person: Person, request: CallStartRequested, schedule: Record | None) -
 
 def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:
     """Order the call; a lead that has ended stays as it ended."""
+    if not person.draft.has_place("call", lead.company_id, is_in_turn=True):
+        raise RefusedError("commands_open", "As many calls are on their way as may be; try again in a moment.")
     slots.withdraw(person, lead)
     status, wait, expires_at = lead.status, lead.status_wait, lead.expires_at
     if status not in LIVE_STATUSES:

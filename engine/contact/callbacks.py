@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from engine.contact import buyers, slots
+from engine.contact import buyers, places, slots
 from engine.contact.buyers import ANYONE, Wanted
 from engine.contact.cadence import CONTACTS, Cadence
 from engine.contact.earliest import base_of
@@ -78,6 +78,9 @@ def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
 
 def place(person: Person, lead: Lead, cadence: Cadence) -> None:
     """Order the call, which is due: for its owner, and for others once the owner's minutes are over."""
+    if not places.has_place(person, lead, "call"):
+        places.line_up(person, lead, "call")
+        return
     if lead.callback_owner is None:
         _order(person, lead, cadence, Connection(callback=True))
         return

@@ -307,6 +307,7 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
         person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, lead, command, flight))
         person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
     lead.flight = flight
+    person.draft.take_place(flight.kind)
     lead.status, lead.status_wait = "running", "awaiting_outcome"
     lead.first_action_at = lead.first_action_at or now
     lead.last_action_at = now

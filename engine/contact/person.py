@@ -44,13 +44,15 @@ class Person:
 
     `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
     `ends_leads_later`: a stop changes the head alone (`engine.contact.stop_alone`). `sweep_key`: leads that are due are not
-    acted on but wait until this sweep has gone through all leads (`engine.contact.replan`).
+    acted on but wait until this sweep has gone through all leads (`engine.contact.replan`). `has_turn`: the queue of due
+    timers chose this lead.
     """
 
     grant: SlotAnswered | None = None
     source: str | None = None
     ends_leads_later: bool = False
     sweep_key: str | None = None
+    has_turn: bool = False
     _law: RulePack | None = None
 
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:

@@ -53,7 +53,7 @@ def go_on(person: Person, lead: Lead) -> None:
     """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
     lead.recheck_at = None
     lead.slot_waits = False
-    lead.sweep_key = None
+    lead.sweep_key = lead.awaits_place = None
     person.keep(lead)
     for _ in range(STEPS_AT_ONCE_MAX):
         if not _moves_on(person, lead):

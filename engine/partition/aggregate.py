@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.partition.draft import Draft
+from engine.partition.places import Claim
 from schemas.envelope import Envelope
 from schemas.instant import Instant
 from schemas.records import Record
@@ -105,6 +106,15 @@ class Aggregate(Protocol):
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Decide what follows from newer rules, which `draft.rules` hold already; what takes long is left to timers."""
+        ...
+
+    @property
+    def claim_fields(self) -> Mapping[str, Sequence[str]]:
+        """The fields of a kind of entity without all of which it claims no place."""
+        ...
+
+    def claim(self, entity: Entity) -> Claim | None:
+        """Return what an entity claims of the places for open commands. One that claims any must have a timer."""
         ...
 
     def timer(self, key: str, entity: Entity) -> Timer | None:

@@ -20,8 +20,9 @@ from engine.partition.aggregate import Adoption, Aggregate, News
 from engine.partition.deadletters import ORIGIN, dead_letter, record_bytes, timer_letter
 from engine.partition.draft import Draft, Letter, Order, RefusedError, RepeatedError
 from engine.partition.parts import INLINE_BYTES_MAX, SPLIT, divide, parts_of_removed
+from engine.partition.places import Claim
 from engine.partition.ports import Outgoing, Record
-from engine.partition.state import State
+from engine.partition.state import State, unpack_any
 from engine.rules import Rules
 from schemas import records
 from schemas.contact import Part
@@ -31,7 +32,7 @@ from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 from schemas.state import Stream, stream_key
 from schemas.topics import ACCOUNTS_RULES, LEADS_INBOX
-from schemas.wire import Entity, Message, digest, to_json, to_pack
+from schemas.wire import Entity, Message, digest, packed_name, to_json, to_pack
 
 ERROR_LENGTH_MAX = 500
 """Of the text of an unexpected error: enough to find the line, too little to carry somebody's data."""
@@ -144,7 +145,15 @@ class Decider:
         self._apply(news)
         for key, data in changes:
             self.state.set(key, data)
+            self.state.places.put(key, None if data is None else self._claim_of(key, data))
         self.position = advanced(self.position, decision, value)
+
+    def _claim_of(self, key: str, packed: bytes) -> Claim | None:
+        """Return what a packed value claims; most claim nothing, which their bytes tell without being decoded."""
+        fields = self.aggregate.claim_fields.get(key.partition("/")[0], ())
+        if not any(packed_name(field) in packed for field in fields):
+            return None
+        return self.aggregate.claim(unpack_any(key, packed))
 
     def _apply(self, news: Adopted) -> list[News]:
         """Adopt records in an order of their own: that in which a reader meets those of several partitions is chance."""
@@ -315,6 +324,8 @@ class Decider:
             size += len(entry.body)
         for key, data in packed:  # only now: nothing that can raise may leave half a decision behind
             self.state.set(key, data)
+        for key, entity in changed:
+            self.state.places.put(key, None if entity is None else self.aggregate.claim(entity))
         self.position = advanced(position, decision, value)
         return Sealed(decision, value, tuple(written), entries, changed, size)
 

@@ -80,6 +80,7 @@ class Draft:
         self.orders: list[Order] = []
         self.letters: list[Letter] = []
         self.changed: dict[str, Entity | None] = {}
+        self._taken: dict[str, int] = {}
         self._state = state
         self._partition = partition
         self._read: dict[str, Entity | None] = {}
@@ -124,13 +125,24 @@ class Draft:
         Return what it returns, or the name of the error that it raised: nothing of it is kept then.
         """
         facts, orders, letters = len(self.facts), len(self.orders), len(self.letters)
-        changed, read, ids = dict(self.changed), dict(self._read), self.ids
+        changed, read, ids, taken = dict(self.changed), dict(self._read), self.ids, dict(self._taken)
         try:
             return rule()
         except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: told by whoever asked, and the rest goes on
             del self.facts[facts:], self.orders[orders:], self.letters[letters:]
-            self.changed, self._read, self.ids = changed, read, ids
+            self.changed, self._read, self.ids, self._taken = changed, read, ids, taken
             return type(error).__name__
+
+    def has_place(self, channel: str, company_id: int, *, is_in_turn: bool) -> bool:
+        """Tell whether one more command of a channel may be open; out of turn, only where nobody of the company waits."""
+        places = self._state.places
+        if not is_in_turn and places.are_awaited(channel, company_id):
+            return False
+        return places.may_take(channel, company_id, self._taken.get(channel, 0))
+
+    def take_place(self, channel: str) -> None:
+        """Count a command that this decision orders; what it frees can be taken by the next one."""
+        self._taken[channel] = self._taken.get(channel, 0) + 1
 
     def next_id(self) -> int:
         """Give out the next internal id of this partition."""

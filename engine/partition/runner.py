@@ -19,6 +19,7 @@ from engine.decision_rules import with_version
 from engine.partition.aggregate import Aggregate, Timer
 from engine.partition.broker_clock import Heard, ahead_seconds, disagree
 from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
+from engine.partition.places import GATE_PREFIX
 from engine.partition.ports import (
     Clock,
     Log,
@@ -629,6 +630,7 @@ class Runner:
                 await self._read_changelog(ownership)
         else:
             await self._read_changelog(ownership)
+        self.state.places.clear()
         self._timers.rebuild(self._all_timers())
 
     async def _restore_snapshot(self, ownership: Ownership) -> bool:
@@ -775,21 +777,25 @@ class Runner:
         return timer
 
     def _gate_of(self, key: str) -> Gate | None:
+        if key.startswith(GATE_PREFIX):
+            return self.state.places.gate(key)
         packed = self.state.packed(key)
         return None if packed is None else cast("Gate", unpack_any(key, packed))
 
     def _all_timers(self) -> Iterator[Timer]:
-        """Yield the timer of every value that has one; most have none, which their bytes tell without being decoded."""
+        """Yield the timer of every value that has one, and note what it claims; most have none, which their bytes tell."""
         marks = {kind: packed_name(field) if field else None for kind, field in self.aggregate.timer_fields.items()}
         for key, packed in self.state.items():
             mark = marks.get(key.partition("/")[0], b"")
             if mark is None or mark not in packed:
                 continue
             try:
-                timer = self.aggregate.timer(key, unpack_any(key, packed))
+                entity = unpack_any(key, packed)
+                timer = self.aggregate.timer(key, entity)
             except UNREADABLE as error:
                 topic = self._names.of(self.aggregate.state_topic.name)
                 raise StateUnreadableError(f"the value of {key} in {topic}[{self.partition}]", error) from error
+            self.state.places.put(key, self.aggregate.claim(entity))
             if timer is not None:
                 yield timer
 

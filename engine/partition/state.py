@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TypeVar
 
+from engine.partition.places import Places
 from schemas.state import kind_of
 from schemas.wire import Entity, from_pack
 
@@ -17,6 +18,7 @@ class State:
     """
 
     def __init__(self) -> None:
+        self.places = Places()
         self._committed: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
         self._numbers: dict[str, list[int]] = {}
@@ -50,16 +52,19 @@ class State:
             else:
                 self._committed[key] = packed  # `set` has noted its number
         self._pending.clear()
+        self.places.commit()
 
     def rollback(self) -> None:
         """The transaction is not: forget what was decided."""
         self._pending.clear()
+        self.places.rollback()
 
     def clear(self) -> None:
         """Forget everything, the committed values included."""
         self._committed.clear()
         self._pending.clear()
         self._numbers.clear()
+        self.places.clear()
 
     def pending(self) -> dict[str, bytes | None]:
         """Return what this cycle decided so far: the records of the changelog."""

@@ -6,11 +6,13 @@ under that minute: eight bytes for a lead that waits for days.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from engine.fair_share import FairQueue
 from engine.partition.aggregate import Timer
+from engine.partition.places import SharedGate
 from schemas.instant import HOUR, MINUTE, Instant
 
 STALE_ENTRIES_MAX = 10_000
@@ -249,22 +251,25 @@ class _Turns:
         self._gate_of = gate_of
         self._now = now
         self._passages: dict[str, _Passage] = {}
+        self._taken: Counter[str] = Counter()
 
     def lets_through(self, timer: Timer) -> bool:
         passage = self._passages.get(timer.gate)
         if passage is None:
-            passage = self._passages[timer.gate] = self.ahead(timer.gate)
+            passage = self._passages[timer.gate] = _Passage(self._gate_of(timer.gate), self._now, self._taken)
         return passage.lets_through(timer)
 
     def ahead(self, key: str) -> "_Passage":
-        """Return the passage of a gate as it is at the beginning of the round."""
-        return _Passage(self._gate_of(key), self._now)
+        """Return the passage of a gate as it is at the beginning of the round, as if no other company took a place."""
+        return _Passage(self._gate_of(key), self._now, Counter())
 
 
 class _Passage:
     """One gate in one round."""
 
-    def __init__(self, gate: Gate | None, now: Instant) -> None:
+    def __init__(self, gate: Gate | None, now: Instant, taken: Counter[str]) -> None:
+        """`taken` counts, by channel, who passes the gates of all companies."""
+        self._taken = taken
         self._now = now
         self._gate = gate
         self._room = 0 if gate is None else gate.room
@@ -275,12 +280,21 @@ class _Passage:
         """Tell whether it is let through, and count it where it is."""
         if self._gate is None or 0 < timer.opens_at <= self._now:
             return True
+        if isinstance(self._gate, SharedGate):
+            return self._takes(self._gate)
         place = self._through - self._room
         if place >= len(self._held):
             return False
         if place >= 0 and _aged(timer, self._now)[:4] >= self._held[place].rank(self._now):
             return False
         self._through += 1
+        return True
+
+    def _takes(self, gate: SharedGate) -> bool:
+        if not gate.lets_through(self._through, self._taken[gate.channel]):
+            return False
+        self._through += 1
+        self._taken[gate.channel] += 1
         return True
 
 

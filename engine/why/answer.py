@@ -134,7 +134,7 @@ def _as_it_is(lead: Lead, found: Standing) -> Standing:
             sequence=0,
         )
         return Standing(kind="running", **{**about, "flight": flight})
-    is_held = lead.slot_id is not None or lead.slot_waits or lead.held_at is not None
+    is_held = lead.slot_id is not None or lead.slot_waits or lead.held_at is not None or lead.awaits_place is not None
     if is_held or (found.kind == "held" and found.reason == lead.status_wait):
         return Standing(kind="held", reason=lead.status_wait, **about)
     if lead.status not in {"scheduled", "waiting"}:

@@ -141,10 +141,10 @@ def _foreseen(fact: Fact, decision: Decision) -> Told:
 
 
 def _with_slot_given(lead: Lead, now: Instant) -> Lead:
-    """Return a lead that looks again now where it waits for an answer that nobody here can give."""
-    if lead.slot_id is None and not lead.slot_waits:
+    """Return a lead that looks again now where it waits for an answer or a place that nobody here can give."""
+    if lead.slot_id is None and not lead.slot_waits and lead.awaits_place is None:
         return lead
-    free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, slot_waits=False, recheck_at=now)
+    free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, slot_waits=False, awaits_place=None, recheck_at=now)
     free.wake_at = wake_at(free)
     return free
 

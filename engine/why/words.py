@@ -90,6 +90,10 @@ WORDS: dict[str, Words] = {
         "the caps of the traffic source are used up",
         "The caps of the traffic source of this lead are used up until they are reset",
     ),
+    "commands_open": Words(
+        "as many commands are on their way as may be",
+        "As many commands are on their way as may be; it goes when one of them ends",
+    ),
     "rate_limited": Words("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
     "no_buyer_available": Words("no buyer is available", "No buyer is available to connect the call to"),
     "no_number_available": Words("no number to contact from is available", "No number to contact from is available"),

@@ -73,7 +73,7 @@ STATUSES: dict[int, str] = {
     """,
     429: "rate_limited number_recently_dialed",
     500: "internal_error decision_failed",
-    503: "requests_unread events_unavailable reads_unavailable reports_busy reads_too_slow",
+    503: "requests_unread events_unavailable reads_unavailable reports_busy reads_too_slow commands_open",
 }
 """research/domain.md 2.5 and ours beside it: a sender branches on both, so neither moves once it is out."""
 
@@ -93,6 +93,7 @@ def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
         "reads_unavailable",
         "reports_busy",
         "reads_too_slow",
+        "commands_open",
     }
     assert all(400 <= problem.status < 600 and problem.title for problem in PROBLEMS.values())
 

@@ -10,17 +10,18 @@ from adapters.audit.verify import verify
 from adapters.partitions.feed import RulesTopic
 from adapters.projector.batch import Mark, batch_of
 from adapters.projector.rows import SHAPES, TABLES
+from engine import limits
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
 from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.deadletters import record_bytes
 from engine.partition.runner import Names, Runner
 from engine.partition.state import unpack_any
-from schemas.contact import Part
-from schemas.decisions import Decision, Position
+from schemas.contact import Lead, Part
+from schemas.decisions import REMOVED, Decision, Position
 from schemas.state import ENTITIES, OWN_PREFIX, POSITION_KEY, part_key
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
-from schemas.wire import digest, from_pack, to_json, to_pack
+from schemas.wire import digest, from_json, from_pack, to_json, to_pack
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
 from tests.simulation.caps import caps_in
@@ -94,8 +95,30 @@ async def check(world: "World", findings: Findings) -> None:
     for decided in contacts:
         findings.add(*_dispatches(world, decided))
     findings.add(*timers_in(contacts))
+    findings.add(*places_in(contacts))
     findings.add(*turns_in(contacts))
     findings.digest = digest(b"".join(record.value or b"" for one in everything for record in one.records))
+
+
+def places_in(contacts: list[Decided]) -> Iterator[str]:
+    """On no channel of a partition are more commands open than may be."""
+    for decided in contacts:
+        channel_of: dict[str, str] = {}
+        open_on: Counter[str] = Counter()
+        for decision in decided.decisions:
+            for change in decision.changes:
+                if not change.key.startswith("lead/"):
+                    continue
+                lead = None if change.value == REMOVED else from_json(bytes(change.value), Lead)
+                before = channel_of.pop(change.key, None)
+                if before is not None:
+                    open_on[before] -= 1
+                if lead is not None and lead.flight is not None:
+                    channel_of[change.key] = lead.flight.kind
+                    open_on[lead.flight.kind] += 1
+            for channel, count in open_on.items():
+                if count > limits.OPEN_COMMANDS_MAX:
+                    yield f"{decided.name} #{decision.sequence} has {count} commands open on {channel}"
 
 
 # -- one decision per input --------------------------------------------------------------------------------------------

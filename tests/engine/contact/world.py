@@ -52,6 +52,8 @@ class World:
     now: Instant = NOON
     behind: bool = False
     deliver: bool = True
+    company_id: int = 1
+    """Whose the records are that are added."""
     rules: Rules = field(default_factory=Rules)
     state: State = field(default_factory=State)
     commands: list[Command] = field(default_factory=list)
@@ -76,7 +78,7 @@ class World:
             type=record_type,
             id=record_id,
             uuid=f"{record_type}-{record_id}",
-            company_id=1,
+            company_id=self.company_id,
             version=version,
             sequence=next(self._numbers),
             created_at=0,
@@ -213,6 +215,7 @@ class World:
         self._ids = draft.ids
         for key, entity in draft.changed.items():
             self.state.set(key, None if entity is None else to_pack(entity))
+            self.state.places.put(key, None if entity is None else self.aggregate.claim(entity))
             if entity is None:
                 self.timers.pop(key, None)
             else:

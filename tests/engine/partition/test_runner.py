@@ -12,6 +12,7 @@ from engine.decision_rules import VERSION
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.broker_clock import Heard, ahead_seconds
 from engine.partition.draft import Draft, RefusedError
+from engine.partition.places import Claim
 from engine.partition.ports import FencedError, LogError, Outgoing
 from engine.partition.runner import Limits, Runner, StateUnreadableError
 from schemas.contact import Head
@@ -69,6 +70,11 @@ class Counting:
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Nothing here rests on rules."""
+
+    claim_fields: Mapping[str, Sequence[str]] = {}
+
+    def claim(self, entity: Entity) -> Claim | None:
+        """Nothing here is ordered."""
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
         if isinstance(entity, Head) and entity.last_call_at is not None:
