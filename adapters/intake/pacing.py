@@ -1,4 +1,4 @@
-"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`, one window after another.
+"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`, then it rests as long.
 
 Submissions over HTTP, caller actions, opt-outs and outcomes share `contacts.requests` with the inbox, and a partition is
 read in its order. A bulk import must therefore wait in `leads.inbox`, which is there for that. Two rules keep it short
@@ -7,8 +7,9 @@ what the others wait for:
 - What may be undecided is bounded by a window. How fast the schedulers are is not known beforehand; so the window grows
   while requests are decided in time and shrinks when they are late: congestion control by delay, as in TCP Vegas (Brakmo
   and Peterson, 1995).
-- A window that is full is drained: nothing more is passed on until it is known that all of it is decided. What comes
-  meanwhile waits for one window at most, and about half of the schedulers' time is left to it; a trickle never waits.
+- A window that is full is drained: nothing more is passed on until it is known that all of it is decided, and then for as
+  long again. So half of the time nothing waits behind an import at all, neither for the schedulers nor for what works
+  behind them; the import gets about a quarter of what the schedulers can decide. A trickle never waits.
 
 Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
 overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
@@ -40,6 +41,9 @@ APPENDS_PER_WINDOW = 16
 
 FILL_SECONDS = 0.05
 """For so long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
+
+REST_SECONDS_MAX = 1.0
+"""However long a window took: its schedulers may have been away, and need not be spared for that."""
 
 STALLED_SECONDS = 2.0
 STALLED_MAX = 4_000
@@ -74,7 +78,9 @@ class Pacing:
         """By partition of the requests, the oldest first."""
         self._progressed_at: dict[int, float] = {}
         self._looked_at = float("-inf")
-        self._is_draining = False
+        self._draining_since: float | None = None
+        """When the oldest request of a full window was appended; None where no window is drained."""
+        self._rests_until = float("-inf")
 
     @property
     def window(self) -> int:
@@ -106,7 +112,9 @@ class Pacing:
 
     def _allowed(self, inbox_partition: int) -> int:
         stalled = {partition for partition in self._undecided if self._is_stalled(partition)}
-        if self._is_draining or any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
+        now = self._clock.monotonic()
+        is_held_back = self._draining_since is not None or now < self._rests_until
+        if is_held_back or any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
             return 0
         active = [append for partition in self._undecided.keys() - stalled for append in self._undecided[partition]]
         held = _count(append for append in active if append.inbox_partition == inbox_partition)
@@ -117,8 +125,8 @@ class Pacing:
             return allowed
         self._is_window_used = True
         oldest_at = min(append.appended_at for append in active)
-        has_filled = self._clock.monotonic() - oldest_at >= FILL_SECONDS
-        self._is_draining = has_filled or free * APPENDS_PER_WINDOW < self.window
+        if now - oldest_at >= FILL_SECONDS or free * APPENDS_PER_WINDOW < self.window:
+            self._draining_since = oldest_at
         return 0
 
     def _is_stalled(self, partition: int) -> bool:
@@ -145,9 +153,13 @@ class Pacing:
             if appends and not self._is_stalled(partition):
                 longest = max(longest, now - appends[0].appended_at)
         self._adapt(longest, now)
-        self._is_draining = self._is_draining and any(
-            appends and not self._is_stalled(partition) for partition, appends in self._undecided.items()
-        )
+        if self._draining_since is not None and not self._is_waited_for():
+            self._rests_until = now + min(REST_SECONDS_MAX, now - self._draining_since)
+            self._draining_since = None
+
+    def _is_waited_for(self) -> bool:
+        """Tell whether something is undecided where somebody decides."""
+        return any(appends and not self._is_stalled(partition) for partition, appends in self._undecided.items())
 
     def _adapt(self, longest_seconds: float, now: float) -> None:
         """Shrink the window where something waited too long; grow it where it alone held something back."""
