@@ -13,7 +13,7 @@ from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.positions import Positions
 from engine.account import slots as account_slots
-from engine.account.choice import Candidate, choose_buyer
+from engine.account.caps import Capped
 from engine.contact import caller, hours, ledger, orders, person, reach, submission, text, walk
 from engine.contact import slots as contact_slots
 from engine.contact.aggregate import ContactAggregate
@@ -23,6 +23,7 @@ from engine.law.pack import NO_LIMITS
 from engine.partition import decider
 from engine.partition.broker_clock import Heard
 from engine.partition.decider import Decider
+from engine.partition.draft import Draft
 from engine.partition.ports import LogError, Outgoing, Ownership, Record, Snapshot
 from engine.partition.runner import Runner
 from engine.partition.state import State
@@ -138,10 +139,12 @@ def one_attempt_more_than_allowed(patch: Patch) -> None:
 
 
 def more_slots_are_granted_than_there_are(patch: Patch) -> None:
-    def greedy(candidates: Sequence[Candidate], request_id: str) -> int | None:
-        return choose_buyer([msgspec.structs.replace(candidate, free=None) for candidate in candidates], request_id)
+    limit = account_slots._limit
 
-    patch.setattr(account_slots, "choose_buyer", greedy)
+    def greedy(draft: Draft, company_id: int, resource: str, body: Capped) -> account_slots.Obstacle | None:
+        return limit(draft, company_id, resource, msgspec.structs.replace(body, concurrency_cap_limit=None))
+
+    patch.setattr(account_slots, "_limit", greedy)
 
 
 def a_slot_is_not_given_back(patch: Patch) -> None:
