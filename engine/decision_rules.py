@@ -34,9 +34,9 @@ VERSIONS: Mapping[int, Version] = {
     3: Version(
         changed="which texts end contact or are held for review; commands that a gateway drops count no attempt; "
         "who takes a call of a step without connect; caps hold where a slot is granted; "
-        "which lead a call is about; "
-        "what START lifts; "
-        "when a step is passed over; open commands are bounded",
+        "which lead a call is about; what START lifts; when a step is passed over; open commands are bounded; "
+        "leads that a sweep makes due wait for it, then go by priority; "
+        "a lead that is moved takes the offer of its schedule",
         decided_by="leadclock 0.1.0",
     ),
 }
