@@ -45,6 +45,8 @@ class Example(Struct, frozen=True, kw_only=True):
 SCHEDULE_TOKEN = "lt_exampleOfOneSchedule"  # noqa: S105 - opens nothing
 OFFER_TOKEN = "lt_exampleOfOneOffer"  # noqa: S105 - opens nothing
 NUMBER = "+13055550123"
+COMPANY_NUMBER = "+12125550188"
+"""One that the company calls from and is called on."""
 LEAD = "70001"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 RECORDS: Mapping[str, str] = {
@@ -182,12 +184,12 @@ EXAMPLES: Mapping[str, Example] = {
         }
     ),
     "list_calls": Example(query={"created_at_label": "This Week", "columns": "id,status,caller_number", "per_page": "100"}),
-    "start_call": Example(body={"from": "+12125550188", "to": NUMBER, "lead_id": int(LEAD)}),
+    "start_call": Example(body={"from": COMPANY_NUMBER, "to": NUMBER, "lead_id": int(LEAD)}),
     "make_call": Example(body={"lead_id": int(LEAD)}),
     "receive_call": Example(
-        body={"from": NUMBER, "to": "+12125550188", "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
+        body={"from": NUMBER, "to": COMPANY_NUMBER, "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
-    "receive_text": Example(body={"from": NUMBER, "to": "+12125550188", "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
     "show_company": Example(query={"columns": "name,time_zone,optout_scope"}),
     "update_company": Example(body={"optout_scope": "company", "allow_auth_token": "true"}),
     "show_call": Example(path={"id": CALL}, query={"columns": "id,status,caller_number,talk_duration"}),

@@ -59,6 +59,7 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
     schedule = await company.schedule()
     places = await make_places(town, company, EXAMPLES["show_call"], EXAMPLES["make_call"], EXAMPLES["show_schedule"])
     offer = await company.record("offers", {"name": "Solar"})
+    await company.record("numbers", {"number": "+12125550150"})  # as the company of `leadclock up` has it
     places |= {RECORDS["offer"]: str(offer["id"])}
     text_of = {LEAD, CALL, RECORDS["schedule"], RECORDS["offer"]}
     async with serving(town.app, host="127.0.0.1", port=0) as port:

@@ -7,6 +7,7 @@ import msgspec
 
 from adapters.http.examples import (
     CALL,
+    COMPANY_NUMBER,
     LEAD,
     NUMBER,
     OFFER_TOKEN,
@@ -18,7 +19,7 @@ from adapters.http.examples import (
 from adapters.http.exchange import Operation
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
 
-PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
+PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, COMPANY_NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
 
 Places = dict[str, str]
@@ -53,6 +54,8 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
             collection, fields = MADE[kind]
             own = {"number": _own_number(town)} if kind == "number" else {}
             found[place] = str((await company.record(collection, {**fields, **own}))["id"])
+    if COMPANY_NUMBER in mentioned:
+        found[COMPANY_NUMBER] = (await company.record("numbers", {"number": _own_number(town)}))["number"]
     if OFFER_TOKEN in mentioned:
         offer = await company.record("offers", {"name": "O"})
         found[OFFER_TOKEN] = offer["lead_token"]
