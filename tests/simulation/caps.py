@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from engine.partition.ports import Record
 from schemas.account import Claim, Hold, Slots, Tally
 from schemas.decisions import REMOVED, Change, Decision
-from schemas.records import Record
+from schemas.records import Record as RuleRecord
 from schemas.requests import SlotReleased
 from tests.simulation.decided import Decided, envelope_of, records_of
 
@@ -31,7 +32,7 @@ class Count:
         """Take in what a decision changed of records and claims."""
         for change in decision.changes:
             if change.key.startswith("record/") and change.value != REMOVED:
-                record = msgspec.json.decode(change.value, type=Record)
+                record = msgspec.json.decode(change.value, type=RuleRecord)
                 self.limits[f"{record.type}/{record.id}"] = record.body.get("caps", {})
             elif change.key.startswith("claim/"):
                 self._take_claim(change, ended)
@@ -84,13 +85,20 @@ def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
         }
         for decision in decided.decisions:
             offset = decision.cause.offset
-            record = None if offset is None else requests.get(offset)
-            envelope = None if record is None else envelope_of(record)
-            ended = "unused"
-            if record is not None and envelope is not None and envelope.type == "slot.released":
-                ended = msgspec.json.decode(record.value or b"", type=SlotReleased).ended
+            ended = _ended_in(None if offset is None else requests.get(offset))
             count.take(decision, ended)
             for change in decision.changes:
                 if change.key.startswith("slots/") and change.value != REMOVED:
                     slots = msgspec.json.decode(change.value, type=Slots)
                     yield from (f"{decided.name} #{decision.sequence}: {fault}" for fault in count.faults(slots))
+
+
+def _ended_in(record: Record | None) -> str:
+    """Return what of a slot was used by the request that ends it; `unused` for every other input."""
+    envelope = None if record is None else envelope_of(record)
+    if record is None or envelope is None or envelope.type != "slot.released":
+        return "unused"
+    try:
+        return msgspec.json.decode(record.value or b"", type=SlotReleased).ended
+    except msgspec.MsgspecError:
+        return "unused"  # junk under the name of a release: it is refused
