@@ -111,10 +111,11 @@ class Pacing:
         return allowed
 
     def _allowed(self, inbox_partition: int) -> int:
-        stalled = {partition for partition in self._undecided if self._is_stalled(partition)}
         now = self._clock.monotonic()
-        is_held_back = self._draining_since is not None or now < self._rests_until
-        if is_held_back or any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
+        if self._draining_since is not None or now < self._rests_until:
+            return 0
+        stalled = {partition for partition in self._undecided if self._is_stalled(partition)}
+        if any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
             return 0
         active = [append for partition in self._undecided.keys() - stalled for append in self._undecided[partition]]
         held = _count(append for append in active if append.inbox_partition == inbox_partition)

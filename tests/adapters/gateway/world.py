@@ -269,14 +269,18 @@ class LateDeliveries:
         return call if name == self._method else getattr(self._deliveries, name)
 
 
-class FarEndLog:
-    """A log with records that cannot be read yet at the end of every partition: an open transaction stands before them."""
+class _WrappedLog:
+    """Another log, of which a subclass changes the readers."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
+
+
+class FarEndLog(_WrappedLog):
+    """A log with records that cannot be read yet at the end of every partition: an open transaction stands before them."""
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
         reader: Any = await self._log.reader(topic, partitions, start=start)
@@ -289,14 +293,8 @@ class FarEndLog:
         return reader
 
 
-class SilentLog:
+class SilentLog(_WrappedLog):
     """A log whose readers are given nothing; its ends are told."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
         reader: Any = await self._log.reader(topic, partitions, start=start)
