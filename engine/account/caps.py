@@ -20,7 +20,7 @@ from schemas.records import Body, Buyer, BuyerGroup, TrafficSource
 Capped = Buyer | BuyerGroup | TrafficSource
 
 UNITS: Mapping[str, str] = {"hourly": "created_at_hour", "daily": "created_at_day", "monthly": "created_at_month"}
-"""Period -> its bucket of time: the hour at :00, the local day, the month from the 1st (research/domain.md 2.10)."""
+"""Period -> its bucket of time in the zone of the record: the hour at :00, the local day, the month from the 1st."""
 
 ATTEMPT, CONNECTION = "attempt", "connection"
 RESERVED = (ATTEMPT, CONNECTION)

@@ -22,7 +22,7 @@ METRICS_OF: Mapping[str, tuple[str, ...]] = {
     "buyer_group": METRICS,
     "traffic_source": ("connection", "offer_conversion"),
 }
-"""What the caps of each type of record are on (research/domain.md 2.10, 2.14)."""
+"""What the caps of each type of record limit; each metric has a field for each period, such as `attempt_daily_limit`."""
 
 CAPS_OF: Mapping[str, dict[str, str]] = {
     record_type: {f"{metric}_{period}_limit": f"{metric}_{period}" for metric in metrics for period in PERIODS}

@@ -386,7 +386,7 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
 def _go_through(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
     """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first.
 
-    Whoever waits for what has been used up meanwhile is refused.
+    Refuse requests that wait for a record whose caps are used up by now.
     """
     queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
     queues = [slots for slots in queues if slots.waiting]

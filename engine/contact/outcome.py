@@ -34,7 +34,7 @@ DROPPED = "(dropped)"
 """Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
 
 LATE = "(late)"
-"""Where it is noted that lateness was measured anew, because our own delay dropped the command; once per step."""
+"""Marks a step whose lateness was reset because our own delay dropped its command; at most once per step."""
 
 UNHEARD_MAX = 8
 """Commands of a lead that are remembered after they timed out, the newest: one that a gateway drops later is not counted."""

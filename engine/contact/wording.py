@@ -1,6 +1,6 @@
 """What does a text say once its spelling no longer matters? Accents, emoji, width, s.t.o.p., looong letters, small typos.
 
-Only the few key words of an opt-out are mended, and only where one slip of the fingers leads to them: every other word stays
+Correct typing errors in the few key words of an opt-out only, at most one error per word: every other word stays
 as it was written, so that `shop` is not read as `stop`.
 """
 

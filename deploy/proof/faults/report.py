@@ -9,7 +9,7 @@ from msgspec import Struct
 class Recovery(Struct, frozen=True, kw_only=True):
     """One fault: seconds until submissions were decided, and answered over HTTP, as before; None: they never were.
 
-    `election` are the seconds after which Kafka had led every partition anew, where that was needed.
+    `election` are the seconds until Kafka had elected a leader for every partition, where it had to.
     """
 
     row: str

@@ -92,7 +92,7 @@ class Trickle:
             await appender.close()
 
     async def follow(self) -> None:
-        """Note what is decided, until cancelled; begins anew where the log was away."""
+        """Note what is decided, until cancelled; reopens the reader after the log was away."""
         topic = self._context.names.of(CONTACTS_DECISIONS.name)
         places: dict[int, int] = {}
         while True:
