@@ -1,8 +1,8 @@
 """Would the tests find each planted defect? Apply each to a clone of this checkout and run the tests that should.
 
 `python -m tests.planted [NAME …]`: all patches of this folder, or those. The clone holds what git would commit, uncommitted
-changes too. A defect is found where every test that its header names fails. Exit status 1: a defect survived, a patch no
-longer applies, or a named test fails without any defect.
+changes too. A defect is found where every test that its header names fails, says the words of the header, and passes once
+the defect is taken out again. Exit status 1: a defect survived, or one of these could not be shown.
 """
 
 import os
@@ -14,31 +14,102 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.planted.patch import ROOT, Patch, apply, patches
+from msgspec import Struct
 
-SEEDS = "200"
-"""Simulated runs in which a defect must show; the first fifty are enough for most, and the tests stop there."""
+from tests.planted.patch import ROOT, Finder, Patch, apply, patches
 
-CONTROL_SEEDS = "50"
+SIMULATION = "tests/simulation/"
+SEEDS = ("0-10", "10-50", "50-200")
+"""Simulated runs in which a defect must show, portion by portion: most show in the first ten."""
+
 TEST_SECONDS_MAX = 1_800.0
 """Of one named test: the slowest takes two minutes on an idle machine."""
 
+PASSED = 0
 FAILED = 1
-"""Exit status of pytest where tests failed."""
+"""Exit statuses of pytest: with another one it has run no test, or not to its end."""
+
+IGNORED = ("LEADCLOCK_SEED", "PYTEST_ADDOPTS")
+"""Variables that would run other tests, or other seeds, than those that are asked for."""
+
+PACKAGES = ("adapters", "engine", "schemas", "tests")
+
+
+class Ran(Struct, frozen=True):
+    """How pytest ended, and the message of each test that failed (an error of collection or of a fixture is none)."""
+
+    status: int
+    failures: tuple[str, ...]
+
+
+class Trial:
+    """Plants defects in one clone, one after the other."""
+
+    def __init__(self, clone: Path) -> None:
+        self.clone = clone
+        self._sound: dict[tuple[str, str], str] = {}
+
+    def attempt(self, patch: Patch) -> str | None:
+        """Plant a defect and take it out again; return what is wrong, None where each of its tests finds it."""
+        if not patch.finders:
+            return "names no test"
+        for finder in patch.finders:
+            if not finder.words:
+                return f"does not say by which words {finder.test} shows it"
+            seeds, problem = self._planted(patch, finder)
+            problem = problem or self._without(finder.test, seeds)
+            if problem:
+                return problem
+        return None
+
+    def _planted(self, patch: Patch, finder: Finder) -> tuple[str, str]:
+        """Run a test with the defect; return the seeds that show it and no problem, or a problem."""
+        refusal = apply(patch, self.clone)
+        if refusal:
+            return "", f"no longer applies: {refusal}"
+        try:
+            return self._find(finder) if changed(self.clone) else ("", "changes nothing in the clone")
+        finally:
+            taken_out = apply(patch, self.clone, "--reverse")
+            assert not taken_out, taken_out
+            assert not changed(self.clone), changed(self.clone)
+
+    def _find(self, finder: Finder) -> tuple[str, str]:
+        others: tuple[str, ...] = ()
+        for seeds in SEEDS if finder.test.startswith(SIMULATION) else SEEDS[:1]:
+            ran = run(finder.test, self.clone, seeds=seeds)
+            if ran.status == PASSED:
+                continue
+            if ran.status != FAILED or not ran.failures:
+                return "", f"NOT PROVEN: {finder.test} could not be run: pytest ends with {ran.status}"
+            if any(finder.words in message for message in ran.failures):
+                return seeds, ""
+            others = others or ran.failures
+        if others:
+            return "", f"NOT PROVEN: {finder.test} fails without the words `{finder.words}`:\n{others[0][:1_500]}"
+        return "", f"SURVIVED {finder.test}"
+
+    def _without(self, test: str, seeds: str) -> str:
+        """Return what is wrong where the same test, with the same seeds, does not pass without any defect."""
+        if (test, seeds) not in self._sound:
+            ran = run(test, self.clone, seeds=seeds)
+            wrong = f"NOT PROVEN: {test} does not pass without the defect either (pytest ends with {ran.status})"
+            self._sound[test, seeds] = "" if ran.status == PASSED else "\n".join([wrong, *ran.failures])[:1_500]
+        return self._sound[test, seeds]
 
 
 def main(names: list[str]) -> int:
     """Try each patch; print a line for each, and then what is wrong."""
-    chosen = patches(names)
+    chosen, problems = patches(names), []
     with tempfile.TemporaryDirectory(prefix="leadclock-planted-") as folder:
-        clone = Path(folder) / "clone"
+        clone = Path(folder).resolve() / "clone"
         copy(clone)
-        problems = control(chosen, clone)
-        for patch in chosen if not problems else []:
+        check_imports(clone)
+        trial = Trial(clone)
+        for patch in chosen:
             began = time.monotonic()
-            problem = attempt(patch, clone)
-            verdict = "found" if problem is None else problem
-            print(f"{patch.name}: {verdict} ({time.monotonic() - began:.0f} s)", flush=True)  # noqa: T201
+            problem = trial.attempt(patch)
+            print(f"{patch.name}: {problem or 'found'} ({time.monotonic() - began:.0f} s)", flush=True)  # noqa: T201
             if problem is not None:
                 problems.append(f"{patch.name}: {problem}\n    {patch.defect}")
     if problems:
@@ -65,62 +136,57 @@ def copy(clone: Path) -> None:
     (clone / ".venv").symlink_to(ROOT / ".venv")
 
 
-def control(chosen: list[Patch], clone: Path) -> list[str]:
-    """Return which named tests fail although nothing is planted: they would prove nothing."""
-    tests = sorted({test for patch in chosen for test in patch.tests})
-    status, failures = run(tests, clone, seeds=CONTROL_SEEDS)
-    if status == 0:
-        return []
-    return [f"The tests do not pass without a defect (pytest ends with {status}): {', '.join(failures) or 'see above'}"]
+def changed(clone: Path) -> str:
+    """Return which files of the clone differ from what was copied."""
+    done = subprocess.run(["git", "diff", "--name-only"], cwd=clone, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
-def attempt(patch: Patch, clone: Path) -> str | None:
-    """Plant a defect and take it out again; return what is wrong, None where each of its tests finds it."""
-    if not patch.tests:
-        return "names no test"
-    refusal = apply(patch, clone)
-    if refusal:
-        return f"no longer applies: {refusal}"
-    try:
-        for test in patch.tests:
-            status, failures = run([test], clone, seeds=SEEDS)
-            if status == 0:
-                return f"SURVIVED {test}"
-            if status != FAILED or not failures:
-                return f"{test} could not be run: pytest ends with {status}"
-    finally:
-        taken_out = apply(patch, clone, "--reverse")
-        assert not taken_out, taken_out
-    return None
+def check_imports(clone: Path) -> None:
+    """Raise `RuntimeError` where tests in the clone would import the code of the checkout, which has no defect."""
+    program = f"import {', '.join(PACKAGES)}; print({', '.join(f'{name}.__path__[0]' for name in PACKAGES)}, sep='\\n')"
+    done = subprocess.run(
+        [python(), "-c", program], cwd=clone, env=environment(clone), capture_output=True, text=True, check=True
+    )
+    strays = [path for path in done.stdout.splitlines() if not Path(path).is_relative_to(clone)]
+    if strays:
+        raise RuntimeError(f"Python imports from {strays[0]} instead of the clone: no defect there would be met.")
 
 
-def run(tests: list[str], clone: Path, *, seeds: str) -> tuple[int, list[str]]:
-    """Run tests in the clone up to the first that fails; return pytest's status, and the failures (not errors) by name."""
+def run(test: str, clone: Path, *, seeds: str) -> Ran:
+    """Run a test in the clone, up to its first case that fails."""
     report = clone.parent / "report.xml"
     report.unlink(missing_ok=True)
-    command = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
-    given = os.environ | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1", "LEADCLOCK_SEEDS": seeds}
+    command = [python(), "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}", test]
+    given = environment(clone) | {"LEADCLOCK_SEEDS": seeds}
     try:
         done = subprocess.run(
-            [*command, f"--junitxml={report}", *tests],
-            cwd=clone,
-            env=given,
-            capture_output=True,
-            text=True,
-            timeout=TEST_SECONDS_MAX * len(tests),
-            check=False,
+            command, cwd=clone, env=given, capture_output=True, text=True, timeout=TEST_SECONDS_MAX, check=False
         )
     except subprocess.TimeoutExpired:
-        return FAILED, []
-    failures = [] if not report.exists() else _failures(report)
-    if done.returncode != 0 and not failures:
+        return Ran(FAILED, ())
+    failures = _failures(report) if report.exists() else ()
+    if done.returncode != PASSED and not failures:
         print(done.stdout[-3_000:], done.stderr[-3_000:])  # noqa: T201
-    return done.returncode, failures
+    return Ran(done.returncode, failures)
 
 
-def _failures(report: Path) -> list[str]:
-    cases = ET.parse(report).iter("testcase")  # noqa: S314 - pytest has just written it
-    return [f"{case.get('classname')}::{case.get('name')}" for case in cases if case.find("failure") is not None]
+def _failures(report: Path) -> tuple[str, ...]:
+    """Return what each failure says: of its text, which quotes the test too, the lines of the exception."""
+    cases = ET.parse(report).iter("failure")  # noqa: S314 - pytest has just written it
+    texts = [(case.text or "").splitlines() for case in cases]
+    return tuple("\n".join(line[1:].strip() for line in lines if line.startswith("E ")) for lines in texts)
+
+
+def python() -> str:
+    """Return the interpreter of the checkout."""
+    return str(ROOT / ".venv/bin/python")
+
+
+def environment(clone: Path) -> dict[str, str]:
+    """Return the environment in which Python imports from the clone."""
+    kept = {name: value for name, value in os.environ.items() if name not in IGNORED}
+    return kept | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 if __name__ == "__main__":

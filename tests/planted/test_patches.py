@@ -1,21 +1,23 @@
-"""Can every planted defect still be planted? Its patch applies, and the tests that it names are there."""
+"""Can every planted defect still be planted? Its patch applies at one place, and the tests that it names are there."""
 
 import re
 
 import pytest
 
-from tests.planted.patch import ROOT, Patch, apply, patches
+from tests.planted.patch import ROOT, Patch, apply, patches, places
 
 
 @pytest.mark.parametrize("patch", patches(), ids=lambda patch: patch.name)
 def test_a_planted_defect_applies_and_names_its_tests(patch: Patch) -> None:
     assert patch.defect.endswith("."), "a patch begins with `Defect:` and a sentence"
-    assert patch.tests, "a patch names a test that finds it, as `Found by: path::test`"
-    for test in patch.tests:
-        path, _, name = test.partition("::")
+    assert patch.finders, "a patch names a test that finds it, as `Found by: path::test`"
+    for finder in patch.finders:
+        path, _, name = finder.test.partition("::")
         bare = name.rpartition("::")[2].partition("[")[0]
-        assert re.search(rf"def {bare}\(", (ROOT / path).read_text("utf-8")), f"{test} is not there"
+        assert re.search(rf"def {bare}\(", (ROOT / path).read_text("utf-8")), f"{finder.test} is not there"
+        assert finder.words, "a patch says by which words the test shows it, as `Shown as: words` in the next line"
     assert apply(patch, ROOT, "--check") == ""
+    assert set(places(patch, ROOT)) == {1}, "git could plant it at another place with the same lines: give it more context"
 
 
 def test_every_patch_is_small() -> None:

@@ -492,7 +492,8 @@ async def test_a_gateway_that_is_stopped_keeps_the_lease_of_a_call_that_lasts() 
             gateway.stop()
             for _ in range(10):  # ten times two thirds of a lease
                 deliveries.wall += 20
-                assert await until(lambda: deliveries.rows["command-1"]["until"] >= deliveries.wall + 30)
+                renewed = await until(lambda: deliveries.rows["command-1"]["until"] >= deliveries.wall + 30)
+                assert renewed, "a lease ended while its call lasted"
             found = await deliveries.claim(
                 "command-1",
                 company_id=1,
