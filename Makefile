@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench bench-large planted prove prove-fair faults lock
+.PHONY: help install up test test-api lint format bench bench-large planted prove prove-caps prove-fair faults lock
 
 help:  ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ planted: install  ## Plant each known defect in a clone and run the tests that s
 
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)
+
+prove-caps: install  ## Let 10,000 leads compete for few calls, kill -9 schedulers three times, and count every cap again (ARGS="--leads 1000").
+	@$(BIN)/python -m deploy.proof.caps $(ARGS)
 
 prove-fair: install  ## Time one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)

@@ -36,14 +36,23 @@ class NoRestError(Exception):
 
 
 async def until_at_rest(
-    context: Context, dsn: str, *, leads: int, seconds: float, say: Callable[[str], None] = lambda _: None
+    context: Context,
+    dsn: str,
+    *,
+    leads: int,
+    seconds: float,
+    say: Callable[[str], None] = lambda _: None,
+    is_paused: bool = False,
 ) -> None:
-    """Wait until `leads` are shown, none is in flight or due, and nothing moves. Raises `NoRestError`, `LogError`."""
+    """Wait until `leads` are shown, none is in flight or due, and nothing moves. Raises `NoRestError`, `LogError`.
+
+    Where the company `is_paused`, leads that are due stay so.
+    """
     deadline = time.monotonic() + seconds
     async with _watch(context, dsn) as watch:
         still_since, before = time.monotonic(), ""
         while True:
-            is_done, now = await watch.look(leads)
+            is_done, now = await watch.look(leads, is_paused=is_paused)
             say(now)
             if now != before:
                 still_since, before = time.monotonic(), now
@@ -63,7 +72,7 @@ class _Watch:
         self._readers = readers
         self._partitions = range(count)
 
-    async def look(self, leads: int) -> tuple[bool, str]:
+    async def look(self, leads: int, *, is_paused: bool) -> tuple[bool, str]:
         """Return whether no lead is on its way, and the numbers that must not move any more."""
         found = await self._connection.fetchrow(COUNTS, to_datetime(self._context.clock.now()))
         ends = [await self._end(topic) for topic in WATCHED]
@@ -71,7 +80,8 @@ class _Watch:
             f"{found['leads']:,} of {leads:,} leads, {found['in_flight']:,} in flight, {found['due']:,} due, "
             f"{ends[0]:,} requests, {ends[1]:,} dead letters, log of decisions at {sum(ends[2:]):,}"
         )
-        return found["leads"] >= leads and found["in_flight"] == 0 and found["due"] == 0, words
+        is_moving = found["in_flight"] or (found["due"] and not is_paused)
+        return found["leads"] >= leads and not is_moving, words
 
     async def unshown(self) -> int:
         """Return how many decisions the projector has still to show."""

@@ -80,29 +80,29 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
         schedulers = _add_roles(plan, deployment)
         await deployment.until_ready()
         company = await make_company(settings)
-        seconds["start"] = _lap(say, "everything is ready", started)
+        seconds["start"] = lap(say, "everything is ready", started)
 
         started = time.monotonic()
         inbox = context.names.of(LEADS_INBOX.name)
-        killing = asyncio.create_task(_kill(plan, deployment, plan.killed or schedulers, context, say))
+        killing = asyncio.create_task(kill_under_load(plan, deployment, plan.killed or schedulers, context, say))
         accepted = await post(context, submissions(plan.submissions, company, inbox))
-        seconds["post"] = _lap(say, f"{accepted.records:,} records are acknowledged", started)
+        seconds["post"] = lap(say, f"{accepted.records:,} records are acknowledged", started)
         await killing
         await until_at_rest(
-            context, settings.postgres_dsn, leads=len(accepted.ids), seconds=plan.seconds, say=_sparingly(say)
+            context, settings.postgres_dsn, leads=len(accepted.ids), seconds=plan.seconds, say=sparingly(say)
         )
-        seconds["rest"] = _lap(say, "everything is decided, carried out and shown", started)
+        seconds["rest"] = lap(say, "everything is decided, carried out and shown", started)
 
         statuses = deployment.stop()
         started = time.monotonic()
         rows, found = await _count(context, accepted, statuses)
-        seconds["count"] = _lap(say, "everything is counted", started)
+        seconds["count"] = lap(say, "everything is counted", started)
 
         started = time.monotonic()
         status, output = await deployment.command("audit", "verify")
         rows.append(none("differences found by the audit", [output.strip()] if status else []))
         rows.append(none("decisions that the audit only folded", [output.strip()] if "folded" in output else []))
-        seconds["audit"] = _lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
+        seconds["audit"] = lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
     return Proof(rows=rows, evidence=found, seconds=seconds)
 
 
@@ -127,8 +127,11 @@ async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, in
     return rows, found
 
 
-async def _kill(plan: Plan, deployment: Deployment, names: Sequence[str], context: Context, say: Say) -> None:
-    """Kill -9 and start again, each time that another part of the load is decided."""
+async def kill_under_load(plan: Plan, deployment: Deployment, names: Sequence[str], context: Context, say: Say) -> None:
+    """Kill -9 and start again, each time that another part of the load is decided.
+
+    Raises `TimeoutError` where nothing is decided for long.
+    """
     chance = random.Random(plan.seed)  # noqa: S311 - spreads kills, hides nothing
     topic = context.names.of(CONTACTS_DECISIONS.name)
     for number in range(1, plan.kills + 1):
@@ -148,13 +151,14 @@ async def _until_decided(context: Context, topic: str, count: int) -> None:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def _lap(say: Say, what: str, started: float) -> float:
+def lap(say: Say, what: str, started: float) -> float:
+    """Say what was done since an instant of the monotonic clock; return the seconds that it took."""
     seconds = time.monotonic() - started
     say(f"{what} ({seconds:.1f} s)")
     return round(seconds, 1)
 
 
-def _sparingly(say: Say, *, gap_seconds: float = 10.0) -> Say:
+def sparingly(say: Say, *, gap_seconds: float = 10.0) -> Say:
     """Say something only every so often."""
     said_at = float("-inf")
 

@@ -1,0 +1,66 @@
+"""Which calls earn something? Some of those that were answered, by chance, told over the API while calls go on."""
+
+import asyncio
+import random
+
+import asyncpg
+import httpx
+
+from deploy.proof.caps.company import CapCompany
+from deploy.proof.evidence import CONNECT_SECONDS
+
+LOOK_SECONDS = 0.5
+TIMEOUT_SECONDS = 30.0
+CONVERTED_SHARE = 0.5
+REVENUE = 50.0
+PAYOUT_SHARE = 0.2
+AT_ONCE = 4
+
+ANSWERED = """
+SELECT id, lead_id FROM read.calls
+WHERE outcome IN ('connected_buyer', 'connected_human') ORDER BY id
+"""
+TRIES = 100
+RETRY_SECONDS = 0.2
+
+
+class Earning:
+    """Tells of what calls earned until it is asked to stop; `told` counts those."""
+
+    def __init__(self, api_url: str, dsn: str, company: CapCompany, seed: int) -> None:
+        self.told = 0
+        self._api_url = api_url
+        self._dsn = dsn
+        self._auth = company.auth()
+        self._seed = seed
+        self._seen: set[int] = set()
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Tell of every answered call that earns, until told to stop. Raises `httpx.HTTPError` where that is refused."""
+        connection = await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS)
+        try:
+            async with httpx.AsyncClient(base_url=self._api_url, timeout=TIMEOUT_SECONDS, auth=self._auth) as client:
+                while not stop.is_set():
+                    rows = [row for row in await connection.fetch(ANSWERED) if row["id"] not in self._seen]
+                    self._seen.update(row["id"] for row in rows)
+                    async with asyncio.TaskGroup() as group:
+                        for row in rows:
+                            group.create_task(self._tell(client, row["id"], row["lead_id"]))
+                    await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await connection.close()
+
+    async def _tell(self, client: httpx.AsyncClient, call_id: int, lead_id: int) -> None:
+        chance = random.Random(f"{self._seed}/{lead_id}")  # noqa: S311 - draws outcomes, hides nothing
+        if chance.random() >= CONVERTED_SHARE:
+            return
+        body = {"buyer_converted": True, "offer_converted": True, "revenue": REVENUE, "payout": PAYOUT_SHARE * REVENUE}
+        async with self._places:
+            for _ in range(TRIES):
+                answer = await client.post(f"/api/v1/calls/{call_id}", json=body)
+                if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
+                    break
+                await asyncio.sleep(RETRY_SECONDS)
+        answer.raise_for_status()
+        self.told += 1
