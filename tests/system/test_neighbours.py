@@ -6,11 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.settings import Settings
+from deploy.proof.neighbours.attacker import Orders, misbehaving
+from deploy.proof.neighbours.companies import Party
 from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import ALL_AT_ONCE, measure
 from deploy.proof.neighbours.probe import Samples
 from deploy.proof.neighbours.report import Phase, is_fair, table
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import Deployment, DeploymentError
 
 pytestmark = pytest.mark.system
 
@@ -30,6 +32,15 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
     assert phase.samples.texts
     assert phase.samples.hooks
     assert (phase.samples.refused, phase.samples.missing) == (0, 0), "\n" + table([phase])
+    assert phase.sent >= 1_000  # at least one burst: else the company was beside nobody
+
+
+async def test_a_hostile_company_that_ends_early_spoils_the_measurement(settings: Settings, folder: Path) -> None:
+    environment = Deployment(folder, settings).environment
+    orders = Orders(ways=["no way of ours"], api_port=1, party=Party(tokens={}, public_key="", private_key=""))
+    with pytest.raises(DeploymentError, match="ended early"):
+        async with misbehaving(orders, environment):
+            pass
 
 
 @pytest.mark.parametrize(

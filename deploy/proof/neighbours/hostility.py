@@ -6,11 +6,12 @@ Rates are bounded, so that what is measured is how the deployment shares, not ho
 import asyncio
 import contextlib
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import count
 
 import httpx
-from msgspec import Struct
+from msgspec import Struct, field
 
 from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context
@@ -62,11 +63,15 @@ Hostility = Callable[["Hostile"], Awaitable[None]]
 
 
 class Hostile(Struct, frozen=True, kw_only=True):
-    """What every way needs: the deployment from outside, and the company's own credentials."""
+    """What every way needs: the deployment from outside, and the company's own credentials.
+
+    `sent` counts what went out: leads of bursts, requests of the other ways.
+    """
 
     context: Context
     api_port: int
     party: Party
+    sent: Counter[str] = field(default_factory=Counter)
 
     def client(self, auth: httpx.Auth | None = None) -> httpx.AsyncClient:
         """Return a client of the API that asks from the hostile company's own address."""
@@ -89,6 +94,7 @@ async def bursts(hostile: Hostile) -> None:
                     for partition in range(partitions)
                 )
             )
+            hostile.sent["bursts"] += BURST_LEADS
             await asyncio.sleep(BURST_EVERY_SECONDS)
     finally:
         await appender.close()
@@ -111,6 +117,7 @@ async def oversized(hostile: Hostile) -> None:
             )
             huge = {**_lead(hostile, "text", number), "b": HUGE_BODY}
             await _ignoring_errors(client.post("/api/v1/leads", files={name: (None, str(huge[name])) for name in huge}))
+            hostile.sent["oversized"] += 2
             await asyncio.sleep(OVERSIZED_EVERY_SECONDS)
 
 
@@ -120,22 +127,25 @@ async def hanging_webhooks(hostile: Hostile) -> None:
         for _ in range(HANGING_LEADS):
             body = _lead(hostile, "hook", next(_numbers)) | {"lead_priority": HANGING_PRIORITY}
             await _ignoring_errors(client.post("/api/v1/leads", json=body, headers={"Prefer": "respond-async"}))
+            hostile.sent["hanging-webhooks"] += 1
     await asyncio.Event().wait()
 
 
 async def slow_readers(hostile: Hostile) -> None:
     """Read exports a few bytes at a time."""
-    await asyncio.gather(*(_read_slowly(hostile, cursor="-1") for _ in range(SLOW_READERS)))
+    await asyncio.gather(*(_read_slowly(hostile, "slow-readers", cursor="-1") for _ in range(SLOW_READERS)))
 
 
 async def _read_slowly(
     hostile: Hostile,
+    way: str,
     size: int = SLOW_READ_BYTES,
     pause_seconds: float = SLOW_READ_SECONDS,
     **parameters: str,
 ) -> None:
     async with hostile.client(hostile.party.auth()) as client:
         while True:
+            hostile.sent[way] += 1
             try:
                 async with client.stream("GET", "/api/v1/leads.csv", params=parameters) as answer:
                     async for _ in answer.aiter_raw(size):
@@ -147,7 +157,7 @@ async def _read_slowly(
 
 async def exports(hostile: Hostile) -> None:
     """Read 20 whole lists over slow lines, and ask for reports 20 at a time."""
-    readers = (_read_slowly(hostile, EXPORT_READ_BYTES, EXPORT_READ_SECONDS) for _ in range(EXPORT_READERS))
+    readers = (_read_slowly(hostile, "exports", EXPORT_READ_BYTES, EXPORT_READ_SECONDS) for _ in range(EXPORT_READERS))
     await asyncio.gather(*readers, *(_ask_reports(hostile, place) for place in range(REPORT_READERS)))
 
 
@@ -156,24 +166,26 @@ async def _ask_reports(hostile: Hostile, place: int) -> None:
     async with hostile.client(hostile.party.auth()) as client:
         while True:
             await _ignoring_errors(client.get("/api/v1/leads/reports", params=parameters))
+            hostile.sent["exports"] += 1
             await asyncio.sleep(SLOW_READ_SECONDS)
 
 
 async def half_sent_bodies(hostile: Hostile) -> None:
     """Hold connections open with bodies that never end."""
-    await asyncio.gather(*(_half_send(hostile.api_port) for _ in range(HALF_SENT)))
+    await asyncio.gather(*(_half_send(hostile) for _ in range(HALF_SENT)))
 
 
-async def _half_send(port: int) -> None:
+async def _half_send(hostile: Hostile) -> None:
     head = f"POST /api/v1/leads HTTP/1.1\r\nHost: {LOCALHOST}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
     while True:
         try:
-            reader, writer = await asyncio.open_connection(LOCALHOST, port, local_addr=(HOSTILE_ADDRESS, 0))
+            reader, writer = await asyncio.open_connection(LOCALHOST, hostile.api_port, local_addr=(HOSTILE_ADDRESS, 0))
         except OSError:
             await asyncio.sleep(1.0)  # refused: try again, as an attacker does
             continue
         try:
             writer.write(head.encode() + b"{")
+            hostile.sent["half-sent-bodies"] += 1
             await reader.read()
         except OSError:
             pass  # cut off: come back
@@ -196,6 +208,7 @@ async def _guess(hostile: Hostile) -> None:
             await _ignoring_errors(client.get("/api/v1/leads", auth=httpx.BasicAuth(f"pk_{guess}", guess)))
             body = {"lead_token": f"lt_{guess}", "caller_id": "+12125550100"}
             await _ignoring_errors(client.post("/api/v1/leads", json=body))
+            hostile.sent["wrong-keys"] += 2
             await asyncio.sleep(WRONG_KEY_PAUSE_SECONDS)
 
 

@@ -18,15 +18,16 @@ ANSWERS_HELD = frozenset({"exports"})
 
 HEAD = (
     f"{'beside':<18} {'texts':>6} {'p50 ms':>8} {'p99 ms':>8} {'ratio':>6} {'hooks p99':>10}"
-    f" {'POST p95':>9} {'ratio':>6} {'GET p95':>9} {'ratio':>6} {'refused':>8} {'missing':>8}"
+    f" {'POST p95':>9} {'ratio':>6} {'GET p95':>9} {'ratio':>6} {'refused':>8} {'missing':>8} {'sent beside':>12}"
 )
 
 
 class Phase(Struct, frozen=True, kw_only=True):
-    """What was measured beside one way of misbehaving; the first phase is the one alone."""
+    """What was measured beside one way of misbehaving; the first phase is the one alone. `sent` is the hostile company's."""
 
     name: str
     samples: Samples
+    sent: int = 0
 
 
 def table(phases: Sequence[Phase]) -> str:
@@ -44,14 +45,14 @@ def words(phase: Phase) -> str:
     found = phase.samples
     answers = f"POST p95 {_ms(found.submissions, 0.95)} ms, GET p95 {_ms(found.reads, 0.95)} ms, {found.refused} refused"
     texts = f"p50 {_ms(found.texts, 0.5)} ms, p99 {_ms(found.texts, 0.99)} ms of {len(found.texts)} texts"
-    return f"{phase.name}: {texts}; {answers}"
+    return f"{phase.name}: {texts}; {answers}; {phase.sent} sent beside"
 
 
 def _line(phase: Phase, alone: Phase) -> str:
     found, before = phase.samples, alone.samples
     texts = f"{len(found.texts):>6} {_ms(found.texts, 0.5):>8} {_compared(found.texts, before.texts, 0.99, 8)}"
     answers = f"{_compared(found.submissions, before.submissions, 0.95, 9)} {_compared(found.reads, before.reads, 0.95, 9)}"
-    rest = f"{_ms(found.hooks, 0.99):>10} {answers} {found.refused:>8} {found.missing:>8}"
+    rest = f"{_ms(found.hooks, 0.99):>10} {answers} {found.refused:>8} {found.missing:>8} {phase.sent:>12}"
     return f"{phase.name:<18} {texts} {rest}{'' if _is_fair(phase, alone) else '   NO'}"
 
 

@@ -1,0 +1,98 @@
+"""Where does the hostile company act? In a process of its own, so that its work delays neither probe nor clock.
+
+`misbehaving` starts `python -m deploy.proof.neighbours.attacker`, hands it its orders on standard input and ends it by
+closing that. The process then prints how much it sent: a deployment that shares well must have had something to share.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from adapters.local.process import leashed
+from adapters.roles.context import open_context
+from adapters.settings import load
+from deploy.proof.neighbours.companies import Party
+from deploy.proof.neighbours.hostility import WAYS, Hostile
+from deploy.proof.processes import DeploymentError
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+READY = b"ready\n"
+
+
+class Orders(Struct, frozen=True, kw_only=True):
+    """What the process is told at its start, as a line of JSON."""
+
+    ways: Sequence[str]
+    api_port: int
+    party: Party
+
+
+@contextlib.asynccontextmanager
+async def misbehaving(orders: Orders, environment: Mapping[str, str]) -> AsyncIterator[Counter[str]]:
+    """Misbehave until the block ends; the yielded counts are filled then.
+
+    Raises `DeploymentError` where the process ended before: nothing was measured beside it.
+    """
+    sent: Counter[str] = Counter()
+    if not orders.ways:
+        yield sent
+        return
+    command = leashed([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
+    assert child.stdin is not None  # noqa: S101 - asked for above
+    assert child.stdout is not None  # noqa: S101 - asked for above
+    try:
+        child.stdin.write(msgspec.json.encode(orders) + b"\n")
+        if await asyncio.wait_for(child.stdout.readline(), START_SECONDS) != READY:
+            raise DeploymentError("the hostile company did not start; its process said why on standard error")
+        yield sent
+        child.stdin.close()
+        output, _ = await asyncio.wait_for(child.communicate(), STOP_SECONDS)
+        if child.returncode != 0:
+            raise DeploymentError("the hostile company ended early; its process said why on standard error")
+        sent.update(msgspec.json.decode(output, type=dict[str, int]))
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+
+
+async def _act(orders: Orders) -> Counter[str]:
+    """Go on in every way until standard input ends. Raises what a way raised, and where one ended by itself."""
+    async with open_context(load()) as context:
+        hostile = Hostile(context=context, api_port=orders.api_port, party=orders.party)
+        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
+        acts = [asyncio.create_task(_go_on(way, hostile), name=way) for way in orders.ways]
+        sys.stdout.buffer.write(READY)
+        sys.stdout.buffer.flush()
+        await asyncio.wait([ended, *acts], return_when=asyncio.FIRST_COMPLETED)
+        early = [act for act in acts if act.done()]
+        for act in acts:
+            act.cancel()
+        await asyncio.gather(*acts, return_exceptions=True)
+        for act in early:
+            await act
+        return hostile.sent
+
+
+async def _go_on(way: str, hostile: Hostile) -> None:
+    await WAYS[way](hostile)
+    raise RuntimeError(f"{way} ended before its phase was over")
+
+
+def main() -> None:
+    """Read the orders, act on them, and print what was sent."""
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_act(orders))))
+
+
+if __name__ == "__main__":
+    main()
