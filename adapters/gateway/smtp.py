@@ -4,15 +4,19 @@ What the server says about the recipient is the recipient's; what it says about 
 of ours and never closes a mailbox. After "accepted" nothing is known: a later bounce comes as a message of its own.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.header import Header
 from email.message import EmailMessage
 from email.utils import format_datetime
+from typing import Any
 
 import aiosmtplib
+from aiosmtplib.protocol import SMTPProtocol
 from msgspec import Struct
 
 from adapters.gateway.leases import check_lease
-from adapters.gateway.ports import NotPlacedError, Result
+from adapters.gateway.ports import LeaseLostError, NotPlacedError, Result
 from engine.partition.ports import Clock
 from schemas.commands import SendEmail
 from schemas.instant import to_datetime
@@ -79,7 +83,7 @@ class SmtpEmail:
 
     async def _sent(self, message: EmailMessage) -> str:
         settings = self._settings
-        server = aiosmtplib.SMTP(
+        server = _LeasedSmtp(
             hostname=settings.host,
             port=settings.port,
             username=settings.user,
@@ -103,6 +107,42 @@ class SmtpEmail:
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(order.body)
         return message
+
+
+class _LeasedSmtp(aiosmtplib.SMTP):
+    """Looks at the lease again before `DATA`, and before the text of a message: with its last dot it is the server's.
+
+    Up to then each step waits `ANSWER_SECONDS`, and a process can stand still in any of them. A connection that closes
+    before the dot has handed over nothing (RFC 5321, 4.1.1.4).
+    """
+
+    async def data(self, message: str | bytes, /, **named: Any) -> aiosmtplib.SMTPResponse:
+        """Hand a message over. Raises `LeaseLostError`, the connection closed, where that would be too late."""
+        with _looking(self.protocol):
+            try:
+                return await super().data(message, **named)
+            except LeaseLostError:
+                self.close()  # to say goodbye now would be taken for a line of the text
+                raise
+
+
+@contextmanager
+def _looking(protocol: SMTPProtocol | None) -> Iterator[None]:
+    """Look at the lease right before each write; the library has no step of its own between `DATA` and the text."""
+    if protocol is None:
+        yield
+        return
+    write = protocol.write
+
+    def looked(data: bytes) -> None:
+        check_lease()
+        write(data)
+
+    protocol.__dict__["write"] = looked
+    try:
+        yield
+    finally:
+        del protocol.__dict__["write"]
 
 
 def _unread(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiosmtplib
 import pytest
+from aiosmtplib.protocol import SMTPProtocol
 
 from adapters.gateway import smtp, webhook
 from adapters.gateway.addresses import networks
@@ -35,6 +36,10 @@ class PausedClock(StillClock):
 
     def monotonic(self) -> float:
         return self.seconds
+
+    def stand_still(self) -> None:
+        """Let so much time pass that a lease which is not renewed has run out."""
+        self.seconds += TOO_LONG_SECONDS
 
     async def sleep(self, seconds: float) -> None:
         self.seconds += self.paused_seconds
@@ -90,12 +95,15 @@ async def webhooks(receiver: Receiver, clock: PausedClock, lookup_seconds: float
 
 
 class MailServer:
-    """Keeps every command that it is told; `greet` runs before it greets, and `answers` replace "250 OK" to a command."""
+    """Keeps every command that it is told, "." where a text has ended.
 
-    def __init__(self, greet: Callable[[], None] = lambda: None, answers: dict[str, str] | None = None) -> None:
+    `before` runs before it greets, or answers a command; `answers` replace "250 OK" to a command.
+    """
+
+    def __init__(self, before: dict[str, Callable[[], None]] | None = None, answers: dict[str, str] | None = None) -> None:
         self.commands: list[str] = []
         self.serving: set[asyncio.Task[object]] = set()
-        self._greet = greet
+        self._before = before or {}
         self._answers = {"DATA": "354 go on", "QUIT": "221 bye", **(answers or {})}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,7 +117,7 @@ class MailServer:
             writer.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._greet()
+        self._before.get("greeting", lambda: None)()
         writer.write(b"220 ready\r\n")
         is_text = False
         while line := await reader.readline():
@@ -121,6 +129,7 @@ class MailServer:
             word = said.partition(" ")[0].upper()
             self.commands.append(word)
             is_text = word == "DATA"
+            self._before.get(word, lambda: None)()
             answer = self._answers.get(word, "250 OK")
             if not answer:
                 break
@@ -185,16 +194,39 @@ async def test_an_email_is_handed_over_under_a_lease_that_holds(clock: PausedClo
 async def test_an_email_whose_lease_ran_out_before_its_server_greeted_is_not_handed_over(
     clock: PausedClock, lease: Lease
 ) -> None:
-    def greet() -> None:
-        clock.seconds += TOO_LONG_SECONDS
-
-    server = MailServer(greet)
+    server = MailServer(before={"greeting": clock.stand_still})
 
     async with mail(server, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
             await sender.send(order_of("email"))
 
     assert "MAIL" not in server.commands
+
+
+@pytest.mark.parametrize(("command", "said_last"), [("MAIL", "RCPT"), ("RCPT", "RCPT"), ("DATA", "DATA")])
+async def test_an_email_whose_lease_ran_out_within_the_dialogue_is_not_handed_over(
+    clock: PausedClock, lease: Lease, command: str, said_last: str
+) -> None:
+    server = MailServer(before={command: clock.stand_still})
+
+    async with mail(server, clock) as sender:
+        with under(lease), pytest.raises(LeaseLostError):
+            await sender.send(order_of("email"))
+        await asyncio.gather(*server.serving)  # the server has read all that it was told
+
+    assert server.commands[-1] == said_last
+
+
+async def test_an_email_whose_lease_runs_out_after_its_text_was_handed_over_is_accepted(
+    clock: PausedClock, lease: Lease
+) -> None:
+    server = MailServer(before={".": clock.stand_still})
+
+    async with mail(server, clock) as sender:
+        with under(lease):
+            result = await sender.send(order_of("email"))
+
+    assert result.outcome == "accepted"
 
 
 async def test_an_email_whose_lease_ran_out_before_its_second_try_is_not_handed_over_again(
@@ -234,6 +266,16 @@ class Turns:
 
         return noted
 
+    def before_text(self, write: Callable[..., None]) -> Callable[..., None]:
+        """Return a write that notes the same where it ends the text of a message."""
+
+        def noted(protocol: Any, data: bytes) -> None:
+            if data.endswith(b"\r\n.\r\n"):
+                self.seen.append(self._others_ran)
+            write(protocol, data)
+
+        return noted
+
 
 async def test_nothing_runs_between_the_look_at_the_lease_and_a_post(
     receiver: Receiver, clock: PausedClock, monkeypatch: pytest.MonkeyPatch
@@ -261,4 +303,17 @@ async def test_nothing_runs_between_the_look_at_the_lease_and_a_mail_transaction
         await sender.send(order_of("email"))
 
     assert server.commands.count("DATA") == 1
+    assert turns.seen == [False]
+
+
+async def test_nothing_runs_between_the_look_at_the_lease_and_the_text_of_a_message(
+    clock: PausedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, server = Turns(), MailServer()
+    monkeypatch.setattr(smtp, "check_lease", turns.look)
+    monkeypatch.setattr(SMTPProtocol, "write", turns.before_text(SMTPProtocol.write))
+
+    async with mail(server, clock) as sender:
+        await sender.send(order_of("email"))
+
     assert turns.seen == [False]
