@@ -28,7 +28,7 @@ from schemas.topics import (
     CONTACTS_REQUESTS,
     CONTACTS_STATE,
     DEADLETTER,
-    LEADS_INBOX,
+    INBOXES,
     TOPICS,
     Topic,
 )
@@ -142,7 +142,7 @@ def messages_of(topic: Topic) -> list[str]:
     kinds = families()
     own = _ACCOUNT_ENTITIES if topic is ACCOUNTS_STATE else kinds["state"].keys() - _ACCOUNT_ENTITIES
     tables: Mapping[str, Iterable[str]] = {
-        LEADS_INBOX.name: ["inbox.lead.submitted"],
+        **{inbox.name: ["inbox.lead.submitted"] for inbox in INBOXES},
         CONTACTS_REQUESTS.name: [f"request.{name}" for name in CONTACT_REQUESTS],
         ACCOUNTS_REQUESTS.name: [f"request.{name}" for name in ACCOUNT_REQUESTS],
         CONTACTS_DECISIONS.name: ["decision.decision"],
@@ -182,7 +182,7 @@ def _channel(topic: Topic) -> Schema:
 
 def _actions(topic: Topic) -> tuple[str, ...]:
     """Say what this application does with a topic; what it both writes and reads has two operations."""
-    if topic is LEADS_INBOX:
+    if topic in INBOXES:
         return ("receive",)
     return ("send",) if topic is DEADLETTER else ("send", "receive")
 
@@ -235,7 +235,7 @@ _ATTRIBUTES: Schema = {
 
 _INBOX_HEADERS: Schema = {
     "title": "InboxHeaders",
-    "description": "Headers of a record on leads.inbox: each may be left out.",
+    "description": "Headers of a record on leads.inbox or leads.inbox.bulk: each may be left out.",
     "type": "object",
     "properties": {
         "ce_id": {

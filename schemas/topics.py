@@ -35,6 +35,13 @@ LEADS_INBOX = Topic(
     retention_ms=30 * DAY_MS,
     aligned=False,
 )
+LEADS_INBOX_BULK = Topic(
+    name="leads.inbox.bulk",
+    key="any",
+    content="the same of imports, whose leads may wait: intake takes it behind leads.inbox",
+    retention_ms=30 * DAY_MS,
+    aligned=False,
+)
 CONTACTS_REQUESTS = Topic(
     name="contacts.requests",
     key="contact",
@@ -84,6 +91,7 @@ DEADLETTER = Topic(
 
 TOPICS: tuple[Topic, ...] = (
     LEADS_INBOX,
+    LEADS_INBOX_BULK,
     CONTACTS_REQUESTS,
     CONTACTS_DECISIONS,
     CONTACTS_STATE,
@@ -97,6 +105,9 @@ TOPICS: tuple[Topic, ...] = (
     COMMANDS_WEBHOOK,
     DEADLETTER,
 )
+
+INBOXES: tuple[Topic, ...] = (LEADS_INBOX, LEADS_INBOX_BULK)
+"""Where producers put leads; each partition of each of them is a stream of its own."""
 
 COMMAND_TOPICS: dict[str, Topic] = {
     "call": COMMANDS_CALL,

@@ -29,7 +29,7 @@ from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.words import waiting_words
 from schemas.envelope import Envelope, to_headers
-from schemas.topics import LEADS_INBOX
+from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, Topic
 from schemas.wire import digest
 
 FORECAST_MAX = 1_000_000
@@ -121,20 +121,22 @@ def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json
 
 @click.command()
 @click.argument("submission")
+@click.option("--bulk", "is_bulk", is_flag=True, help="On leads.inbox.bulk, where it may wait, instead of leads.inbox.")
 @option
 @told
-def send(submission: str, data_dir: Path, as_json: bool) -> None:
-    """Put a submission (a JSON object, or - for standard input) on leads.inbox."""
+def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> None:
+    """Put a submission (a JSON object, or - for standard input) on an inbox."""
     text = sys.stdin.read() if submission == "-" else submission
     try:
         msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise click.BadParameter(f"not a JSON object: {error}") from error
-    partition, offset = run(_send(settings_of(data_dir), text.encode()))
+    inbox = LEADS_INBOX_BULK if is_bulk else LEADS_INBOX
+    partition, offset = run(_send(settings_of(data_dir), inbox, text.encode()))
     if as_json:
-        click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
+        click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))
     else:
-        click.echo(f"{LEADS_INBOX.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
+        click.echo(f"{inbox.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
 
 
 async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> dict[str, Any]:
@@ -186,17 +188,17 @@ async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, pagin
         return await PostgresReads(pool).leads(company_id, wanted, paging)
 
 
-async def _send(settings: Settings, body: bytes) -> tuple[int, int]:
+async def _send(settings: Settings, inbox: Topic, body: bytes) -> tuple[int, int]:
     async with open_checked(settings) as context:
         appender = await context.log.appender()
         try:
-            return await _append(context, appender, body)
+            return await _append(context, inbox, appender, body)
         finally:
             await appender.close()
 
 
-async def _append(context: Context, appender: Any, body: bytes) -> tuple[int, int]:
-    topic = context.names.of(LEADS_INBOX.name)
+async def _append(context: Context, inbox: Topic, appender: Any, body: bytes) -> tuple[int, int]:
+    topic = context.names.of(inbox.name)
     partition = partition_of(body, await context.log.partition_count(topic))
     envelope = Envelope(id=f"cli/{context.clock.now()}/{digest(body)}", type="lead.submitted", source="/cli")
     offsets = await appender.append(partition, [Outgoing(topic, None, body, to_headers(envelope))])

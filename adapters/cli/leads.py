@@ -9,7 +9,7 @@ COMMANDS: Table = {
     "show": ("adapters.cli.lead_commands", "Show a lead (id or uuid) and its history."),
     "tail": ("adapters.cli.tail", "Show what is decided about leads, as it is decided."),
     "forecast": ("adapters.cli.lead_commands", "Show per hour what will be due."),
-    "send": ("adapters.cli.lead_commands", "Put a submission on leads.inbox."),
+    "send": ("adapters.cli.lead_commands", "Put a submission on an inbox."),
     "call-in": ("adapters.cli.call_in", "Let a person call a number of the demo company."),
     "text-in": ("adapters.cli.call_in", "Let a person answer a text of the demo company."),
 }

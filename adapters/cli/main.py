@@ -10,7 +10,7 @@ from adapters.cli.lazy import Lazy, Table
 COMMANDS: Table = {
     "up": ("adapters.cli.up", "Run everything on this machine, with a demo company to try."),
     "api": ("adapters.cli.roles", "Run the HTTP interface."),
-    "intake": ("adapters.cli.roles", "Run the role that reads leads.inbox."),
+    "intake": ("adapters.cli.roles", "Run the role that reads the inboxes."),
     "scheduler": ("adapters.cli.roles", "Run the role that decides on leads."),
     "accounts": ("adapters.cli.roles", "Run the role that decides on account records and slots."),
     "projector": ("adapters.cli.roles", "Run the role that writes the read schema."),

@@ -70,7 +70,7 @@ def _command(name: str, sentence: str, *, options: list[Any]) -> click.Command:
 
 
 api = _command("api", "Run the HTTP interface.", options=OPTIONS + HTTP_OPTIONS)
-intake = _command("intake", "Pass on what producers put into leads.inbox.", options=OPTIONS)
+intake = _command("intake", "Pass on what producers put into leads.inbox and leads.inbox.bulk.", options=OPTIONS)
 scheduler = _command("scheduler", "Decide on leads: own partitions of contacts.requests.", options=OPTIONS)
 accounts = _command("accounts", "Decide on account records and slots.", options=OPTIONS)
 projector = _command("projector", "Write the read schema from the decisions.", options=OPTIONS)

@@ -16,9 +16,10 @@ from adapters.postgres.outages import DatabaseAwayError
 from adapters.roles.broker import connection_of, reaching
 from adapters.roles.context import compare, open_context, prepare
 from adapters.roles.identity import NotPreparedError, establish, establish_database, look
+from adapters.roles.intake import GROUPS
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
-from schemas.topics import LEADS_INBOX, TOPICS
+from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
 
 
 @click.group()
@@ -68,7 +69,7 @@ def adopt(data_dir: Path, as_json: bool) -> None:
 def acls_(kinds: tuple[str, ...], principals: tuple[str, ...], *, is_applied: bool, data_dir: Path, as_json: bool) -> None:
     """Print the ACLs that each role (or only those named) needs, as commands of kafka-acls.sh.
 
-    Roles are those of `leadclock`, and `producer`, `auditor` and `operator`.
+    Roles are those of `leadclock`, and `producer`, `bulk-producer`, `auditor` and `operator`.
     """
     settings = settings_of(data_dir)
     found = acls_of(kinds or tuple(ACCESS), _principals(principals), settings)
@@ -109,21 +110,23 @@ def _principals(given: Iterable[str]) -> dict[str, str]:
 
 
 @topics.command(name="set-offset")
-@click.option("--partition", type=click.IntRange(0, 1023), required=True, help="Of leads.inbox.")
+@click.option("--bulk", "is_bulk", is_flag=True, help="Of leads.inbox.bulk, instead of leads.inbox.")
+@click.option("--partition", type=click.IntRange(0, 1023), required=True, help="Of the inbox.")
 @click.option("--offset", type=click.IntRange(0), required=True, help="Of the next record that intake reads.")
 @option
 @told
-def set_offset(partition: int, offset: int, data_dir: Path, as_json: bool) -> None:
-    """Have intake go on at an offset of leads.inbox; for an offset that was lost. No `leadclock intake` may run.
+def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as_json: bool) -> None:
+    """Have intake go on at an offset of an inbox; for an offset that was lost. No `leadclock intake` may run.
 
     The role names the offset where it misses one. From an earlier one, what was decided is refused as a repeat; what lies
     before a later one is not read.
     """
-    run(_set_offset(settings_of(data_dir), partition, offset))
+    inbox = LEADS_INBOX_BULK if is_bulk else LEADS_INBOX
+    run(_set_offset(settings_of(data_dir), inbox, partition, offset))
     if as_json:
-        click.echo(msgspec.json.encode({"topic": LEADS_INBOX.name, "partition": partition, "offset": offset}))
+        click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))
     else:
-        click.echo(f"intake goes on at {offset} of {LEADS_INBOX.name}[{partition}]")
+        click.echo(f"intake goes on at {offset} of {inbox.name}[{partition}]")
 
 
 @topics.command(name="list")
@@ -158,9 +161,9 @@ async def _adopt(settings: Settings) -> Deployment:
         return identity
 
 
-async def _set_offset(settings: Settings, partition: int, offset: int) -> None:
+async def _set_offset(settings: Settings, inbox: Topic, partition: int, offset: int) -> None:
     async with open_checked(settings) as context:
-        await context.set_offset("intake", LEADS_INBOX, partition, offset)
+        await context.set_offset(GROUPS[inbox.name], inbox, partition, offset)
 
 
 async def _compare(settings: Settings) -> list[Drift]:

@@ -1,4 +1,4 @@
-"""What becomes of a record of `leads.inbox`? A request in the partition of its contact, or a dead letter that says why.
+"""What becomes of a record of an inbox? A request in the partition of its contact, or a dead letter that says why.
 
 Requests carry the number of their inbox record in a stream of their own, so that reading the inbox again after a crash
 changes nothing; the group offset is reported only after every earlier record was acknowledged.
@@ -13,7 +13,7 @@ import structlog
 
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Bookmarks
-from adapters.intake.pacing import Pacing
+from adapters.intake.pacing import Pacing, Source
 from adapters.partitions.burial import append_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -26,7 +26,7 @@ from engine.submission.normalise import normalise
 from schemas.envelope import ID_LENGTH_MAX, Envelope, to_headers
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
-from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
+from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX_BULK, Topic
 
 BATCH_MAX = 1_000
 POLL_SECONDS = 0.5
@@ -41,7 +41,7 @@ SCHEDULERS_STALL = (
 )
 
 SUBMISSION_TYPE = "lead.submitted"
-"""The one type of the inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
+"""The one type of an inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
 
 BODY_BYTES_MAX = 256 * 1024
 """As over HTTP: research/domain.md 2.5."""
@@ -58,10 +58,11 @@ _JSON = msgspec.json.Decoder(dict[str, Any])
 
 
 class IntakePartition:
-    """The work on one partition of the inbox; a `Worker` of a host."""
+    """The work on one partition of an inbox; a `Worker` of a host."""
 
     def __init__(
         self,
+        inbox: Topic,
         partition: int,
         *,
         log: Log,
@@ -73,7 +74,9 @@ class IntakePartition:
         pacing: Pacing,
         observe: Observe,
     ) -> None:
+        self._inbox = inbox
         self._partition = partition
+        self._source = Source(partition, is_bulk=inbox == LEADS_INBOX_BULK)
         self._log = log
         self._names = names
         self._rules = rules
@@ -94,8 +97,8 @@ class IntakePartition:
     async def open(self) -> None:
         """Go to the first record that is not known to be done."""
         await self.close()
-        inbox = self._names.of(LEADS_INBOX.name)
-        self._stream = f"{LEADS_INBOX.name}/{await self._log.topic_id(inbox)}/{self._partition}"
+        inbox = self._names.of(self._inbox.name)
+        self._stream = stream_of(self._inbox, await self._log.topic_id(inbox), self._partition)
         self._contact_partitions = await self._log.partition_count(self._names.of(CONTACTS_REQUESTS.name))
         self._dead_partitions = await self._log.partition_count(self._names.of(DEADLETTER.name))
         self._reader = await self._log.reader(inbox, [self._partition])
@@ -106,7 +109,7 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
-        allowance = await self._pacing.allowance(self._partition, BATCH_MAX)
+        allowance = await self._pacing.allowance(self._source, BATCH_MAX)
         self._note_pause(is_paused=allowance == 0)
         if allowance == 0:
             await self._listen(self._reader)
@@ -185,7 +188,7 @@ class IntakePartition:
                 buried += 1
                 pairs = [*pairs[refused.appended : place], *pairs[place + 1 :]]
             else:
-                self._pacing.appended(self._partition, partition, offsets[-1], len(offsets))
+                self._pacing.appended(self._source, partition, offsets[-1], len(offsets))
                 break
         return buried
 
@@ -238,6 +241,11 @@ class IntakePartition:
         return outgoing
 
 
+def stream_of(inbox: Topic, topic_id: str, partition: int) -> str:
+    """Return the name of the stream that the requests of a partition of an inbox are numbered in."""
+    return f"{inbox.name}/{topic_id}/{partition}"
+
+
 class Batch:
     """What is to be appended: requests by partition, each with its inbox record, and dead letters.
 
@@ -261,7 +269,7 @@ def submission_of(record: Record) -> dict[str, Any]:
     """Return the raw submission in a record. Raises `RefusedError` where there is none."""
     kind = next((value for name, value in record.headers if name == "ce_type"), SUBMISSION_TYPE.encode())
     if kind != SUBMISSION_TYPE.encode():
-        raise RefusedError("unknown_type", f"{LEADS_INBOX.name} takes {SUBMISSION_TYPE}, not {kind[:100]!r}")
+        raise RefusedError("unknown_type", f"{record.topic} takes {SUBMISSION_TYPE}, not {kind[:100]!r}")
     if not record.value:
         raise RefusedError("malformed_json", "The record is empty; send a JSON object.")
     if len(record.value) > min(BODY_BYTES_MAX, RECORD_BYTES_MAX):

@@ -1,6 +1,6 @@
-"""Is a committed offset of the inbox missing because nothing was ever read, or because it was lost? The schedulers know.
+"""Is a committed offset of an inbox missing because nothing was ever read, or because it was lost? The schedulers know.
 
-Their state holds, for each partition of the inbox, the number of its newest record that they decided. Where that is there,
+Their state holds, for each partition of an inbox, the number of its newest record that they decided. Where that is there,
 and the offset is not, starting at 0 would pass everything on anew and have new leads wait behind it: the partition stops.
 """
 
@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from adapters.intake.adopted import Bookmarks
-from adapters.intake.intake import BATCH_MAX
+from adapters.intake.intake import BATCH_MAX, stream_of
 from adapters.partitions.bookmark import Bookmark
 from engine.partition.ports import Log, LogError, Reader, Record
 from engine.partition.runner import Names
 from schemas.state import Stream, stream_key
-from schemas.topics import CONTACTS_STATE, LEADS_INBOX
+from schemas.topics import CONTACTS_STATE, Topic
 from schemas.wire import from_pack
 
 WINDOW_RECORDS = 20_000
@@ -26,10 +26,13 @@ POLL_SECONDS = 1.0
 
 
 class SafeBookmarks:
-    """The bookmarks of a group, of which a missing one is looked into before it is believed."""
+    """The bookmarks of the group of an inbox, of which a missing one is looked into before it is believed."""
 
-    def __init__(self, bookmarks: Bookmarks, log: Log, names: Names, *, restoring: Callable[[int, int], str] | None) -> None:
+    def __init__(
+        self, inbox: Topic, bookmarks: Bookmarks, log: Log, names: Names, *, restoring: Callable[[int, int], str] | None
+    ) -> None:
         """Take what makes the command that restores an offset of a partition; None restores it at once."""
+        self._inbox = inbox
         self._bookmarks = bookmarks
         self._log = log
         self._names = names
@@ -47,38 +50,33 @@ class SafeBookmarks:
         mark = await self._bookmarks.kept(partition)
         if mark is not None:
             return mark
-        offset = await restorable(self._log, self._names, partition)
+        offset = await restorable(self._inbox, self._log, self._names, partition)
         if offset is None:
             return None
         if self._restoring is None:
             return Bookmark(offset)
-        inbox = self._names.of(LEADS_INBOX.name)
+        topic = self._names.of(self._inbox.name)
         raise LogError(
-            f"the committed offset of {inbox}[{partition}] is lost, though records of it were decided: stop every "
+            f"the committed offset of {topic}[{partition}] is lost, though records of it were decided: stop every "
             f"`leadclock intake`, run `{self._restoring(partition, offset)}`, and start them again",
             retryable=False,
         )
 
 
-async def restorable(log: Log, names: Names, partition: int) -> int | None:
-    """Return an offset of a partition of the inbox before which every record was passed on; None where none was decided.
+async def restorable(inbox: Topic, log: Log, names: Names, partition: int) -> int | None:
+    """Return an offset of a partition of an inbox before which every record was passed on; None where none was decided.
 
     It may be early by a batch or more: what is passed on twice is refused as a repeat. Raises `LogError`.
     """
-    inbox = names.of(LEADS_INBOX.name)
-    reader = await log.reader(inbox, [partition])
+    topic = names.of(inbox.name)
+    reader = await log.reader(topic, [partition])
     try:
         if await reader.end(partition) == 0:
             return None
-        decided = await _newest_decided(log, names, inbox_stream(await log.topic_id(inbox), partition))
+        decided = await _newest_decided(log, names, stream_of(inbox, await log.topic_id(topic), partition))
         return None if decided is None else await _batch_before(reader, partition, decided)
     finally:
         await reader.close()
-
-
-def inbox_stream(topic_id: str, partition: int) -> str:
-    """Return the name of the stream that the requests of a partition of the inbox are numbered in."""
-    return f"{LEADS_INBOX.name}/{topic_id}/{partition}"
 
 
 async def _newest_decided(log: Log, names: Names, stream: str) -> int | None:

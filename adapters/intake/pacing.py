@@ -13,10 +13,13 @@ what the others wait for:
 
 Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
 overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
+
+Those of the bulk inbox come behind: for `leads.inbox` they do not count, and while they are drained and rest it goes on.
+They take what it leaves of the window, at least a part of it, so that nothing waits for ever.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -39,6 +42,9 @@ DECREASE = 0.7
 APPENDS_PER_WINDOW = 16
 """An append of less than this part of the window costs more than it carries."""
 
+BULK_PART = 4
+"""One part in so many of the window may be undecided of the bulk inbox, however much is of the other one."""
+
 FILL_SECONDS = 0.05
 """For so long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
 
@@ -54,14 +60,29 @@ LOOK_SECONDS = 0.03
 """Between two questions for the schedulers' positions, while something is undecided."""
 
 
+class Source(Struct, frozen=True):
+    """One partition of an inbox: of the bulk inbox, or of the other one."""
+
+    partition: int
+    is_bulk: bool = False
+
+
 class _Append(Struct):
     """Requests of one append that may be undecided."""
 
-    inbox_partition: int
+    source: Source
     last_offset: int
     count: int
     appended_at: float
     """Monotonic seconds."""
+
+
+class _Pause(Struct):
+    """Whether the partitions of one inbox stand still."""
+
+    draining_since: float | None = None
+    """When the oldest request of a full window was appended; None where no window is drained."""
+    rests_until: float = float("-inf")
 
 
 class Pacing:
@@ -78,16 +99,14 @@ class Pacing:
         """By partition of the requests, the oldest first."""
         self._progressed_at: dict[int, float] = {}
         self._looked_at = float("-inf")
-        self._draining_since: float | None = None
-        """When the oldest request of a full window was appended; None where no window is drained."""
-        self._rests_until = float("-inf")
+        self._pauses = {is_bulk: _Pause() for is_bulk in (False, True)}
 
     @property
     def window(self) -> int:
         """The number of requests that may be undecided now."""
         return int(self._window)
 
-    def appended(self, inbox_partition: int, partition: int, last_offset: int, count: int) -> None:
+    def appended(self, source: Source, partition: int, last_offset: int, count: int) -> None:
         """Note an append to a partition of the requests."""
         if self._decided is None:
             return
@@ -95,40 +114,63 @@ class Pacing:
         appends = self._undecided.setdefault(partition, deque())
         if not appends:
             self._progressed_at[partition] = now  # it had nothing to decide: its time begins now
-        appends.append(_Append(inbox_partition, last_offset, count, now))
+        appends.append(_Append(source, last_offset, count, now))
 
-    async def allowance(self, inbox_partition: int, most: int) -> int:
-        """Return how many records a partition of the inbox may pass on now, at most `most`.
+    async def allowance(self, source: Source, most: int) -> int:
+        """Return how many records a partition of an inbox may pass on now, at most `most`.
 
         Where it returns 0, it has waited a little before.
         """
         if self._decided is None:
             return most
         await self._look()
-        allowed = min(most, self._allowed(inbox_partition))
+        allowed = min(most, self._allowed(source))
         if allowed == 0:
             await self._clock.sleep(LOOK_SECONDS)
         return allowed
 
-    def _allowed(self, inbox_partition: int) -> int:
+    def _allowed(self, source: Source) -> int:
         now = self._clock.monotonic()
-        if self._draining_since is not None or now < self._rests_until:
+        if self._stands_still(source, now):
             return 0
-        stalled = {partition for partition in self._undecided if self._is_stalled(partition)}
-        if any(_count(self._undecided[partition]) >= STALLED_MAX for partition in stalled):
+        counted = {partition: self._counted(partition, source) for partition in self._undecided}
+        stalled = {partition for partition in counted if self._is_stalled(partition)}
+        if any(_count(counted[partition]) >= STALLED_MAX for partition in stalled):
             return 0
-        active = [append for partition in self._undecided.keys() - stalled for append in self._undecided[partition]]
-        held = _count(append for append in active if append.inbox_partition == inbox_partition)
-        free = self.window - _count(active)
+        active = [append for partition in counted.keys() - stalled for append in counted[partition]]
+        held = _count(append for append in active if append.source == source)
+        free = self._free(source, active)
         # One alone fills half of the window, two a third each (`engine.fair_share.may_take`, for many at a time).
         allowed = (free - held + 1) // 2
         if allowed * APPENDS_PER_WINDOW >= self.window:
             return allowed
         self._is_window_used = True
-        oldest_at = min(append.appended_at for append in active)
-        if now - oldest_at >= FILL_SECONDS or free * APPENDS_PER_WINDOW < self.window:
-            self._draining_since = oldest_at
+        own = [append.appended_at for append in active if append.source.is_bulk == source.is_bulk]
+        if own and (now - min(own) >= FILL_SECONDS or free * APPENDS_PER_WINDOW < self.window):
+            self._pauses[source.is_bulk].draining_since = min(own)
         return 0
+
+    def _stands_still(self, source: Source, now: float) -> bool:
+        """Tell whether nothing may be passed on: a window is drained, or a rest is made, which is nobody's to use."""
+        own = self._pauses[source.is_bulk]
+        return own.draining_since is not None or any(
+            now < pause.rests_until for pause in ([*self._pauses.values()] if source.is_bulk else [own])
+        )
+
+    def _counted(self, partition: int, source: Source) -> list[_Append]:
+        """Return what is undecided in a partition of the requests and counts for a source."""
+        return [append for append in self._undecided[partition] if source.is_bulk or not append.source.is_bulk]
+
+    def _free(self, source: Source, active: Sequence[_Append]) -> int:
+        """Return how many more requests may be undecided, of which a source may take its share."""
+        bulk = _count(append for append in active if append.source.is_bulk)
+        others = _count(active) - bulk
+        if not source.is_bulk:
+            return self.window - others
+        part = self.window // BULK_PART - bulk
+        # What is of the other inbox counts twice: one partition of it that is flooded leaves bulk no more than its part.
+        is_drained = self._pauses[False].draining_since is not None
+        return part if is_drained else max(self.window - 2 * others - bulk, part)
 
     def _is_stalled(self, partition: int) -> bool:
         appends = self._undecided[partition]
@@ -154,13 +196,19 @@ class Pacing:
             if appends and not self._is_stalled(partition):
                 longest = max(longest, now - appends[0].appended_at)
         self._adapt(longest, now)
-        if self._draining_since is not None and not self._is_waited_for():
-            self._rests_until = now + min(REST_SECONDS_MAX, now - self._draining_since)
-            self._draining_since = None
+        for is_bulk, pause in self._pauses.items():
+            if pause.draining_since is not None and not self._is_waited_for(is_bulk=is_bulk):
+                pause.rests_until = now + min(REST_SECONDS_MAX, now - pause.draining_since)
+                pause.draining_since = None
 
-    def _is_waited_for(self) -> bool:
-        """Tell whether something is undecided where somebody decides."""
-        return any(appends and not self._is_stalled(partition) for partition, appends in self._undecided.items())
+    def _is_waited_for(self, *, is_bulk: bool) -> bool:
+        """Tell whether something of an inbox is undecided where somebody decides."""
+        return any(
+            append.source.is_bulk == is_bulk
+            for partition, appends in self._undecided.items()
+            if not self._is_stalled(partition)
+            for append in appends
+        )
 
     def _adapt(self, longest_seconds: float, now: float) -> None:
         """Shrink the window where something waited too long; grow it where it alone held something back."""

@@ -29,7 +29,9 @@ from schemas.topics import (
     CONTACTS_REQUESTS,
     CONTACTS_STATE,
     DEADLETTER,
+    INBOXES,
     LEADS_INBOX,
+    LEADS_INBOX_BULK,
     TOPICS,
     WRITTEN_WITH,
     Topic,
@@ -67,9 +69,9 @@ class Access(Struct, frozen=True, kw_only=True):
 ACCESS: Mapping[str, Access] = {
     "api": Access(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS)),
     "intake": Access(
-        reads=(LEADS_INBOX, ACCOUNTS_RULES, CONTACTS_STATE),
+        reads=(*INBOXES, ACCOUNTS_RULES, CONTACTS_STATE),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
-        groups=("intake",),
+        groups=("intake", "intake.bulk"),
         asks=("scheduler",),
     ),
     "scheduler": Access(
@@ -91,16 +93,18 @@ ACCESS: Mapping[str, Access] = {
         groups=tuple(f"gateway.{channel}" for channel in COMMAND_TOPICS),
     ),
     "producer": Access(writes=(LEADS_INBOX,)),
-    "auditor": Access(reads=tuple(topic for topic in TOPICS if topic not in {LEADS_INBOX, DEADLETTER})),
+    "bulk-producer": Access(writes=(LEADS_INBOX_BULK,)),
+    "auditor": Access(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER})),
     "operator": Access(
         reads=TOPICS,
-        writes=(LEADS_INBOX, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
-        groups=("intake",),
+        writes=(*INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
+        groups=("intake", "intake.bulk"),
         creates=True,
     ),
 }
 """`auditor` verifies and explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
-to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into the inbox."""
+to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into
+`leads.inbox`, `bulk-producer` imports into the other inbox."""
 
 
 class Acl(Struct, frozen=True, order=True):

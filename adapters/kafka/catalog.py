@@ -164,7 +164,7 @@ class Catalog:
         """Return the facts of one topic. Raises `LogError` (not retryable) where it does not exist."""
         found = await self.find([name])
         if name not in found:
-            raise LogError(f"topic {name} does not exist", retryable=False)
+            raise LogError(f"topic {name} does not exist: run `leadclock topics create`", retryable=False)
         return found[name]
 
     async def brokers(self) -> list[int]:

@@ -1,7 +1,7 @@
 """What do all roles share? The log, the clock, the names of topics, the rules, and the versions that decide."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.metadata import version
@@ -119,11 +119,16 @@ class Context:
             report_seconds=SCHEDULER_REPORT_SECONDS if role == "scheduler" else REPORT_SECONDS,
         )
 
-    def progress(self, role: str, topic: Topic) -> Callable[[], Awaitable[dict[int, int]]] | None:
-        """Return what asks how far the group of a role has come on a topic; None where there is no group."""
+    @property
+    def has_groups(self) -> bool:
+        """Whether processes share partitions by groups, which keep how far they have come."""
+        return self._connection is not None
+
+    def progress(self, role: str, topic: Topic) -> GroupProgress | None:
+        """Return what asks how far the group of a role has come on a topic, to be closed; None where there is no group."""
         if self._connection is None:
             return None
-        return GroupProgress(self._connection, self._group(role), self.names.of(topic.name)).offsets
+        return GroupProgress(self._connection, self._group(role), self.names.of(topic.name))
 
     async def members(self, roles: Sequence[str]) -> dict[str, int]:
         """Return how many processes each of these roles has that has any, by their groups. Raises `LogError`."""
@@ -134,7 +139,7 @@ class Context:
         return {roles_of[group]: count for group, count in counts.items()}
 
     async def set_offset(self, role: str, topic: Topic, partition: int, offset: int) -> None:
-        """Have the group of a role, of which nobody may run, go on at an offset of a topic. Raises `LogError`.
+        """Have a group in which nobody may work go on at an offset of a topic. Raises `LogError`.
 
         Not retryable where somebody runs, and where the topic has no such offset.
         """
@@ -143,7 +148,7 @@ class Context:
             raise LogError("there are no groups without Kafka: offsets are restored by themselves", retryable=False)
         running = (await self.members([role])).get(role, 0)
         if running:
-            raise LogError(f"{running} of `leadclock {role}` run: stop them first", retryable=False)
+            raise LogError(f"{running} of `leadclock {_process_of(role)}` run: stop them first", retryable=False)
         if partition >= (count := await self.log.partition_count(name)):
             raise LogError(f"{name} has {count} partitions, from 0 on", retryable=False)
         reader = await self.log.reader(name, [partition])
@@ -166,6 +171,11 @@ class Context:
     def snapshot_folder(self) -> Path | None:
         """Where snapshots are kept, or None."""
         return None if self.settings.state_dir is None else Path(self.settings.state_dir)
+
+
+def _process_of(role: str) -> str:
+    """Return the command that runs a role, or a part of it such as `intake.bulk`."""
+    return role.partition(".")[0]
 
 
 def _origin(settings: Settings) -> Origin:

@@ -62,6 +62,8 @@ class GroupRole:
 
     async def _join(self, stop: asyncio.Event) -> None:
         await self._context.rules.refresh()
+        # A member that subscribes to a topic which is not there works on no partition of it, and says nothing.
+        await self._context.log.partition_count(self._context.names.of(self._topic.name))
         appender = await self._context.log.appender()
         assignment = await self._context.assignment(self.name, self._topic)
         try:

@@ -1,4 +1,7 @@
-"""The `intake` role: pass on what producers put into `leads.inbox`."""
+"""The `intake` role: pass on what producers put into `leads.inbox` and, behind it, `leads.inbox.bulk`."""
+
+import asyncio
+from functools import partial
 
 from adapters.intake.intake import IntakePartition
 from adapters.intake.missing import SafeBookmarks
@@ -7,37 +10,67 @@ from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
 from engine.partition.ports import Appender
-from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
+from schemas.topics import CONTACTS_REQUESTS, INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, Topic
+
+GROUPS = {LEADS_INBOX.name: "intake", LEADS_INBOX_BULK.name: "intake.bulk"}
+"""Inbox -> the group whose committed offsets are where intake goes on in it."""
 
 
-def intake(context: Context, metrics: Metrics) -> GroupRole:
-    """Return the role that works through the inbox."""
-    inbox = context.names.of(LEADS_INBOX.name)
+class IntakeRole:
+    """Each inbox with a group of its own, both paced together."""
+
+    name = "intake"
+
+    def __init__(self, context: Context, metrics: Metrics) -> None:
+        self._decided = context.progress("scheduler", CONTACTS_REQUESTS)
+        pacing = Pacing(None if self._decided is None else self._decided.offsets, context.clock)
+        self._inboxes = {inbox.name: _reading(inbox, context, metrics, pacing) for inbox in INBOXES}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Pass on until told to stop. An inbox that cannot be read holds up no other."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for inbox, reading in self._inboxes.items():
+                    tasks.create_task(reading.run(stop), name=inbox)
+        finally:
+            if self._decided is not None:
+                await self._decided.close()
+
+    def troubles(self) -> dict[str, str]:
+        """Tell what keeps which inbox from being read."""
+        return {
+            f"{inbox} {what}": why for inbox, reading in self._inboxes.items() for what, why in reading.troubles().items()
+        }
+
+
+def _reading(inbox: Topic, context: Context, metrics: Metrics, pacing: Pacing) -> GroupRole:
+    topic, group = context.names.of(inbox.name), GROUPS[inbox.name]
     # Without a group the offsets are a file of ours, which may be deleted at any time.
-    restoring = None if context.progress("intake", LEADS_INBOX) is None else restore_command
-    pacing = Pacing(context.progress("scheduler", CONTACTS_REQUESTS), context.clock)
+    restoring = partial(restore_command, inbox) if context.has_groups else None
 
     def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:
         def observe(_passed_on: int, dead: int, unread: int) -> None:
-            metrics.lag.labels(inbox, str(partition)).set(unread)
+            metrics.lag.labels(topic, str(partition)).set(unread)
             if dead:
-                metrics.dead_letters.labels(inbox).inc(dead)
+                metrics.dead_letters.labels(topic).inc(dead)
 
         return IntakePartition(
+            inbox,
             partition,
             log=context.log,
             names=context.names,
             rules=context.rules,
             appender=appender,
             clock=context.clock,
-            bookmarks=SafeBookmarks(assignment, context.log, context.names, restoring=restoring),
+            bookmarks=SafeBookmarks(inbox, assignment, context.log, context.names, restoring=restoring),
             pacing=pacing,
             observe=observe,
         )
 
-    return GroupRole("intake", LEADS_INBOX, context, make_worker)
+    return GroupRole(group, inbox, context, make_worker)
 
 
-def restore_command(partition: int, offset: int) -> str:
+def restore_command(inbox: Topic, partition: int, offset: int) -> str:
     """Return what an operator types to restore a lost offset."""
-    return f"leadclock topics set-offset --partition {partition} --offset {offset}"
+    of_bulk = " --bulk" if inbox == LEADS_INBOX_BULK else ""
+    return f"leadclock topics set-offset{of_bulk} --partition {partition} --offset {offset}"

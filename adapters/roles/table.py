@@ -9,7 +9,7 @@ from adapters.roles.role import Role
 ROLES: dict[str, tuple[str, str]] = {
     "accounts": ("adapters.roles.deciders", "accounts"),
     "scheduler": ("adapters.roles.deciders", "scheduler"),
-    "intake": ("adapters.roles.intake", "intake"),
+    "intake": ("adapters.roles.intake", "IntakeRole"),
     "projector": ("adapters.roles.projector", "ProjectorRole"),
     "gateway": ("adapters.roles.gateway", "GatewayRole"),
     "api": ("adapters.roles.api", "ApiRole"),

@@ -17,7 +17,7 @@ from schemas.account import Slots
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.decisions import GENESIS, Decision
 from schemas.instant import SECOND, Instant
-from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
+from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, DEADLETTER, INBOXES
 from schemas.wire import digest
 
 BATCH = 2_000
@@ -118,7 +118,7 @@ async def gather(context: Context) -> Evidence:
         commands=commands,
         dead=dead,
         requests_end=await ends(log, names.of(CONTACTS_REQUESTS.name)),
-        inbox_end=sum((await ends(log, names.of(LEADS_INBOX.name))).values()),
+        inbox_end=sum([sum((await ends(log, names.of(inbox.name))).values()) for inbox in INBOXES]),
     )
 
 

@@ -47,7 +47,7 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     dead = [(partition, offset, value) for topic, partition, offset, value in found.dead if topic == inbox]
     told = {(partition, offset): value for partition, offset, value in dead}
     return [
-        Row(promise="records on leads.inbox", expected=accepted.records, found=found.inbox_end),
+        Row(promise="records on the inboxes", expected=accepted.records, found=found.inbox_end),
         row("submissions decided exactly once", accepted.ids, once & accepted.ids),
         Row(promise="other submissions", expected=over_http, found=len(once - accepted.ids)),
         Row(promise="leads", expected=len(accepted.ids) + over_http, found=len(leads)),

@@ -31,7 +31,7 @@ from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 from schemas.state import Stream, stream_key
-from schemas.topics import ACCOUNTS_RULES, LEADS_INBOX
+from schemas.topics import ACCOUNTS_RULES, INBOXES
 from schemas.wire import Entity, Message, digest, packed_name, to_json, to_pack
 
 ERROR_LENGTH_MAX = 500
@@ -41,8 +41,8 @@ TOO_LARGE = "too_large"
 DECISION_FAILED = "decision_failed"
 """Why a decision failed: a record of it cannot be written; anything else is a fault of ours."""
 
-UNANSWERED_STREAMS = f"{LEADS_INBOX.name}/"
-"""How the streams of intake begin: whoever writes to the inbox sees no answer, so a refusal leaves a dead letter."""
+UNANSWERED_STREAMS = tuple(f"{inbox.name}/" for inbox in INBOXES)
+"""How the streams of intake begin: whoever writes to an inbox sees no answer, so a refusal leaves a dead letter."""
 
 OF_SIZE = frozenset({TOO_LARGE, "too_many_leads"})
 """Codes of refusals that are due to what is kept of a person already: a stop that is asked for beside it is decided all the

@@ -253,6 +253,7 @@ async def test_a_compressed_record_does_not_stop_the_inbox(founded: Found) -> No
         return {}
 
     intake = IntakePartition(
+        LEADS_INBOX,
         0,
         log=deployment.log,
         names=deployment.names,

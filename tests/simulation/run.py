@@ -18,7 +18,7 @@ from engine.partition.runner import Runner
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE
-from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, LEADS_INBOX_BULK, TOPICS
 from schemas.wire import from_json, from_pack
 from tests.simulation.cluster import Cluster, Machine
 from tests.simulation.gateway import Gateways
@@ -103,7 +103,7 @@ class World:
             new_topic_id=lambda: f"topic-{next(topic_ids)}",
             pause=self.weather.pass_by,
         )
-        for topic in TOPICS:
+        for topic in sorted(TOPICS, key=lambda topic: topic == LEADS_INBOX_BULK):  # last: the others keep their ids
             await self.log.create_topic(topic.name, self.partitions)
         self.cluster = Cluster(
             loop=self.loop,

@@ -14,7 +14,7 @@ from deploy.proof.submissions import Sent, number
 from deploy.proof.verdict import Accepted, judge, table
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
-from schemas.topics import LEADS_INBOX
+from schemas.topics import INBOXES
 from schemas.wire import to_json
 
 REST_SECONDS = 120.0
@@ -49,10 +49,12 @@ class Town:
         }
 
     async def load(self, context: Context, count: int) -> None:
-        inbox = context.names.of(LEADS_INBOX.name)
-        posted = await post(context, [self._sent(inbox) for _ in range(count)])
-        self.accepted.ids |= posted.ids
-        self.accepted.records += posted.records
+        """Put leads on the inboxes, as many on the one as on the other."""
+        for turn, inbox in enumerate(INBOXES):
+            topic = context.names.of(inbox.name)
+            posted = await post(context, [self._sent(topic) for _ in range(turn, count, len(INBOXES))])
+            self.accepted.ids |= posted.ids
+            self.accepted.records += posted.records
 
     def _sent(self, inbox: str) -> Sent:
         submission = self.submission()

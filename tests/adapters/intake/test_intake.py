@@ -13,7 +13,7 @@ from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.intake import intake
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
-from adapters.intake.pacing import WINDOW_START, Pacing
+from adapters.intake.pacing import WINDOW_START, Pacing, Source
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -25,7 +25,7 @@ from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
 from schemas.records import Record as RuleRecord
 from schemas.requests import LeadSubmitted
 from schemas.schedule import SmsStep
-from schemas.topics import TOPICS
+from schemas.topics import LEADS_INBOX, TOPICS
 from schemas.wire import to_json
 
 PARTITIONS = 2
@@ -97,6 +97,7 @@ class House:
             return self.decided
 
         made = IntakePartition(
+            LEADS_INBOX,
             0,
             log=self.log,
             names=Names(),
@@ -355,7 +356,7 @@ async def test_submissions_of_one_contact_keep_their_order(house: House) -> None
 
 async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_window(house: House) -> None:
     intake = await house.intake()
-    intake._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
+    intake._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
     await house.put(LEAD)
 
     assert await intake.cycle() == 0
@@ -371,7 +372,7 @@ async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_
 async def test_a_partition_that_is_held_back_counts_what_it_has_not_passed_on(house: House) -> None:
     """Its lag read 0 for ten minutes while new leads waited."""
     intake = await house.intake()
-    intake._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
+    intake._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
     await house.put(LEAD, LEAD)
     await intake.cycle()
 
@@ -384,7 +385,7 @@ async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_unt
 ) -> None:
     monkeypatch.setattr(intake, "PAUSE_SECONDS_MAX", 0.0)
     made = await house.intake()
-    made._pacing.appended(0, 0, WINDOW_START - 1, WINDOW_START)
+    made._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
     await made.cycle()
     assert made.trouble == intake.SCHEDULERS_STALL
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -11,12 +12,12 @@ from adapters.intake.intake import BATCH_MAX
 from adapters.intake.missing import SafeBookmarks, restorable
 from adapters.partitions.bookmark import Bookmark
 from adapters.roles.context import Context, RoleAssignment, open_context, prepare
-from adapters.roles.intake import restore_command
+from adapters.roles.intake import GROUPS, restore_command
 from adapters.settings import Settings
 from engine.partition.ports import Log, LogError, Outgoing
 from engine.partition.runner import Names
 from schemas.state import Stream, stream_key
-from schemas.topics import LEADS_INBOX, TOPICS
+from schemas.topics import INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
 from schemas.wire import to_pack
 
 RECORDS = 3 * BATCH_MAX
@@ -25,18 +26,18 @@ WAIT_SECONDS = 90.0
 """The bound of a hang."""
 
 
-async def fill(log: Log, names: Names) -> None:
-    """Put records into partition 1 of the inbox."""
+async def fill(log: Log, names: Names, inbox: Topic = LEADS_INBOX) -> None:
+    """Put records into partition 1 of an inbox."""
     appender = await log.appender()
     for _ in range(RECORDS // BATCH_MAX):
-        await appender.append(1, [Outgoing(names.of("leads.inbox"), None, b"{}")] * BATCH_MAX)
+        await appender.append(1, [Outgoing(names.of(inbox.name), None, b"{}")] * BATCH_MAX)
     await appender.close()
 
 
-async def decide(log: Log, names: Names, partition: int, number: int) -> None:
-    """Write to the state of contacts as a scheduler does that decided a record of partition 1 of the inbox."""
+async def decide(log: Log, names: Names, partition: int, number: int, inbox: Topic = LEADS_INBOX) -> None:
+    """Write to the state of contacts as a scheduler does that decided a record of partition 1 of an inbox."""
     owner = await log.own(names.of("contacts.requests"), partition, writes=[names.of("contacts.state")])
-    stream = f"leads.inbox/{await log.topic_id(names.of('leads.inbox'))}/1"
+    stream = f"{inbox.name}/{await log.topic_id(names.of(inbox.name))}/1"
     records = [Outgoing(names.of("contacts.state"), f"head/{n}".encode(), b"x") for n in range(3)]
     marks = [
         Outgoing(names.of("contacts.state"), stream_key(stream).encode(), to_pack(Stream(number=n))) for n in (5, number)
@@ -55,9 +56,9 @@ async def embedded() -> AsyncIterator[EmbeddedLog]:
 
 
 async def test_an_inbox_of_which_nothing_was_decided_is_read_from_its_start(embedded: EmbeddedLog) -> None:
-    assert await restorable(embedded, Names(), 1) is None
+    assert await restorable(LEADS_INBOX, embedded, Names(), 1) is None
     await fill(embedded, Names())
-    assert await restorable(embedded, Names(), 1) is None
+    assert await restorable(LEADS_INBOX, embedded, Names(), 1) is None
 
 
 async def test_what_is_restored_lies_a_whole_batch_before_the_newest_decision_of_any_partition(
@@ -65,16 +66,16 @@ async def test_what_is_restored_lies_a_whole_batch_before_the_newest_decision_of
 ) -> None:
     await fill(embedded, Names())
     await decide(embedded, Names(), 0, 40)
-    assert await restorable(embedded, Names(), 1) == 0
+    assert await restorable(LEADS_INBOX, embedded, Names(), 1) == 0
     await decide(embedded, Names(), 1, DECIDED)
-    assert await restorable(embedded, Names(), 1) == DECIDED + 1 - BATCH_MAX
-    assert await restorable(embedded, Names(), 0) is None
+    assert await restorable(LEADS_INBOX, embedded, Names(), 1) == DECIDED + 1 - BATCH_MAX
+    assert await restorable(LEADS_INBOX, embedded, Names(), 0) is None
 
 
 async def test_without_a_group_a_lost_offset_is_restored_at_once(embedded: EmbeddedLog) -> None:
     await fill(embedded, Names())
     await decide(embedded, Names(), 1, DECIDED)
-    bookmarks = SafeBookmarks(StaticAssignment(2), embedded, Names(), restoring=None)
+    bookmarks = SafeBookmarks(LEADS_INBOX, StaticAssignment(2), embedded, Names(), restoring=None)
     assert await bookmarks.kept(1) == Bookmark(DECIDED + 1 - BATCH_MAX)
     assert await bookmarks.kept(0) is None
 
@@ -86,32 +87,38 @@ async def context(kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[Cont
         yield context
 
 
-async def test_a_partition_whose_offset_was_lost_stops_and_names_the_command_that_restores_it(context: Context) -> None:
-    await fill(context.log, context.names)
-    member = await joined(context)
-    bookmarks = SafeBookmarks(member, context.log, context.names, restoring=restore_command)
+@pytest.mark.parametrize("inbox", INBOXES, ids=lambda inbox: inbox.name)
+async def test_a_partition_whose_offset_was_lost_stops_and_names_the_command_that_restores_it(
+    context: Context, inbox: Topic
+) -> None:
+    await fill(context.log, context.names, inbox)
+    member = await joined(context, inbox)
+    restoring = partial(restore_command, inbox)
+    bookmarks = SafeBookmarks(inbox, member, context.log, context.names, restoring=restoring)
     assert await bookmarks.kept(1) is None
 
-    await decide(context.log, context.names, 1, DECIDED)
+    await decide(context.log, context.names, 1, DECIDED, inbox)
     offset = DECIDED + 1 - BATCH_MAX
-    with pytest.raises(LogError, match=f"`leadclock topics set-offset --partition 1 --offset {offset}`") as told:
+    of_bulk = " --bulk" if inbox == LEADS_INBOX_BULK else ""
+    with pytest.raises(LogError, match=f"`leadclock topics set-offset{of_bulk} --partition 1 --offset {offset}`") as told:
         await bookmarks.kept(1)
     assert not told.value.retryable
     with pytest.raises(LogError, match="1 of `leadclock intake` run: stop them first"):
-        await context.set_offset("intake", LEADS_INBOX, 1, offset)
+        await context.set_offset(GROUPS[inbox.name], inbox, 1, offset)
 
     await member.close()
     with pytest.raises(LogError, match=f"ends at {RECORDS}"):
-        await context.set_offset("intake", LEADS_INBOX, 1, RECORDS + 1)
-    await context.set_offset("intake", LEADS_INBOX, 1, offset)
-    again = await joined(context)
-    assert await SafeBookmarks(again, context.log, context.names, restoring=restore_command).kept(1) == Bookmark(offset)
+        await context.set_offset(GROUPS[inbox.name], inbox, 1, RECORDS + 1)
+    await context.set_offset(GROUPS[inbox.name], inbox, 1, offset)
+    again = await joined(context, inbox)
+    bookmarks = SafeBookmarks(inbox, again, context.log, context.names, restoring=restoring)
+    assert await bookmarks.kept(1) == Bookmark(offset)
     await again.close()
 
 
-async def joined(context: Context) -> RoleAssignment:
-    """Return a member of the group of intake that has been given its partitions."""
-    member = await context.assignment("intake", LEADS_INBOX)
+async def joined(context: Context, inbox: Topic) -> RoleAssignment:
+    """Return a member of the group of an inbox that has been given its partitions."""
+    member = await context.assignment(GROUPS[inbox.name], inbox)
     await member.start()
     async with asyncio.timeout(WAIT_SECONDS):
         async for partitions in member.changes():

@@ -1,5 +1,7 @@
 """How much does intake pass on? A model of schedulers that decide at a steady rate and tell their positions late."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from adapters.intake.pacing import (
@@ -10,6 +12,7 @@ from adapters.intake.pacing import (
     WINDOW_MIN,
     WINDOW_START,
     Pacing,
+    Source,
 )
 from engine.partition.ports import LogError
 from schemas.instant import Instant
@@ -66,25 +69,31 @@ class Schedulers:
             raise LogError("the broker is away")
         return next(seen for at, seen in reversed(self.history) if at <= max(0.0, self.seconds - REPORT_SECONDS))
 
-    def take(self, pacing: Pacing, inbox_partition: int, count: int) -> None:
-        """Append so many requests of one inbox partition, spread over all partitions."""
+    def take(self, pacing: Pacing, source: Source, count: int) -> None:
+        """Append so many requests of one partition of an inbox, spread over all partitions."""
         for partition in self.rates:
             share = count // len(self.rates) + ((partition - self.turn) % len(self.rates) < count % len(self.rates))
             if share:
                 self.ends[partition] += share
-                pacing.appended(inbox_partition, partition, self.ends[partition] - 1, share)
+                pacing.appended(source, partition, self.ends[partition] - 1, share)
         self.turn += count
 
 
-async def feed(schedulers: Schedulers, pacing: Pacing, seconds: float, *, inbox_partitions: int = 1) -> dict[int, int]:
-    """Let inbox partitions that are never empty pass on what they may; return how many requests each passed on."""
-    passed_on = dict.fromkeys(range(inbox_partitions), 0)
+FIRST = Source(0)
+BULK = Source(0, is_bulk=True)
+
+
+async def feed(
+    schedulers: Schedulers, pacing: Pacing, seconds: float, sources: Sequence[Source] = (FIRST,)
+) -> dict[Source, int]:
+    """Let partitions of inboxes that are never empty pass on what they may; return how many requests each passed on."""
+    passed_on = dict.fromkeys(sources, 0)
     until = schedulers.seconds + seconds
     while schedulers.seconds < until:
-        for inbox_partition in passed_on:
-            count = await pacing.allowance(inbox_partition, 1_000)
-            schedulers.take(pacing, inbox_partition, count)
-            passed_on[inbox_partition] += count
+        for source in passed_on:
+            count = await pacing.allowance(source, 1_000)
+            schedulers.take(pacing, source, count)
+            passed_on[source] += count
         schedulers.step()
     return passed_on
 
@@ -111,7 +120,7 @@ async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batc
     pacing = Pacing(schedulers.positions, schedulers)
     for _ in range(200):
         window = pacing.window
-        schedulers.take(pacing, 0, await pacing.allowance(0, 1_000))
+        schedulers.take(pacing, FIRST, await pacing.allowance(FIRST, 1_000))
         assert sum(schedulers.ends.values()) - sum(schedulers.decided.values()) <= max(window, pacing.window)
         schedulers.step()
 
@@ -120,10 +129,10 @@ async def test_a_full_window_is_drained_before_anything_more_is_passed_on() -> N
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
     pacing = Pacing(schedulers.positions, schedulers)
     for _ in range(20):
-        for inbox_partition in range(6):  # so many that nothing of the window is left over
-            schedulers.take(pacing, inbox_partition, await pacing.allowance(inbox_partition, 1_000))
+        for source in map(Source, range(6)):  # so many that nothing of the window is left over
+            schedulers.take(pacing, source, await pacing.allowance(source, 1_000))
         appended = sum(schedulers.ends.values())
-        while await pacing.allowance(0, 1_000) == 0:
+        while await pacing.allowance(FIRST, 1_000) == 0:
             schedulers.step()
         assert sum(schedulers.decided.values()) == appended
 
@@ -133,7 +142,7 @@ async def test_an_inbox_partition_that_is_flooded_leaves_room_for_another_one() 
     pacing = Pacing(schedulers.positions, schedulers)
     await feed(schedulers, pacing, 1.0)
 
-    passed_on = await feed(schedulers, pacing, 20.0, inbox_partitions=3)
+    passed_on = await feed(schedulers, pacing, 20.0, [Source(number) for number in range(3)])
 
     assert min(passed_on.values()) >= 0.5 * max(passed_on.values())
 
@@ -165,15 +174,15 @@ async def test_a_partition_without_a_scheduler_holds_nobody_back_until_it_is_ful
 
     await feed(schedulers, pacing, 60.0)
     assert STALLED_MAX <= schedulers.ends[1] <= STALLED_MAX + 1_000
-    assert await pacing.allowance(0, 1_000) == 0
+    assert await pacing.allowance(FIRST, 1_000) == 0
 
 
 async def test_a_trickle_is_never_held_back_and_leaves_the_window_as_it_is() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
     pacing = Pacing(schedulers.positions, schedulers)
     for _ in range(500):
-        assert await pacing.allowance(0, 1_000) > 0
-        schedulers.take(pacing, 0, 1)
+        assert await pacing.allowance(FIRST, 1_000) > 0
+        schedulers.take(pacing, FIRST, 1)
         await schedulers.sleep(0.5)  # a poll of an idle inbox: the position is seen late, which is nobody's delay
 
     assert pacing.window == WINDOW_START
@@ -183,16 +192,65 @@ async def test_positions_that_cannot_be_asked_for_hold_back_what_is_beyond_the_w
     schedulers = Schedulers({0: 1_000.0})
     schedulers.is_away = True
     pacing = Pacing(schedulers.positions, schedulers)
-    schedulers.take(pacing, 0, WINDOW_START)
+    schedulers.take(pacing, FIRST, WINDOW_START)
 
-    assert await pacing.allowance(0, 1_000) == 0
+    assert await pacing.allowance(FIRST, 1_000) == 0
     schedulers.is_away = False
-    while await pacing.allowance(0, 1_000) == 0:
+    while await pacing.allowance(FIRST, 1_000) == 0:
         schedulers.step()
     assert sum(schedulers.decided.values()) == WINDOW_START
 
 
 async def test_without_a_group_to_ask_everything_may_pass() -> None:
     pacing = Pacing(None, Schedulers({}))
-    pacing.appended(0, 0, WINDOW_MAX, WINDOW_MAX + 1)
-    assert await pacing.allowance(0, 1_000) == 1_000
+    pacing.appended(FIRST, 0, WINDOW_MAX, WINDOW_MAX + 1)
+    assert await pacing.allowance(FIRST, 1_000) == 1_000
+
+
+async def test_a_trickle_is_not_held_back_beside_a_bulk_import_that_fills_its_window() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    imported = 0
+    for _ in range(2_000):
+        count = await pacing.allowance(BULK, 1_000)
+        schedulers.take(pacing, BULK, count)
+        imported += count
+        assert await pacing.allowance(FIRST, 1_000) > 0
+        schedulers.take(pacing, FIRST, 1)
+        schedulers.step()
+
+    assert imported >= 2_000
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 16])
+async def test_bulk_comes_behind_the_other_inbox_and_never_stops(partitions: int) -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    others = [Source(number) for number in range(partitions)]
+    alone = sum((await feed(schedulers, pacing, 40.0, others)).values())
+
+    passed_on = await feed(schedulers, pacing, 40.0, [*others, BULK])
+
+    bulk = passed_on.pop(BULK)
+    assert 0.02 * alone <= bulk <= 0.5 * sum(passed_on.values())
+    assert sum(passed_on.values()) >= 0.6 * alone
+
+
+async def test_bulk_rests_while_the_other_inbox_does() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, 20.0)  # the window finds its size
+    schedulers.waits.clear()
+
+    await feed(schedulers, pacing, 20.0, [FIRST, BULK])
+
+    assert sum(wait == 0.0 for wait in schedulers.waits) >= 0.2 * len(schedulers.waits)
+
+
+async def test_bulk_for_a_partition_without_a_scheduler_does_not_hold_back_the_other_inbox() -> None:
+    schedulers = Schedulers({0: 0.0})
+    pacing = Pacing(schedulers.positions, schedulers)
+    await feed(schedulers, pacing, 60.0, [BULK])
+
+    assert await pacing.allowance(BULK, 1_000) == 0
+    assert await pacing.allowance(FIRST, 1_000) > 0

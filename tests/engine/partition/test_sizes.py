@@ -218,11 +218,12 @@ def test_a_lead_that_has_ended_stays_ended_where_the_timeout_of_its_last_command
     assert (partition.lead.status, partition.lead.wake_at) == ("removed", None)
 
 
-def test_a_submission_from_the_inbox_that_is_refused_leaves_a_dead_letter() -> None:
+@pytest.mark.parametrize("inbox", ["leads.inbox", "leads.inbox.bulk"])
+def test_a_submission_from_an_inbox_that_is_refused_leaves_a_dead_letter(inbox: str) -> None:
     partition = Partition(REST)
     asked = submission(schedule_id=99)
     over_http = partition.ask(asked)
-    from_inbox = partition.ask(asked, stream="leads.inbox/topic/0", number=5)
+    from_inbox = partition.ask(asked, stream=f"{inbox}/topic/0", number=5)
 
     assert over_http.decision.answer is not None
     assert from_inbox.decision.answer is not None
