@@ -33,7 +33,10 @@ DECISIONS_MAX = 2_000
 FORESEEN = ""
 """The topic of a fact that no decision has stated yet."""
 
-ASSUMED = ("every outcome is the good one and comes at once", "there is room wherever lines, calls or open commands are limited")
+ASSUMED = (
+    "every outcome is the good one and comes at once",
+    "there is room wherever lines, calls or open commands are limited",
+)
 """What an answer about the future rests on."""
 
 B = TypeVar("B", bound=Body)
