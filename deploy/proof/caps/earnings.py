@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import suppress
 
 import asyncpg
 import httpx
@@ -57,10 +58,16 @@ class Earning:
             return
         body = {"buyer_converted": True, "offer_converted": True, "revenue": REVENUE, "payout": PAYOUT_SHARE * REVENUE}
         async with self._places:
-            for _ in range(TRIES):
+            await self._post(client, call_id, body)
+        self.told += 1
+
+    async def _post(self, client: httpx.AsyncClient, call_id: int, body: dict[str, float]) -> None:
+        """Tell until it is taken: told again, the same changes nothing."""
+        for _ in range(TRIES):
+            with suppress(httpx.TransportError):
                 answer = await client.post(f"/api/v1/calls/{call_id}", json=body)
                 if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
-                    break
-                await asyncio.sleep(RETRY_SECONDS)
-        answer.raise_for_status()
-        self.told += 1
+                    answer.raise_for_status()
+                    return
+            await asyncio.sleep(RETRY_SECONDS)
+        raise httpx.TransportError(f"call {call_id} was not taken in {TRIES} tries")

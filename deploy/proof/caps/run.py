@@ -28,7 +28,7 @@ from schemas.instant import Instant, to_datetime
 from schemas.topics import LEADS_INBOX
 
 LOOK_SECONDS = 0.5
-API_SECONDS = 30.0
+API_SECONDS = 120.0
 DECISIONS_A_LEAD = 2
 """At least: its submission, and what was answered when it asked for a slot. The kills are spread over these."""
 
