@@ -196,9 +196,7 @@ class Catalog:
 
     async def close(self) -> None:
         """Close the connection. Never raises."""
-        client, self._client = self._client, None
-        if client is not None:
-            await close(client)
+        await self._drop(self._client)
 
     @staticmethod
     def _entries(response: Any, doing: str) -> dict[str, str]:
@@ -209,16 +207,24 @@ class Catalog:
 
     async def _ask(self, request: Any, doing: str, *, node: int | None = None) -> Any:
         for attempt in range(1, ATTEMPTS_MAX + 1):
+            client: AIOKafkaClient | None = None
             try:
                 async with asyncio.timeout(self._deadline_seconds):
                     client = await self._connected()
                     return await client.send(client.get_random_node() if node is None else node, request)
             except FAILURES as error:
                 refused = refusal(error, doing)
-                await self.close()  # the next attempt finds the brokers anew
+                await self._drop(client)  # the next attempt finds the brokers anew
                 if attempt == ATTEMPTS_MAX or not refused.retryable:
                     raise refused from error
         raise AssertionError("the last attempt returns or raises")
+
+    async def _drop(self, client: AIOKafkaClient | None) -> None:
+        """Close a client that failed, unless another question has replaced it: others are asked over the new one."""
+        if client is None or self._client is not client:
+            return
+        self._client = None
+        await close(client)
 
     async def _connected(self) -> AIOKafkaClient:
         async with self._starting:

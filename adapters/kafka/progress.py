@@ -54,26 +54,32 @@ class GroupProgress:
         """
         doing = f"asking for the offsets of {self._group}"
         moved: errors.KafkaError | None = None
+        client: AIOKafkaClient | None = None
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 while True:
+                    client = await self._connected()
                     try:
-                        return await self._ask()
+                        return await self._ask(client)
                     except COORDINATOR_MOVES as error:
                         moved, self._coordinator = error, None
                         await asyncio.sleep(RETRY_SECONDS)
         except FAILURES as error:
-            await self.close()
+            await self._drop(client)
             raise refusal(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
 
     async def close(self) -> None:
         """Disconnect."""
-        client, self._client, self._coordinator = self._client, None, None
-        if client is not None:
-            await close(client)
+        await self._drop(self._client)
 
-    async def _ask(self) -> dict[int, Bookmark]:
-        client = await self._connected()
+    async def _drop(self, client: AIOKafkaClient | None) -> None:
+        """Close a client that failed, unless another question has replaced it: others are asked over the new one."""
+        if client is None or self._client is not client:
+            return
+        self._client, self._coordinator = None, None
+        await close(client)
+
+    async def _ask(self, client: AIOKafkaClient) -> dict[int, Bookmark]:
         node = self._coordinator
         if node is None:
             node = await client.coordinator_lookup(CoordinationType.GROUP, self._group)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.catalog import Catalog
@@ -104,6 +105,44 @@ async def test_a_broker_that_says_nothing_is_passed_over_within_one_deadline(
             assert (await catalog.facts(topic)).partition_count == 2
         finally:
             await catalog.close()
+    await world.close()
+
+
+@pytest.mark.parametrize("about", ["topics", "offsets"])
+async def test_a_question_that_fails_late_closes_only_the_connection_that_it_was_asked_over(
+    kafka_bootstrap: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch, about: str
+) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    [topic] = await world.create("topic")
+    catalog = Catalog(world.connection, deadline_seconds=HANG_SECONDS)
+    progress = GroupProgress(world.connection, f"{topic_prefix}group", topic)
+    asked: Catalog | GroupProgress = catalog if about == "topics" else progress
+    unanswered: list[asyncio.Future[object]] = []
+
+    def ask(*_: object, **__: object) -> asyncio.Future[object]:
+        unanswered.append(asyncio.get_running_loop().create_future())
+        return unanswered[-1]
+
+    async def question() -> object:
+        return await (catalog.facts(topic) if about == "topics" else progress.bookmarks())
+
+    async with asyncio.timeout(HANG_SECONDS):
+        broken = await asked._connected()
+        monkeypatch.setattr(broken, "send", ask)
+        questions = [asyncio.create_task(question()) for _ in range(2)]
+        while len(unanswered) < len(questions):
+            await asyncio.sleep(0)
+        unanswered[0].set_exception(KafkaConnectionError("the broker was killed"))
+        await asyncio.wait(questions[:1])
+        connected = await asked._connected()
+        unanswered[1].set_exception(KafkaConnectionError("the broker was killed"))
+        await asyncio.wait(questions)
+        assert connected is not broken
+        assert await asked._connected() is connected
+    for one in questions:
+        one.exception()
+    await catalog.close()
+    await progress.close()
     await world.close()
 
 
