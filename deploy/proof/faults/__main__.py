@@ -19,6 +19,7 @@ from adapters.local.process import LocalServerError
 from adapters.roles.asking import NotMadeError
 from deploy.proof.faults.report import table as recovery_table
 from deploy.proof.faults.run import Outcome, Plan, strike_all
+from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS
 from deploy.proof.processes import DeploymentError
 from deploy.proof.rest import NoRestError
 from deploy.proof.verdict import table
@@ -58,7 +59,10 @@ async def _run(plan: Plan, keep: Path | None) -> Outcome:
 
 def _tell(outcome: Outcome, seed: int) -> None:
     click.echo(f"\n{table(outcome.rows)}\n")
-    click.echo("Seconds from the fault until nothing waited for more than 2 s:\n")
+    click.echo(
+        f"Seconds from the fault until nothing waited for more than {LATE_SECONDS:.0f} s to be decided,"
+        f" {ANSWER_LATE_SECONDS:.0f} s to be answered over HTTP:\n"
+    )
     click.echo(f"{recovery_table(outcome.recoveries)}\n")
     click.echo("every promise is kept" if outcome.holds else f"BROKEN: see the rows that say NO (--seed {seed})")
 

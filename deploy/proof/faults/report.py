@@ -9,16 +9,23 @@ from msgspec import Struct
 class Recovery(Struct, frozen=True, kw_only=True):
     """One fault: seconds until submissions were decided, and answered over HTTP, as before; None: they never were.
 
+    `slowest_answer` are the seconds that one submission over HTTP waited at most until it was answered.
+    `late_until` is the last moment at which one was late, also where a process or broker that came back made it so.
     `election` are the seconds until Kafka had elected a leader for every partition, where it had to.
     """
 
     row: str
     decided: float | None
     answered: float | None
+    late_until: float | None
+    slowest_answer: float
     election: float | None = None
 
 
-HEAD = ("fault", "count", "decided p50", "max", "answered p50", "max", "election p50", "max")
+HEAD = (
+    "fault", "count", "decided p50", "max", "answered p50", "max", "late until p50", "max", "slowest answer p50", "max",
+    "election p50", "max",
+)  # fmt: skip
 
 
 def table(recoveries: Sequence[Recovery]) -> str:
@@ -29,6 +36,7 @@ def table(recoveries: Sequence[Recovery]) -> str:
         elections = [one.election for one in some if one.election is not None]
         rows.append((
             name, str(len(some)), *_pair([one.decided for one in some]), *_pair([one.answered for one in some]),
+            *_pair([one.late_until for one in some]), *_pair([one.slowest_answer for one in some]),
             *(_pair(elections) if elections else ("", "")),
         ))  # fmt: skip
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]

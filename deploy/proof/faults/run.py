@@ -1,6 +1,7 @@
 """How is a deployment struck? One fault after the other under a steady load, each until submissions flow again."""
 
 import asyncio
+import os
 import random
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from deploy.proof.faults.report import Recovery
 from deploy.proof.faults.sinks import CountingMailbox, counting_receiver
 from deploy.proof.faults.strikes import Strike, Striker
 from deploy.proof.faults.trickle import Trickle
-from deploy.proof.faults.waits import LATE_SECONDS, until_settled
+from deploy.proof.faults.waits import LATE_SECONDS, Delays, until_settled
 from deploy.proof.processes import Deployment
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import fresh_settings, open_to_the_database
@@ -107,7 +108,8 @@ async def strike_all(plan: Plan, folder: Path, say: Say) -> Outcome:
         rows = await judge_all(context, deployment, trickle, claims, outside)
         rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
         rows += await _verify(deployment, say)
-        rows.append(none("faults that submissions did not recover from", (r.row for r in recoveries if r.decided is None)))
+        lasting = (one.row for one in recoveries if None in {one.decided, one.answered, one.late_until})
+        rows.append(none("faults that submissions did not recover from", lasting))
         return Outcome(rows=rows, recoveries=recoveries)
 
 
@@ -154,28 +156,39 @@ async def _recovery(strike: Strike, trickle: Trickle, say: Say) -> Recovery:
     say(f"{strike.row}: {strike.whom}")
     struck_at = time.monotonic()
     running = asyncio.ensure_future(strike.run())
-    watching = [asyncio.create_task(until_settled(waits, struck_at)) for waits in (trickle.undecided, trickle.unanswered)]
+    delays = Delays()
+    held_up = asyncio.create_task(delays.watch())
+    kinds = (trickle.undecided, trickle.unanswered)
+    for waits in kinds:
+        waits.longest_seconds = 0.0
+    watching = [asyncio.create_task(until_settled(waits, struck_at)) for waits in kinds]
+    # What comes when a paused process goes on, or a broker is back, counts too.
+    watching += [asyncio.create_task(until_settled(waits, struck_at, running)) for waits in kinds]
     try:
         election = await running
         healed = time.monotonic() - struck_at
-        decided, answered = await asyncio.gather(*watching)
+        decided, answered, *last = await asyncio.gather(*watching)
     finally:
-        for task in (running, *watching):
+        for task in (running, held_up, *watching):
             task.cancel()
         with suppress(asyncio.CancelledError):
-            await asyncio.gather(running, *watching, return_exceptions=True)
-    # What comes when a paused process goes on, or a broker is back, counts too.
-    later = await asyncio.gather(*(until_settled(waits, struck_at) for waits in (trickle.undecided, trickle.unanswered)))
-    told = Recovery(row=strike.row, decided=decided, answered=answered, election=election)
+            await asyncio.gather(running, held_up, *watching, return_exceptions=True)
+    late_until = None if None in last else max(one or 0.0 for one in last)
     say(
         f"  decided after {_words(decided)}, answered after {_words(answered)}"
         + (f", elected after {election:.1f} s" if election is not None else "")
-        + f", whole after {healed:.1f} s"
-        + (f"; late again until {max(one or 0.0 for one in later):.1f} s" if any(later) else "")
+        + f", whole after {healed:.1f} s, late until {_words(late_until)}, longest waits"
+        + f" {trickle.undecided.longest_seconds:.1f} and {trickle.unanswered.longest_seconds:.1f} s"
+        + f" (load {os.getloadavg()[0]:.0f}; this process was held up for {delays.longest_seconds:.1f} s at most)"
     )
-    if None in later:
-        return replace(told, decided=None)
-    return told
+    return Recovery(
+        row=strike.row,
+        decided=decided,
+        answered=answered,
+        late_until=late_until,
+        slowest_answer=trickle.unanswered.longest_seconds,
+        election=election,
+    )
 
 
 def _words(seconds: float | None) -> str:

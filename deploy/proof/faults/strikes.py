@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -81,16 +82,18 @@ class Striker:
 
     async def _kill_role(self, role: RoleProcess) -> None:
         role.kill()
-        if role.role == "gateway":
-            await self._claims.note_open()
+        struck_at = datetime.now(UTC)
         role.start()
+        if role.role == "gateway":
+            await self._claims.note_open(struck_at)
         await role.until_ready(seconds=HEAL_SECONDS)
 
     async def _pause_role(self, role: RoleProcess) -> None:
         os.kill(role.pid, signal.SIGSTOP)
+        struck_at = datetime.now(UTC)
         try:
             if role.role == "gateway":
-                await self._claims.note_open()
+                await self._claims.note_open(struck_at)
             await asyncio.sleep(self._chance.uniform(*PAUSE_SECONDS))
         finally:
             os.kill(role.pid, signal.SIGCONT)

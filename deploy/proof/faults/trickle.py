@@ -15,7 +15,7 @@ from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context
 from adapters.up.noon import zone_at_daytime
 from deploy.proof.company import Company
-from deploy.proof.faults.waits import Waits
+from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS, Waits
 from deploy.proof.submissions import number
 from engine.partition.ports import Appender, LogError, Outgoing, Reader
 from schemas.envelope import Envelope, to_headers
@@ -53,8 +53,8 @@ class Trickle:
         self.answered: set[str] = set()
         self.refused: list[str] = []
         """Answers that no retry makes better."""
-        self.undecided = Waits()
-        self.unanswered = Waits()
+        self.undecided = Waits(LATE_SECONDS)
+        self.unanswered = Waits(ANSWER_LATE_SECONDS)
         self._context = context
         self._company = company
         self._api_url = api_url
