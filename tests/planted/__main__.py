@@ -19,7 +19,7 @@ from msgspec import Struct
 from tests.planted.patch import ROOT, Finder, Patch, apply, patches
 
 SIMULATION = "tests/simulation/"
-SEEDS = ("0-10", "10-50", "50-200")
+SEEDS = ("0-10", "10-50", "50-100", "100-150", "150-200")
 """Simulated runs in which a defect must show, portion by portion: most show in the first ten."""
 
 TEST_SECONDS_MAX = 1_800.0
