@@ -129,8 +129,10 @@ def _refuse_without_token(reading: Reading) -> None:
     reading.take_columns()
     reading.take_tokens(_NAMED)
     reading.optional("email", parse_email)
-    if is_blank(reading.raw.get("caller_id")) and is_blank(reading.raw.get("email")):
-        reading.fault("caller_id", "must be given, or an email")
+    if is_blank(reading.raw.get("caller_id")):
+        if is_blank(reading.raw.get("email")):
+            reading.fault("caller_id", "must be given, or an email")
+        reading.refuse_callback()
     _given(reading)
     reading.close()
 

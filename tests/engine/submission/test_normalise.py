@@ -74,6 +74,11 @@ def test_a_missing_token_is_said(submit: Submit, token: Any) -> None:
     assert list(error.errors) == ["lead_token"]
 
 
+def test_a_promise_to_call_nobody_is_said_together_with_a_missing_token(submit: Submit) -> None:
+    raw = {"lead_token": None, "caller_id": None, "email": "ann@example.com", "schedule_callback_in_seconds": "60"}
+    assert list(refusal(submit, raw).errors) == ["lead_token", "schedule_callback_in_seconds"]
+
+
 def test_a_guarded_token_needs_keys(submit: Submit) -> None:
     raw = {"lead_token": "guarded-token", "caller_id": "020 7183 8750"}
     assert refusal(submit, raw).code == "unauthenticated"
