@@ -80,13 +80,14 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
     """Return the fields to ask the account for.
 
     `shown` is the record that may be sent back, as it is shown, and `body` what of it is changed (None: it is made). What
-    calls have counted since it was read, and what a later change moved of it, is passed over. Raises `ProblemError`
-    validation_failed with every bad field where one of them is unknown, or cannot be written.
+    calls have counted since it was read, and what a later change moved of it, is passed over where the record comes back
+    whole, with its `version`. Raises `ProblemError` validation_failed with every bad field where one of them is unknown, or
+    cannot be written.
     """
     wanted = settable(record_type)
     passed_over = {*_OURS, *(ACTIONS.get(record_type, ()) if body is not None else ())}
     country = country_of(exchange.services.source.rules, exchange.company_id)
-    moved = counted_columns(record_type)
+    moved = counted_columns(record_type) if "version" in exchange.fields else frozenset()
     if _has_moved_on(exchange.fields, shown):
         moved |= shown.keys() - _FOR_GOOD
     fields: dict[str, Any] = {}

@@ -382,6 +382,16 @@ async def test_a_field_that_cannot_be_written_is_refused_by_name_on_every_record
         assert (created.status_code, created.json()["errors"].keys()) == (422, given.keys()), created.text
 
 
+async def test_a_counter_that_was_not_read_is_refused_and_one_that_calls_moved_since_is_passed_over(company: Any) -> None:
+    for collection in ("buyers", "buyer_groups", "traffic_sources"):
+        made = await company.record(collection, EVERY_TYPE[collection][0])
+        path = f"/api/v1/{collection}/{made['id']}"
+        wrong = {"connection_daily_used": 99, "maxed_out": True}
+        refused = await company.send("PUT", path, json=wrong)
+        assert (refused.status_code, refused.json()["errors"].keys()) == (422, wrong.keys()), collection
+        assert (await company.send("PUT", path, json={**made, **wrong})).status_code == 200, collection
+
+
 async def test_an_unknown_field_is_refused_with_the_nearest_known_name_on_every_record(company: Any) -> None:
     nearest = {"attempt_daily_limt": "attempt_daily_limit", "rotate_lead_tokn": "rotate_lead_token", "draftt": "draft"}
     for collection, (fields, _) in EVERY_TYPE.items():
