@@ -175,9 +175,9 @@ class ContactAggregate:
             due_at = entity.wake_at
             if due_at is None:
                 return None
-            gate, opens_at = _gate_of(entity)
-            urgency = entity.urgency_class, entity.lead_priority
-            return Timer(due_at, *urgency, entity.id, key, entity.aging, gate, opens_at, entity.company_id)
+            gate, opens_at = _gate_of(entity) if _waits(entity) else ("", 0)
+            urgency, priority, company_id = entity.urgency_class, entity.lead_priority, entity.company_id
+            return Timer(due_at, urgency, priority, entity.id, key, entity.aging, gate, opens_at, company_id)
         if isinstance(entity, Call):
             due_at, company_id = entity.give_up_at, entity.company_id
             return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.id, key, company_id=company_id)
@@ -191,10 +191,13 @@ class ContactAggregate:
         return None
 
 
+def _waits(lead: Lead) -> bool:
+    """Tell whether a due lead waits for more than its time."""
+    return bool(lead.slot_waits) or lead.sweep_key is not None or lead.awaits_place is not None
+
+
 def _gate_of(lead: Lead) -> tuple[str, Instant]:
-    """Return what a due lead waits for, or "", and when it goes on whatever that does: where it expires."""
-    if not lead.slot_waits and lead.sweep_key is None and lead.awaits_place is None:
-        return "", 0
+    """Return what a due lead waits for, and when it goes on whatever that does: where it expires."""
     if lead.awaits_place is not None:
         gate = gate_key(lead.awaits_place, lead.company_id)
     else:

@@ -795,7 +795,9 @@ class Runner:
             except UNREADABLE as error:
                 topic = self._names.of(self.aggregate.state_topic.name)
                 raise StateUnreadableError(f"the value of {key} in {topic}[{self.partition}]", error) from error
-            self.state.places.put(key, self.aggregate.claim(entity))
+            claim = self.aggregate.claim(entity)
+            if claim is not None:
+                self.state.places.put(key, claim)
             if timer is not None:
                 yield timer
 
