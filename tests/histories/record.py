@@ -5,6 +5,7 @@ Run it in a checkout of the commit whose history is wanted, with this file copie
     .venv/bin/python -m tests.histories.record tests/histories/b6317d7.jsonl.xz
 
 A history is never recorded again: it stands for what a release wrote, which later code must read. See `history.py`.
+The seed of a run means what it meant to the simulation of that commit: later ones draw otherwise.
 """
 
 import asyncio
@@ -76,7 +77,7 @@ class Recording(World):
         self.traffic._companies = COMPANIES
         self.traffic._people = [f"+1305555{n:04}" for n in range(8)]
         self.traffic._addresses = [f"p{n}@example.com" for n in range(3)]
-        providers = asyncio.ensure_future(self.gateways.run(self.partitions))
+        providers = asyncio.ensure_future(self._carry_out())
         self.cluster.boot()
         await self._phase(self.traffic.found())
         await self._ask_in_trouble()
@@ -94,6 +95,11 @@ class Recording(World):
         await self.cluster.stop()
         await asyncio.gather(providers, return_exceptions=True)
         return self._result(Findings())
+
+    async def _carry_out(self) -> None:
+        """Stand in for the gateways, as they never fail here; commits up to f72e0dd have no others, and another name."""
+        older = getattr(self, "gateways", None)
+        await (self.providers.run() if older is None else older.run(self.partitions))
 
     async def _ask_in_trouble(self) -> None:
         self._is_rough = True

@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from random import Random
 from typing import Any
 
 from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.gateway import Gateway
+from adapters.observability.metrics import Metrics
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
@@ -22,11 +25,15 @@ from engine.partition.ports import LogError, Snapshot, Snapshots
 from engine.partition.runner import Limits, Names, Report, Runner
 from schemas.instant import Instant
 from tests.adapters.projector.memory import MemoryStore
-from tests.simulation.network import Line, LogLine, StoreLine, Weather
+from tests.simulation.carrier import KINDS, Carrier, GatewayClock
+from tests.simulation.network import ClaimsLine, Line, LogLine, StoreLine, Weather
 from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
 
 VERSIONS = {"leadclock": "simulated"}
 RETRY_SECONDS = 0.5
+REPORT_SECONDS = 0.5
+"""How often a member commits what it has reported, so that it does so between one sharing out and the next."""
+
 SNAPSHOT_SECONDS = 0.7
 """So often that a former owner may well begin one before it knows that it is none."""
 
@@ -98,26 +105,35 @@ class Membership:
         await self.news.wait()
         await self._line.cross()
         self.news.clear()
-        return self.told or frozenset()
+        told = self.told or frozenset()
+        self._positions.keep_only(told)
+        return told
 
     async def confirm(self, partition: int) -> bool:
         await self._line.ask()
         return self._group.owner.get(partition) == self._line.process.name
 
     def report(self, partition: int, offset: int) -> None:
-        """Commit what is newer than what the group holds, as `adapters.kafka.assignment` does."""
         self._positions.report(partition, offset)
+
+    async def keep_reporting(self) -> None:
+        """Commit now and then what was reported, as `adapters.kafka.assignment` does."""
+        while True:
+            await asyncio.sleep(REPORT_SECONDS)
+            await self._line.cross()
+            self._commit_reported()
+
+    def _commit_reported(self) -> None:
+        """Commit what is newer than what the group holds; the group takes no commit of another generation."""
         if self._generation != self._group.generation:
             self._generation = self._group.generation
             self._positions.forget_held()
-        if self._group.owner.get(partition) != self._line.process.name:
-            return  # the group takes no commit of another generation
-        if self._positions.held(partition) is None:
+        for partition in self._positions.unknown():
             self._positions.learn(partition, self._group.held.get(partition, NOTHING))
-        newer = self._positions.newer().get(partition)
-        if newer is not None:
-            self._group.commit(partition, newer)
-            self._positions.learn(partition, newer)
+        for partition, offset in self._positions.newer().items():
+            if self._group.owner.get(partition) == self._line.process.name:
+                self._group.commit(partition, offset)
+                self._positions.learn(partition, offset)
 
 
 class Group:
@@ -164,6 +180,7 @@ class Machine:
         self.snapshots = MemorySnapshots(cluster.chance, cluster.uses_snapshots)
         self.clock = VirtualClock(cluster.era)
         self.hosts: dict[str, PartitionHost] = {}
+        self.gateways: list[Gateway] = []
         self.faults: list[str] = []
         self._start = start
         self.process = Process(name, self.faults)
@@ -172,6 +189,7 @@ class Machine:
         """Start a new process."""
         self.process = Process(self.name, self.faults)
         self.hosts = {}
+        self.gateways = []
         context = copy_context()
         context.run(PROCESS.set, self.process)
         context.run(asyncio.ensure_future, self._start(self))
@@ -187,7 +205,10 @@ class Machine:
 
 
 class Cluster:
-    """A deployment: machines for schedulers (contacts and accounts) and for projectors, over one log and one database."""
+    """A deployment over one log and one database: machines for schedulers (contacts, accounts), projectors, and gateways.
+
+    Without a `carrier` there are no gateways: somebody else carries out (standin.py).
+    """
 
     def __init__(
         self,
@@ -197,6 +218,7 @@ class Cluster:
         chance: Random,
         weather: Weather,
         era: Era,
+        carrier: Carrier | None,
         partitions: int,
         uses_snapshots: bool,
     ) -> None:
@@ -210,13 +232,17 @@ class Cluster:
         self.groups = {name: Group(partitions) for name in ("scheduler", "accounts", "projector")}
         self.schedulers = [Machine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
         self.projectors = [Machine(f"projector-{n}", self, run_projector) for n in range(2)]
+        self.gateways: list[Machine] = []
+        if carrier is not None:
+            self.groups["gateway"] = Group(partitions)
+            self.gateways = [Machine(f"gateway-{n}", self, partial(run_gateways, carrier)) for n in range(2)]
         self.story: list[str] = []
         self._dead: list[Process] = []
 
     @property
     def machines(self) -> list[Machine]:
         """All of them."""
-        return self.schedulers + self.projectors
+        return self.schedulers + self.projectors + self.gateways
 
     def tell(self, what: str) -> None:
         """Note what was done to the deployment."""
@@ -226,15 +252,16 @@ class Cluster:
         """Start everything and share the partitions out."""
         for machine in self.machines:
             machine.boot()
-        self.rebalance()
+        self.rebalance(self.machines)
         self.tell_all()
 
-    def rebalance(self) -> None:
-        """Share the partitions out anew, among those that seem to be alive."""
+    def rebalance(self, among: Sequence[Machine]) -> None:
+        """Share the partitions of these machines out anew, among those that seem to be alive."""
         for role, group in self.groups.items():
-            machines = self.projectors if role == "projector" else self.schedulers
-            seeming = [m.name for m in machines if m.process.is_alive and m.process.running.is_set()]
-            group.share_out(seeming or [machines[0].name], self.chance)
+            machines = {"projector": self.projectors, "gateway": self.gateways}.get(role, self.schedulers)
+            if machines[0] in among:
+                seeming = [m.name for m in machines if m.process.is_alive and m.process.running.is_set()]
+                group.share_out(seeming or [machines[0].name], self.chance)
 
     def tell_all(self) -> None:
         """Let every process hear what is its own."""
@@ -242,9 +269,9 @@ class Cluster:
             for name in list(group.members):
                 group.tell(name)
 
-    async def bury(self) -> None:
-        """Wait until nothing is left of the dead, and start new processes in their place."""
-        for machine in self.machines:
+    async def bury(self, machines: Sequence[Machine]) -> None:
+        """Wait until nothing is left of the dead among these, and start new processes in their place."""
+        for machine in machines:
             if not machine.process.is_alive:
                 self.tell(f"{machine.name} is found dead")
                 await machine.process.gone()
@@ -294,7 +321,7 @@ async def run_scheduler(machine: Machine) -> None:
         host = PartitionHost(role, await worker_maker(machine, log, role, aggregate, feed), membership)
         machine.hosts[role] = host
         cluster.groups[role].tell(machine.name)
-        hosts.append(asyncio.create_task(host.run(stop)))
+        hosts += [asyncio.create_task(host.run(stop)), asyncio.create_task(membership.keep_reporting())]
     await asyncio.gather(follower, *hosts)
 
 
@@ -378,3 +405,36 @@ async def follow(membership: Membership, projector: Projector) -> None:
     """Tell a projector what is its own."""
     async for partitions in membership:
         projector.assign(sorted(partitions))
+
+
+METRICS = Metrics()
+"""Of all gateways: what they count is tested elsewhere."""
+
+
+async def run_gateways(carrier: Carrier, machine: Machine) -> None:
+    """Be one process that carries out, on every channel, until it is told to stop."""
+    line, cluster = machine.line, machine.cluster
+    gateways = [
+        Gateway(
+            carrier.channel(kind, line),
+            log=LogLine(cluster.log, line),
+            deliveries=ClaimsLine(carrier.claims, line),
+            clock=GatewayClock(machine.clock),
+            metrics=METRICS,
+        )
+        for kind in KINDS
+    ]
+    membership = cluster.groups["gateway"].join(line)
+    cluster.groups["gateway"].tell(machine.name)
+    following = asyncio.create_task(share(membership, gateways))
+    machine.gateways = gateways
+    await asyncio.gather(*(gateway.run() for gateway in gateways))
+    following.cancel()
+    line.process.is_alive = False  # it has ended by itself
+
+
+async def share(membership: Membership, gateways: Sequence[Gateway]) -> None:
+    """Tell gateways what is their own."""
+    async for partitions in membership:
+        for gateway in gateways:
+            gateway.assign(partitions)

@@ -26,6 +26,7 @@ from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
 from tests.simulation.caps import caps_in
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
+from tests.simulation.ends import ends_in, flights_in, leases_in
 from tests.simulation.people import (
     attempts_in,
     commands_in,
@@ -74,6 +75,7 @@ async def check(world: "World", findings: Findings) -> None:
         for decided in everything:
             findings.add(*_memory(world, decided))
         findings.add(*await _projection(world, everything))
+        findings.add(*ends_in(world))
     for decided in everything:
         findings.add(*_verdicts(decided))
         findings.add(*_inputs(world, decided))
@@ -84,6 +86,8 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*_dead_letters(world, everything))
     findings.add(*_sizes(world))
     findings.add(*_bookmarks(world))
+    findings.add(*leases_in(world))
+    findings.add(*flights_in(contacts))
     findings.add(*attempts_in(world, contacts))
     findings.add(*opt_outs_in(world, contacts))
     findings.add(*stops_in(world, contacts))

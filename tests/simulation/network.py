@@ -7,14 +7,19 @@ every way that a real network could, and leaves to asyncio the order that it pro
 import asyncio
 from collections.abc import Sequence
 from random import Random
+from typing import TYPE_CHECKING, Any
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.ports import StoreError as ClaimsError
 from adapters.projector.batch import Batch
 from adapters.projector.store import Owned, Standing, StoreError
 from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
+
+if TYPE_CHECKING:
+    from tests.simulation.carrier import Claims
 
 
 class Weather:
@@ -24,11 +29,13 @@ class Weather:
         self.chance = chance
         self.delay_seconds = 0.005
         self.delay_share = 0.4
+        self.is_rough = False
         self.log_error_share = self.write_error_share = self.write_kill_share = self.store_error_share = 0.0
 
     def worsen(self) -> None:
         """From now on calls are late, fail, or are the last thing that a process does; each run in its own way."""
         chance = self.chance
+        self.is_rough = True
         self.delay_seconds = chance.choice([0.0, 0.005, 0.05, 0.3])
         self.log_error_share = chance.choice([0.0, 0.002, 0.01])
         self.write_error_share = chance.choice([0.0, 0.01, 0.04])
@@ -37,6 +44,7 @@ class Weather:
 
     def clear(self) -> None:
         """From now on everything works, and soon."""
+        self.is_rough = False
         self.delay_seconds = min(self.delay_seconds, 0.01)
         self.log_error_share = self.write_error_share = self.write_kill_share = self.store_error_share = 0.0
 
@@ -84,6 +92,13 @@ class Line:
         if not self.process.running.is_set():
             await self.process.running.wait()
         self.process.check()
+
+    async def stand_still(self, seconds: float) -> None:
+        """Cross, and stand still on the way while things are bad."""
+        if self.weather.is_rough:
+            self.process.freeze()
+            asyncio.get_running_loop().call_later(seconds, self.process.thaw)
+        await self.cross()
 
     async def ask(self) -> None:
         """Cross, or fail."""
@@ -220,3 +235,26 @@ class StoreLine:
         await self._line.cross()
         if self._line.weather.strikes(self._line.weather.store_error_share):
             raise StoreError("the database is away")
+
+
+class ClaimsLine:
+    """The claims over a line: an error may come before or after what was asked is done."""
+
+    def __init__(self, claims: "Claims", line: Line) -> None:
+        self._claims = claims
+        self._line = line
+
+    def __getattr__(self, name: str) -> Any:
+        async def ask(*arguments: Any, **named: Any) -> Any:
+            await self._cross()
+            self._claims.look_at_the_clock()
+            answer = await getattr(self._claims, name)(*arguments, **named)
+            await self._cross()
+            return answer
+
+        return ask
+
+    async def _cross(self) -> None:
+        await self._line.cross()
+        if self._line.weather.strikes(self._line.weather.store_error_share):
+            raise ClaimsError("the database is away")

@@ -16,7 +16,7 @@ from engine.contact.revocation import meaning_of
 from engine.partition.ports import Record
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
-from schemas.commands import Command, Fence, HangUp
+from schemas.commands import Command, Fence
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import REMOVED, Decision
 from schemas.instant import to_datetime
@@ -35,7 +35,7 @@ from schemas.state import head_key
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
 from schemas.wire import digest
 from tests.simulation.decided import Decided, all_records_of, envelope_of, records_of, values_of
-from tests.simulation.gateway import ORDERS, kind_of_command
+from tests.simulation.providers import ORDERS, kind_of_command, order_in
 
 if TYPE_CHECKING:
     from tests.simulation.run import World
@@ -87,7 +87,7 @@ def _reached(world: "World") -> tuple[Counter[tuple[int, int]], Counter[tuple[in
     reached: Counter[tuple[int, int]] = Counter()
     beyond: Counter[tuple[int, int]] = Counter()
     called_back = set()
-    for command, outcome in world.gateways.carried_out.values():
+    for command, outcome in world.providers.carried_out.values():
         row = row_of(kind_of_command(command), outcome)
         run = command.lead_id, command.enrolment
         reached[run] += kind_of_command(command) in COUNTED_KINDS and row is not None and row.counts_attempt
@@ -217,8 +217,8 @@ def _orders_to_people(world: "World") -> dict[str, Command]:
     found: dict[str, Command] = {}
     for kind in CONTACT_KINDS:
         for record in all_records_of(world, COMMAND_TOPICS[kind].name):
-            order = ORDERS.decode(record.value or b"")
-            if not isinstance(order, Fence | HangUp):  # to end a call is no contact
+            order = order_in(record)  # keys and the end of a call that lasts are no contact
+            if order is not None:
                 found[order.command_id] = order
     return found
 
@@ -237,7 +237,7 @@ def hours_in(contacts: list[Decided], world: "World") -> Iterator[str]:
         for lead in values_of(decided, "lead/", Lead):
             if lead.flight is not None:
                 zones.setdefault(lead.flight.command_id, lead.zones)  # as they were when it was ordered
-    for command, _ in world.gateways.carried_out.values():
+    for command, _ in world.providers.carried_out.values():
         if kind_of_command(command) in COUNTED_KINDS:
             for zone in zones.get(command.command_id, ()):
                 hour = to_datetime(command.decided_at).astimezone(ZoneInfo(zone)).hour

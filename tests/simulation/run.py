@@ -3,7 +3,7 @@
 import asyncio
 import random
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from itertools import count
 from random import Random
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.ports import StoreError as ClaimsError
 from adapters.partitions.outbox import OutboxSender
 from adapters.projector.store import StoreError
 from engine.partition.ports import LogError
@@ -20,14 +21,19 @@ from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, LEADS_INBOX_BULK, TOPICS
 from schemas.wire import from_json, from_pack
+from tests.simulation.carrier import Carrier
 from tests.simulation.cluster import Cluster, Machine
-from tests.simulation.gateway import Gateways
 from tests.simulation.invariants import Findings, check
 from tests.simulation.network import FaultyWrites, Weather
+from tests.simulation.providers import Providers
+from tests.simulation.standin import StandIn
 from tests.simulation.traffic import Traffic
 from tests.simulation.virtual import BEGUN_AT, EXPECTED, Era, Silence, VirtualLoop, wall_at
 
-EXPECTED[:] = [LogError, StoreError]
+EXPECTED[:] = [LogError, StoreError, ClaimsError]
+
+TROUBLES = ("freeze", "thaw", "share", "skew", "bury", "bury")
+GATEWAY_TROUBLES = ("freeze", "thaw", "share", "stop", "bury", "bury")
 
 QUIET_SPEED = 600.0
 QUIET_SECONDS_MAX = 300.0
@@ -50,10 +56,11 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class World:
-    """Everything in one run."""
+    """Everything in one run: real gateways carry out, or an actor that stands in for them and never fails."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, has_gateways: bool = False) -> None:
         self.seed = seed
+        self._has_gateways = has_gateways
         self.chance = Random(seed)
         self.loop = VirtualLoop(self.on_turn)
         self.kills = 0
@@ -105,20 +112,23 @@ class World:
         )
         for topic in sorted(TOPICS, key=lambda topic: topic == LEADS_INBOX_BULK):  # last: the others keep their ids
             await self.log.create_topic(topic.name, self.partitions)
+        provided = self.log, Random(chance.random()), self.era, self.partitions
+        carrier = Carrier(*provided) if self._has_gateways else None
+        self.providers: Providers = carrier or StandIn(*provided)
         self.cluster = Cluster(
             loop=self.loop,
             log=self.log,
             chance=Random(chance.random()),
             weather=self.weather,
             era=self.era,
+            carrier=carrier,
             partitions=self.partitions,
             uses_snapshots=chance.random() < 0.7,
         )
         self.traffic = Traffic(self.log, self.cluster.store, Random(chance.random()), self.era, self.partitions)
-        self.gateways = Gateways(self.log, Random(chance.random()), self.era)
 
     async def _run(self) -> Result:
-        providers = asyncio.ensure_future(self.gateways.run(self.partitions))
+        providers = asyncio.ensure_future(self.providers.run())
         findings = Findings()
         try:
             self.cluster.boot()
@@ -176,42 +186,57 @@ class World:
             machine.kill()
 
     async def _trouble(self) -> None:
-        """Freeze, thaw, share out anew, set clocks wrong, and replace the dead, for as long as it lasts."""
+        """Trouble those who decide and show, and those who carry out, each at a pace of their own, while it lasts."""
+        cluster = self.cluster
+        parts = [(cluster.schedulers + cluster.projectors, TROUBLES)]
+        if cluster.gateways:
+            parts.append((cluster.gateways, GATEWAY_TROUBLES))
+        await asyncio.gather(*(self._trouble_some(*part) for part in parts))
+
+    async def _trouble_some(self, machines: list[Machine], kinds: Sequence[str]) -> None:
+        """Freeze, thaw, share out anew, set clocks wrong, stop, and replace the dead."""
         chance, cluster = self.chance, self.cluster
         while True:
             await asyncio.sleep(chance.random() * self._trouble_seconds)
-            match chance.choice(["freeze", "thaw", "share", "skew", "bury", "bury"]):
+            match chance.choice(kinds):
                 case "freeze":
-                    self._freeze(chance.choice(cluster.machines))
+                    self._freeze(chance.choice(machines), machines)
                 case "thaw":
-                    self._thaw()
+                    self._thaw(machines)
                 case "share":
-                    self._share_out()
+                    self._share_out(machines)
+                case "stop":
+                    self._stop_gracefully(chance.choice(machines))
                 case "skew":
-                    machine = chance.choice(cluster.machines)
+                    machine = chance.choice(machines)
                     machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60), 600.0])
                     cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
                 case _:
-                    await cluster.bury()
+                    await cluster.bury(machines)
 
-    def _freeze(self, machine: Machine) -> None:
+    def _freeze(self, machine: Machine, machines: list[Machine]) -> None:
         machine.process.freeze()
         self.cluster.tell(f"{machine.name} stands still")
         if self.chance.random() < 0.7:
-            self._share_out()
+            self._share_out(machines)
 
-    def _thaw(self) -> None:
-        for machine in self.cluster.machines:
+    def _stop_gracefully(self, machine: Machine) -> None:
+        for gateway in machine.gateways:
+            gateway.stop()
+        self.cluster.tell(f"{machine.name} is told to stop")
+
+    def _thaw(self, machines: list[Machine]) -> None:
+        for machine in machines:
             if not machine.process.running.is_set():
                 machine.process.thaw()
                 self.cluster.tell(f"{machine.name} goes on")
 
-    def _share_out(self) -> None:
-        """Share the partitions out anew; each process hears of it at another moment."""
-        self.cluster.rebalance()
-        self.cluster.tell("partitions are shared out anew")
+    def _share_out(self, machines: list[Machine]) -> None:
+        """Share the partitions of some machines out anew; each process hears of it at another moment."""
+        self.cluster.rebalance(machines)
+        self.cluster.tell(f"partitions of {machines[0].name} and others are shared out anew")
         for group in self.cluster.groups.values():
-            for name in group.members:
+            for name in [machine.name for machine in machines if machine.name in group.members]:
                 self.loop.call_later(self.chance.random() * 3, group.tell, name)
 
     # -- calm ----------------------------------------------------------------------------------------------------------
@@ -219,11 +244,12 @@ class World:
     async def _calm(self) -> None:
         """Stop all trouble and bring everything back."""
         self.weather.clear()
-        self._thaw()
-        await self.cluster.bury()
-        for machine in self.cluster.machines:
+        machines = self.cluster.machines
+        self._thaw(machines)
+        await self.cluster.bury(machines)
+        for machine in machines:
             machine.clock.skew_seconds = 0.0
-        self.cluster.rebalance()
+        self.cluster.rebalance(machines)
         await asyncio.sleep(4)  # later than the last word of an earlier sharing out
         self.cluster.tell_all()
         self.cluster.tell("all trouble ends")
@@ -235,6 +261,7 @@ class World:
         until, domain_until = self.loop.time() + QUIET_SECONDS_MAX, self.era.now() + QUIET_DOMAIN_MAX
         while (waits := self._unsettled()) and self.loop.time() < until and self.era.now() < domain_until:
             await asyncio.sleep(0.25)
+            await self.cluster.bury(self.cluster.gateways)  # one that was told to stop ends once its deliveries have
             self._skip()
         return [f"does not come to its end: {wait}" for wait in waits]
 
@@ -243,8 +270,10 @@ class World:
         runners = self.cluster.runners("scheduler")
         if len(runners) < self.partitions or not self.traffic.is_idle or not self._has_read_everything():
             return
+        if not self.providers.is_waited_for:
+            return
         due = [lead.wake_at for runner in runners.values() for lead in _unfinished(runner) if lead.wake_at is not None]
-        due += self.gateways.due.values()
+        due += self.providers.due.values()
         if due and min(due) > self.era.now() + MINUTE:
             self.era.go_on(QUIET_SPEED, at=min(due))
 
@@ -265,7 +294,7 @@ class World:
         contacts, accounts = self.cluster.runners("scheduler"), self.cluster.runners("accounts")
         if len(contacts) + len(accounts) < 2 * self.partitions:
             return ["not every partition is open"]
-        if not self.gateways.is_idle or not self.traffic.is_idle:
+        if not self.providers.is_idle or not self.traffic.is_idle:
             waits.append("somebody is still about to ask or to answer")
         if not self._has_read_everything():
             waits.append("requests are unread")
@@ -313,15 +342,15 @@ def _unfinished(runner: Runner) -> list[Lead]:
     ]
 
 
-def simulate(seed: int) -> Result:
-    """Run one seed. Raises what nothing in a run should raise."""
-    return World(seed).run()
+def simulate(seed: int, *, has_gateways: bool = False) -> Result:
+    """Run one seed, with real gateways or their stand-in. Raises what nothing in a run should raise."""
+    return World(seed, has_gateways=has_gateways).run()
 
 
-def try_out(seed: int) -> Result:
+def try_out(seed: int, *, has_gateways: bool = False) -> Result:
     """Run one seed; what it raises is a finding."""
     try:
-        return simulate(seed)
+        return simulate(seed, has_gateways=has_gateways)
     except Exception:  # noqa: BLE001 - whatever it is, the other seeds are tried too
         found = traceback.format_exc(limit=-6)
         return Result(seed=seed, findings=(found,), story=(), decisions=0, commands=0, kills=0, turns=0, digest="")

@@ -9,6 +9,9 @@ import pytest
 
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
 from adapters.embedded.partition import Partition
+from adapters.gateway.lane import Lane
+from adapters.gateway.leases import Lease
+from adapters.gateway.ports import Claim
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.positions import Positions
@@ -31,6 +34,7 @@ from engine.partition.timers import TimerQueue
 from schemas.contact import Lead
 from schemas.state import POSITION_KEY
 from tests.adapters.projector import memory
+from tests.simulation.carrier import Claims
 from tests.simulation.run import try_out
 
 Patch = pytest.MonkeyPatch
@@ -233,6 +237,24 @@ def a_member_commits_what_it_reported_last(patch: Patch) -> None:
     patch.setattr(Positions, "newer", lambda self: dict(self._reported))
 
 
+def a_lease_is_not_looked_at(patch: Patch) -> None:
+    patch.setattr(Lease, "check", lambda _: None)
+
+
+def an_order_that_was_taken_over_is_given_again(patch: Patch) -> None:
+    claim = Claims.claim
+
+    async def forget(self: Claims, command_id: str, **about: Any) -> Claim:
+        found = await claim(self, command_id, **about)
+        return Claim(state="fresh") if found.state == "taken_over" else found
+
+    patch.setattr(Claims, "claim", forget)
+
+
+def progress_passes_open_orders(patch: Patch) -> None:
+    patch.setattr(Lane, "floor", property(lambda self: self.next))
+
+
 FAULTS = [
     (the_position_is_committed_apart_from_what_was_decided, "but the position says"),
     (a_former_owner_may_commit, "decided too often"),
@@ -267,10 +289,33 @@ FAULTS = [
 ]
 
 
+GATEWAY_FAULTS = [
+    (a_lease_is_not_looked_at, "outside its lease"),
+    (an_order_that_was_taken_over_is_given_again, "was given to its carrier 2 times"),
+    (progress_passes_open_orders, "which has not ended"),
+]
+"""Only real gateways can have them.
+
+Not found in 200 seeds: a gateway that renews claims on which it works no more (`Leases.end` does nothing), so that nobody
+takes them over. What is posted or given back is not renewed, and the same process soon claims most of the rest anew.
+"""
+
+
 @pytest.mark.parametrize(("plant", "words"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_planted_fault_is_found(plant: Callable[[Patch], None], words: str, monkeypatch: Patch) -> None:
     plant(monkeypatch)
 
-    found = (result for result in map(try_out, range(SEEDS_MAX)) if any(words in text for text in result.findings))
+    assert is_found(words, has_gateways=False), f"no seed of {SEEDS_MAX} found it"
 
-    assert next(found, None) is not None, f"no seed of {SEEDS_MAX} found it"
+
+@pytest.mark.parametrize(("plant", "words"), GATEWAY_FAULTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_planted_fault_of_gateways_is_found(plant: Callable[[Patch], None], words: str, monkeypatch: Patch) -> None:
+    plant(monkeypatch)
+
+    assert is_found(words, has_gateways=True), f"no seed of {SEEDS_MAX} found it"
+
+
+def is_found(words: str, *, has_gateways: bool) -> bool:
+    """Tell whether one of the runs has a finding with these words."""
+    results = (try_out(seed, has_gateways=has_gateways) for seed in range(SEEDS_MAX))
+    return any(words in text for result in results for text in result.findings)

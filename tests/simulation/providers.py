@@ -1,0 +1,109 @@
+"""What do providers answer, when, and how is it told? The same whether real gateways ask them or an actor stands in."""
+
+import asyncio
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+
+from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.ports import Kind
+from adapters.partitions.routing import partition_of
+from engine.partition.ports import Appender, Outgoing, Record
+from schemas.commands import COMMAND_KINDS, Command, Fence, HangUp, Order, PressKeys
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
+from schemas.outcomes import OUTCOMES
+from schemas.requests import REQUEST_TYPES, ContactRequest, OutcomeRecorded
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import to_json
+from tests.simulation.virtual import Era
+
+ORDERS: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+
+COMMON: dict[Kind, str] = {"call": "no_answer", "sms": "delivered", "email": "accepted", "webhook": "accepted"}
+COMMON_SHARE = 0.5
+NEVER_SHARE = 0.06
+AGAIN_SHARE = 0.2
+PROGRESS_SHARE = 0.3
+PROGRESS_STATES: tuple[Literal["initiated", "ringing", "established"], ...] = ("initiated", "ringing", "established")
+
+LOOK_SECONDS = 0.5
+"""Of the loop: how soon it is noticed that the domain time skipped."""
+
+
+class Providers:
+    """All providers of the deployment: what came of which order, and what is still to be told."""
+
+    def __init__(self, log: EmbeddedLog, chance: Random, era: Era, partitions: int) -> None:
+        self.carried_out: dict[str, tuple[Command, str]] = {}
+        self.due: dict[asyncio.Task[Any], Instant] = {}
+        self._log = log
+        self._chance = chance
+        self._era = era
+        self._partitions = partitions
+        self._appender: Appender | None = None
+        self._busy: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._busy
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether all that is under way is with a provider: then nothing happens before the first of `due`."""
+        return True
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        raise NotImplementedError
+
+    def _begin(self, task: "asyncio.Task[None]") -> None:
+        self._busy.add(task)
+        task.add_done_callback(self._busy.discard)
+
+    def _drawn(self, kind: Kind) -> str:
+        return COMMON[kind] if self._chance.random() < COMMON_SHARE else self._chance.choice(list(OUTCOMES[kind]))
+
+    def _outcome(self, kind: Kind, order: Command, outcome: str) -> OutcomeRecorded:
+        return OutcomeRecorded(
+            company_id=order.company_id,
+            contact_key=order.contact_key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            kind=kind,
+            outcome=outcome,
+            occurred_at=self._era.now(),
+            rang=self._chance.random() < 0.5,
+        )
+
+    async def _post(self, order: Command, request: ContactRequest) -> None:
+        if self._appender is None:
+            self._appender = await self._log.appender()
+        what = request.outcome if isinstance(request, OutcomeRecorded) else "progress"
+        envelope = Envelope(id=f"{order.command_id}/{what}", type=REQUEST_TYPES[type(request)], source="/provider")
+        key = order.contact_key.encode()
+        outgoing = Outgoing(CONTACTS_REQUESTS.name, key, to_json(request), to_headers(envelope))
+        await self._appender.append(partition_of(key, self._partitions), [outgoing])
+
+    async def _wait(self, domain_seconds: float) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        self.due[me] = self._era.now() + int(self._chance.random() * domain_seconds * 1000)
+        try:
+            while (left_ms := self.due[me] - self._era.now()) > 0:
+                await asyncio.sleep(min(LOOK_SECONDS, left_ms / 1000 / self._era.speed))
+        finally:
+            del self.due[me]
+
+
+def order_in(record: Record) -> Command | None:
+    """Return the order of a record; None for a fence, keys, and the end of a call."""
+    order = ORDERS.decode(record.value or b"")
+    return None if isinstance(order, Fence | PressKeys | HangUp) else order
+
+
+def kind_of_command(command: Command) -> str:
+    """Return call, sms, email or webhook."""
+    return COMMAND_KINDS[type(command)]
