@@ -37,6 +37,11 @@ VERSIONS: Mapping[int, Version] = {
         "which lead a call is about; what START lifts; when a step is passed over; open commands are bounded; "
         "leads that a sweep makes due wait for it, then go by priority; "
         "a lead that is moved takes the offer of its schedule",
+        decided_by="the development version 0.1.0 at commit 65662b1",
+    ),
+    4: Version(
+        changed="a promised call leaves next_action_at to the next step; waits behind a step that is passed over at "
+        "next_action_at begin there; hourly caps hold in an hour that a clock changed by half an hour cuts",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -37,8 +37,7 @@ def act(  # noqa: PLR0911 - the reasons not to act, line by line
     if passed_over is not None:
         return _cannot_be_done(person, lead, cadence, step, passed_over)
     if not cadence.is_plain and misses_window(person, lead, cadence, step):
-        lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
-        lead.requested_next_action_at = None
+        _use_up_requested_time(lead)
         return pass_over(person, lead, cadence, step, "window_missed")
     if not plan(person, lead, cadence, step) or is_held(person, lead, step):
         return False
@@ -64,7 +63,7 @@ def _cannot_be_done(
     at_once = is_lost(lead, cadence, channel_of(step))
     if not (stand(person, lead) if at_once else plan(person, lead, cadence, step)) or is_held(person, lead, step):
         return False
-    lead.requested_next_action_at = None
+    _use_up_requested_time(lead)
     was_reached = lead.attempts > 0 or lead.emails_count > 0
     later = cadence.contacts_from(step.id)
     if was_reached or any(_reason_to_pass_over(person, lead, cadence, other) is None for other in later):
@@ -72,6 +71,12 @@ def _cannot_be_done(
     person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
     begin_end(person, lead, "failure")
     return True
+
+
+def _use_up_requested_time(lead: Lead) -> None:
+    """Forget the time that the passed step was asked for; the waits behind it begin there."""
+    lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
+    lead.requested_next_action_at = None
 
 
 def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:

@@ -311,7 +311,9 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
     lead.status, lead.status_wait = "running", "awaiting_outcome"
     lead.first_action_at = lead.first_action_at or now
     lead.last_action_at = now
-    lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    lead.recheck_at = lead.held_at = None
+    if not flight.callback:  # a call that was promised, or is made by hand, is none of the schedule's steps
+        lead.requested_next_action_at = None
     if lead.heard and flight.kind != "webhook":
         lead.heard = ()
     if lead.pause is not None and lead.pause.until <= now:

@@ -215,8 +215,15 @@ def _start(unit: str, at: Instant, zone_name: str) -> Instant:
     local = local_datetime(at, zone_name)
     if unit in {"created_at_hour", "created_at_five_minutes"}:
         into = (local.minute * 60 + local.second) * 1000 + at % 1000
-        return at - into % (HOUR if unit == "created_at_hour" else FIVE_MINUTES)
+        start = at - into % (HOUR if unit == "created_at_hour" else FIVE_MINUTES)
+        return _after_change(start, zone_name) if unit == "created_at_hour" else start
     return day_start(_first_day(unit, local.date()), zone_name)
+
+
+def _after_change(start: Instant, zone_name: str) -> Instant:
+    """Return when an hour begins that would begin within another: where the clock changed by half an hour since."""
+    minute = local_datetime(start, zone_name).minute
+    return _next("created_at_hour", start - minute * MINUTE, zone_name) if minute else start
 
 
 def _next(unit: str, edge: Instant, zone_name: str) -> Instant:

@@ -20,6 +20,9 @@ FIRST_RULES = FOLDER / "1390c62.jsonl.xz"
 SECOND_RULES = FOLDER / "b6317d7.jsonl.xz"
 """Recorded at commit b6317d7, which decides by version 2."""
 
+THIRD_RULES = FOLDER / "65662b1.jsonl.xz"
+"""Recorded at commit 65662b1, which decides by version 3."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -64,9 +64,9 @@ def end_of(period: str, now: Instant, zone: str) -> Instant | None:
     """Return when the period ends that begins or goes on now, by the clocks of a zone."""
     local = to_datetime(now).astimezone(ZoneInfo(zone))
     match period:
-        case "hourly":  # the next instant at which the minute hand is at the top
+        case "hourly":  # the next instant at which the minute hand is at the top, or jumps
             found = to_datetime(now).replace(second=0, microsecond=0) + timedelta(minutes=1)
-            while found.astimezone(ZoneInfo(zone)).minute:
+            while found.astimezone(ZoneInfo(zone)).minute and _offset(found, zone) == local.utcoffset():
                 found += timedelta(minutes=1)
             return from_datetime(found)
         case "daily":
@@ -74,6 +74,10 @@ def end_of(period: str, now: Instant, zone: str) -> Instant | None:
         case "monthly":
             return first_instant_of((local.date().replace(day=28) + timedelta(days=4)).replace(day=1), zone)
     return None
+
+
+def _offset(at: datetime, zone: str) -> timedelta | None:
+    return at.astimezone(ZoneInfo(zone)).utcoffset()
 
 
 def first_instant_of(day: Any, zone: str) -> Instant:
@@ -294,7 +298,6 @@ def test_each_period_confirms_gives_back_or_still_holds_what_it_reserved_and_pas
     assert not list(town.differences())
 
 
-@pytest.mark.xfail(reason="the period of such an hour has ended before it begins, so nothing of it is counted")
 @pytest.mark.parametrize("changed_at", ["2026-04-04 15:00", "2026-10-03 15:30"], ids=["back", "forward"])
 def test_a_cap_holds_in_an_hour_that_a_change_of_the_clock_by_half_an_hour_cuts(changed_at: str) -> None:
     account = Account()

@@ -80,9 +80,9 @@ SCENE = "scene"
 CHOICES: Choices = {SCENE: list(SCENES), **PARAMETERS}
 
 BY_MAIL: Choices = {
-    **CHOICES, SCENE: ["nobody"], "caller_id": [LEFT_OUT], "email": ["ann@example.com"], "next_action_at": [LEFT_OUT],
+    **CHOICES, SCENE: ["nobody"], "caller_id": [LEFT_OUT], "email": ["ann@example.com"],
 }  # fmt: skip
-"""Of somebody who has no number; of next_action_at a test of its own speaks."""
+"""Of somebody who has no number."""
 
 MOMENTS = ("schedule_callback_at", "next_action_at")
 
@@ -115,12 +115,6 @@ NEVER_TOGETHER: Mapping[frozenset[str], str] = {
     frozenset({"delete_existing", "restart_schedule"}): "a new lead is made, which begins at the first step anyway",
 }
 """Pairs of which no case can show that both act, and why."""
-
-FAULTS: Mapping[frozenset[str], str] = {
-    frozenset({"next_action_at", name}): "the promised call uses up next_action_at, which is meant for the next step"
-    for name in ("schedule_callback_at", "schedule_callback_in_seconds", "promised a call")
-}
-"""Pairs with which the engine does not do what the documents say (research/domain.md 3.8); one may be a scene."""
 
 Seen = tuple[Any, ...]
 """The answer, the leads then, what went out, and the leads in the end."""
@@ -199,14 +193,13 @@ def values_of(case: Case, choices: Choices) -> tuple[str, dict[str, Any]]:
 
 
 def refusing(choices: Choices) -> Excluded:
-    """Return what tells whether a submission that says both is refused by its body, or is known to go wrong."""
+    """Return what tells whether a submission that says both is refused by its body."""
     plain = {name: values[0] for name, values in choices.items() if name != SCENE}
 
     def is_refused(one: Value, other: Value) -> bool:
         chosen = {name: choices[name][place] for name, place in (one, other)}
-        said = frozenset(value if name == SCENE else name for name, value in chosen.items() if value is not LEFT_OUT)
         values = plain | {name: value for name, value in chosen.items() if name != SCENE}
-        return bool(faults(body_of(values))) or said in FAULTS
+        return bool(faults(body_of(values)))
 
     return is_refused
 
