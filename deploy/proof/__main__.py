@@ -8,7 +8,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from adapters.clock import wall_now
 from adapters.local.process import LocalServerError
 from adapters.roles.asking import NotMadeError
 from deploy.proof.processes import DeploymentError
+from deploy.proof.progress import since_now
 from deploy.proof.rest import NoRestError
 from deploy.proof.run import Plan, Proof, prove
 from deploy.proof.servers import own_servers
@@ -71,11 +71,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
 
 
 async def _run(plan: Plan, keep: Path | None, *, partitions: int) -> Proof:
-    begun = time.monotonic()
-
-    def say(words: str) -> None:
-        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
-
+    say = since_now()
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-proof-")))
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=partitions))

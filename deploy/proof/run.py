@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from deploy.proof.company import make_company
 from deploy.proof.evidence import Evidence, ends, gather, projection_differences
 from deploy.proof.load import post
 from deploy.proof.processes import Deployment
+from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import until_at_rest
 from deploy.proof.submissions import submissions
 from deploy.proof.verdict import Accepted, Row, judge, none
@@ -27,8 +28,6 @@ KILL_JITTER_SECONDS = 0.5
 
 LOOK_SECONDS = 0.05
 BEGIN_SECONDS = 300.0
-
-Say = Callable[[str], None]
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -149,23 +148,3 @@ async def _until_decided(context: Context, topic: str, count: int) -> None:
     async with asyncio.timeout(BEGIN_SECONDS):
         while sum((await ends(context.log, topic)).values()) < count:  # noqa: ASYNC110 - another process decides
             await asyncio.sleep(LOOK_SECONDS)
-
-
-def lap(say: Say, what: str, started: float) -> float:
-    """Say what was done since an instant of the monotonic clock; return the seconds that it took."""
-    seconds = time.monotonic() - started
-    say(f"{what} ({seconds:.1f} s)")
-    return round(seconds, 1)
-
-
-def sparingly(say: Say, *, gap_seconds: float = 10.0) -> Say:
-    """Say something only every so often."""
-    said_at = float("-inf")
-
-    def sparingly(words: str) -> None:
-        nonlocal said_at
-        if time.monotonic() - said_at >= gap_seconds:
-            said_at = time.monotonic()
-            say(words)
-
-    return sparingly

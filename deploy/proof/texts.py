@@ -8,9 +8,8 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ from adapters.up.noon import zone_at_daytime
 from deploy.proof.evidence import committed
 from deploy.proof.load import post
 from deploy.proof.processes import Deployment
+from deploy.proof.progress import Say, since_now
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import own_servers
 from deploy.proof.submissions import TEXT_ENDINGS, Sent, number
@@ -39,8 +39,6 @@ BURSTING_COMPANY_ID = 1
 QUIET_COMPANY_ID = 2
 PARTITIONS = 4
 OUTCOME = b"outcome.recorded"
-
-Say = Callable[[str], None]
 
 
 class Text(Struct):
@@ -62,11 +60,7 @@ class Text(Struct):
 @click.option("--seconds", type=float, default=3_600.0, show_default=True, help="Bound of the way to rest.")
 def main(*, burst: int, texts: int, speed: float, one_inbox: bool, seconds: float) -> None:
     """Post a burst and, behind it, some texts of another company; tell what became of both."""
-    begun = time.monotonic()
-
-    def say(words: str) -> None:
-        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
-
+    say = since_now()
     holds = asyncio.run(_run(burst, texts, speed, one_inbox=one_inbox, seconds=seconds, say=say))
     click.echo("every text went out once" if holds else "NOT every text went out once")
     sys.exit(0 if holds else 1)

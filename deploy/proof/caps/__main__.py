@@ -9,7 +9,6 @@ import os
 import random
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import click
@@ -20,6 +19,7 @@ from deploy.proof.caps.judgement import caps_table
 from deploy.proof.caps.load import LEADS_MAX
 from deploy.proof.caps.run import CapPlan, CapProof, prove_caps
 from deploy.proof.processes import DeploymentError
+from deploy.proof.progress import since_now
 from deploy.proof.rest import NoRestError
 from deploy.proof.servers import own_servers
 from deploy.proof.verdict import table
@@ -77,11 +77,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
 
 
 async def _run(plan: CapPlan, keep: Path | None, *, partitions: int) -> CapProof:
-    begun = time.monotonic()
-
-    def say(words: str) -> None:
-        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
-
+    say = since_now()
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-caps-")))
         say(f"seed {plan.seed}, {plan.leads:,} leads, {os.cpu_count()} cores")

@@ -21,8 +21,9 @@ from deploy.proof.caps.load import leads
 from deploy.proof.evidence import CONNECT_SECONDS, projection_differences
 from deploy.proof.load import post
 from deploy.proof.processes import Deployment
+from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import NoRestError, until_at_rest
-from deploy.proof.run import Plan, Say, kill_under_load, lap, sparingly
+from deploy.proof.run import Plan, kill_under_load
 from deploy.proof.verdict import Row, none
 from schemas.instant import Instant, to_datetime
 from schemas.topics import LEADS_INBOX

@@ -10,7 +10,6 @@ import os
 import random
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import click
@@ -21,6 +20,7 @@ from deploy.proof.faults.report import table as recovery_table
 from deploy.proof.faults.run import Outcome, Plan, strike_all
 from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS
 from deploy.proof.processes import DeploymentError
+from deploy.proof.progress import since_now
 from deploy.proof.rest import NoRestError
 from deploy.proof.verdict import table
 from engine.partition.ports import LogError
@@ -46,11 +46,7 @@ def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, .
 
 
 async def _run(plan: Plan, keep: Path | None) -> Outcome:
-    begun = time.monotonic()
-
-    def say(words: str) -> None:
-        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
-
+    say = since_now()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-faults-")))
         say(f"seed {plan.seed}, {plan.per_second:.0f} submissions a second, {os.cpu_count()} cores")

@@ -5,7 +5,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from deploy.proof.faults.strikes import Strike, Striker
 from deploy.proof.faults.trickle import Trickle
 from deploy.proof.faults.waits import LATE_SECONDS, Delays, until_settled
 from deploy.proof.processes import Deployment
+from deploy.proof.progress import Say
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import fresh_settings, open_to_the_database
 from deploy.proof.verdict import Row, none
@@ -40,8 +41,6 @@ ROLES = (
     ("accounts", "accounts"), ("intake", "intake"), ("scheduler", "scheduler-1"), ("scheduler", "scheduler-2"),
     ("gateway", "gateway-1"), ("gateway", "gateway-2"), ("projector", "projector"), ("api", "api"),
 )  # fmt: skip
-
-Say = Callable[[str], None]
 
 
 class Plan(Struct, frozen=True, kw_only=True):

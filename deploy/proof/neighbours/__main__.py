@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import measure, plan_of
 from deploy.proof.neighbours.report import Phase, is_fair, table
 from deploy.proof.processes import Deployment, DeploymentError
+from deploy.proof.progress import since_now
 from deploy.proof.servers import own_servers
 from engine.partition.ports import LogError
 
@@ -44,11 +44,7 @@ def main(seconds: float, ways: tuple[str, ...], keep: Path | None) -> None:
 
 
 async def _run(seconds: float, ways: Sequence[str], keep: Path | None) -> list[Phase]:
-    begun = time.monotonic()
-
-    def say(words: str) -> None:
-        click.echo(f"{time.monotonic() - begun:7.1f} s  {words}")
-
+    say = since_now()
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-neighbours-")))
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
