@@ -214,7 +214,7 @@ class Catalog:
                     return await client.send(client.get_random_node() if node is None else node, request)
             except FAILURES as error:
                 refused = refusal(error, doing)
-                await self._drop(client)  # the next attempt finds the brokers anew
+                await self._drop(client)  # the next attempt asks for the brokers again
                 if attempt == ATTEMPTS_MAX or not refused.retryable:
                     raise refused from error
         raise AssertionError("the last attempt returns or raises")

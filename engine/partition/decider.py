@@ -42,7 +42,7 @@ DECISION_FAILED = "decision_failed"
 """Why a decision failed: a record of it cannot be written; anything else is a fault of ours."""
 
 UNANSWERED_STREAMS = tuple(f"{inbox.name}/" for inbox in INBOXES)
-"""How the streams of intake begin: whoever writes to an inbox sees no answer, so a refusal leaves a dead letter."""
+"""How the streams of intake begin: a producer that writes to an inbox gets no answer, so a refusal leaves a dead letter."""
 
 OF_SIZE = frozenset({TOO_LARGE, "too_many_leads"})
 """Codes of refusals that are due to what is kept of a person already: a stop that is asked for beside it is decided all the

@@ -280,7 +280,7 @@ class _WrappedLog:
 
 
 class FarEndLog(_WrappedLog):
-    """A log with records that cannot be read yet at the end of every partition: an open transaction stands before them."""
+    """A log whose partitions end with records that cannot be read yet: a transaction before them is open."""
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
         reader: Any = await self._log.reader(topic, partitions, start=start)

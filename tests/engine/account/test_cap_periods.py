@@ -1,8 +1,8 @@
 """Does each period keep its own account: is what it reserved confirmed, given back or open, and never above its limit?
 
-A second book is kept beside the account, from the documents alone: seed.md 2.10 and research/domain.md 2.10 (an hour begins
-at :00, a day at local midnight, a month on the 1st, in the zone of the record; a reset begins the total anew), and issue 14
-(a grant reserves, an outcome confirms or gives back in the period of the grant; a period that has begun keeps its end).
+A second book is kept beside the account, by the rules as users are told them: an hour begins at :00, a day at local
+midnight, a month on the 1st, in the zone of the record; a reset sets the total to zero; a grant reserves, and an outcome
+confirms or gives back in the period of the grant; a period that has begun keeps its end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,7 +124,7 @@ class Book:
         return held
 
     def reset(self) -> None:
-        """Begin the total anew."""
+        """Set the total to zero."""
         if "total" in self.present:
             self.past.append(self.present.pop("total"))
 
@@ -205,7 +205,7 @@ class Town:
         raise AssertionError("timers never come to rest")
 
     def change(self, name: str, **fields: Any) -> None:
-        """Change a record; whoever changes one that is counted already begins the periods that are over."""
+        """Change a record; where it is counted already, periods that have ended are followed by new ones."""
         book = self.books[name]
         if "reset_total_caps" in fields:
             self.wait(SECOND)  # two resets of one millisecond are one

@@ -11,7 +11,7 @@ from schemas.requests import SlotAnswered
 from tests.engine.account.conftest import Account
 
 Urgency = tuple[int, float, int]
-"""Class, priority, due time: the lowest goes first (research/domain.md 3.8)."""
+"""Class, priority, due time: the lowest goes first."""
 
 urgencies = st.tuples(st.integers(0, 3), st.sampled_from([-1.0, 1.0, 100.0]), st.integers(0, 2))
 things = st.lists(

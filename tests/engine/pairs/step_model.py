@@ -1,8 +1,8 @@
 """When does a step that reaches somebody do so, and what follows, told by somebody who knows no engine?
 
-Written from contracts.md 2 and research/domain.md 2.2, 2.18, 3.2 and 3.4, for a lead of New York on a schedule of such a
-step and an e-mail that follows it, with hours from Monday to Friday, 9 to 20. The model walks along what was observed: where
-a time is spread by chance it says the span, and goes on from the instant that was taken.
+For a lead of New York on a schedule of such a step and an e-mail that follows it, with hours from Monday to Friday, 9 to 20.
+The model walks along what was observed: where a time is spread by chance it says the span, and goes on from the instant that
+was taken.
 """
 
 from collections import Counter

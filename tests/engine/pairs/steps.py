@@ -126,7 +126,7 @@ NOT_HERE: Mapping[str, str] = {
     "split": "one field",
     "update_lead": "each field sets a value of its own, nothing meets: tests/engine/contact/test_steps.py",
     "tag": "two lists of words: tests/engine/contact/test_steps.py",
-    "move_to_schedule": "tests/engine/contact/test_steps.py has what is kept and what is not",
+    "move_to_schedule": "tests/engine/contact/test_branching.py tests what a move keeps",
     "restart": "one field",
     "schedule_callback": "tests/engine/contact/test_callback_owners.py has owners and grace",
     "opt_out": "a channel goes with the scope `channel` alone: tests/engine/contact/test_opt_out_scopes.py",

@@ -1,8 +1,7 @@
 """What does a submission do, told by somebody who reads the documents and knows no engine?
 
-Written from seed.md 2.3, 3 and 4.2, contracts.md 3 and research/domain.md 2.17, 3.4 to 3.8, for the two schedules that these
-tests have: call, an hour, text, an hour, call, e-mail. Every call is answered and every message delivered at once. Leads are
-numbered as they come to be.
+For the two schedules that these tests have: call, an hour, text, an hour, call, e-mail. Every call is answered and every
+message delivered at once. Leads are numbered as they come to be.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ STEPS = (
     ("first", "call"), ("rest", "wait"), ("text", "sms"), ("rest-2", "wait"), ("second", "call"), ("mail", "email"),
 )  # fmt: skip
 POLICIES = {"schedule-1": "update", "schedule-2": "create"}
-"""Schedule -> what it does with a second submission while a lead is live (research/domain.md 2.17)."""
+"""Schedule -> what it does with a second submission while a lead is live."""
 
 REST = HOUR
 SCHEDULE_HOURS = 10

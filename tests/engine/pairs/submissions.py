@@ -108,7 +108,7 @@ NEVER_TOGETHER: Mapping[frozenset[str], str] = {
     frozenset({"blocked", "restart_schedule"}): "whoever is blocked begins nothing again",
     frozenset({"unblock_contact", "update_only"}): "whoever is blocked has no live lead: refused, and the block stays",
     frozenset({"unblock_contact", "expire_existing"}): "whoever is blocked has no live lead that could expire",
-    frozenset({"expire_existing", "delete_existing"}): "deleting wins where both are asked for (research/domain.md 2.17)",
+    frozenset({"expire_existing", "delete_existing"}): "deleting wins where both are asked for",
     frozenset({"update_all_matching_leads", "delete_existing"}): "no matching lead is left that could be updated",
     frozenset({"apply_to", "delete_existing"}): "no matching lead is left whose calls could take the data",
     frozenset({"expire_existing", "restart_schedule"}): "a new lead is made, which begins at the first step anyway",
