@@ -14,11 +14,11 @@ from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
-from adapters.http.parameters import parse_local_moment, read_id
-from adapters.http.people import country_of
-from adapters.http.ports import LeadFilter, Paging, Row
+from adapters.http.exchange.parameters import parse_local_moment, read_id
+from adapters.http.exchange.people import country_of
 from adapters.partitions.routing import partition_of
 from adapters.postgres.reads import PostgresReads
+from adapters.reads.ports import LeadFilter, Paging, Row
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
 from adapters.why.case import case_of

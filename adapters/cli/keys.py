@@ -9,7 +9,7 @@ import msgspec
 from adapters.cli.checked import open_checked
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
-from adapters.http.identity import new_private_key, new_public_key
+from adapters.http.exchange.identity import new_private_key, new_public_key
 from adapters.roles.asking import RecordAsker
 from adapters.roles.context import open_context
 from adapters.settings import Settings

@@ -16,10 +16,10 @@ from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
 from adapters.cli.tail import data_words
-from adapters.http.parameters import read_id
-from adapters.http.ports import LeadFilter, Page, Paging, Row
+from adapters.http.exchange.parameters import read_id
 from adapters.partitions.routing import partition_of
 from adapters.postgres.reads import PostgresReads
+from adapters.reads.ports import LeadFilter, Page, Paging, Row
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
 from adapters.why.outlook import outlook_of

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote_plus
 from xml.sax.saxutils import escape
 
-from engine.contact.text import render_body
+from engine.contact.schedule.templates import render_body
 from schemas.records import OutgoingWebhook
 from schemas.wire import to_json
 

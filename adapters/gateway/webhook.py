@@ -20,7 +20,7 @@ from adapters.gateway.ports import Result, RulesBook
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import signature_headers, signing_key
 from adapters.gateway.targets import DEFAULT_PORTS, check_own_port
-from engine.contact.text import TextTooLongError
+from engine.contact.schedule.templates import TextTooLongError
 from engine.partition.ports import Clock
 from schemas.commands import PostWebhook
 from schemas.records import OutgoingWebhook

@@ -28,23 +28,25 @@ from litestar.types import (
     Send,
 )
 
-from adapters.http import documents, operations
-from adapters.http.access import Gate, forwarded_for
-from adapters.http.binding import NOT_READ
-from adapters.http.connections import RequestsUnderWay
-from adapters.http.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
-from adapters.http.export_slots import ExportSlots
-from adapters.http.failures import told, told_of_framework
-from adapters.http.identity import RequestIds
-from adapters.http.ports import Claims, Reads, Requests, RulesSource, ServedChannels
-from adapters.http.problems import ProblemError
-from adapters.http.rates import Limiter
-from adapters.http.report_slots import REST_SHARE, EngineThread, ReportSlots, rested
-from adapters.http.sending import NO_CONTENT, Written, outgoing, request_id_of, response
-from adapters.http.settings import Settings
-from adapters.http.unknown_keys import Allowances
-from adapters.http.watch import Watch
+from adapters.http import operations
+from adapters.http.document import documents
+from adapters.http.exchange.access import Gate, forwarded_for
+from adapters.http.exchange.binding import NOT_READ
+from adapters.http.exchange.connections import RequestsUnderWay
+from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
+from adapters.http.exchange.export_slots import ExportSlots
+from adapters.http.exchange.failures import told, told_of_framework
+from adapters.http.exchange.identity import RequestIds
+from adapters.http.exchange.ports import Requests, RulesSource
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.report_slots import REST_SHARE, EngineThread, ReportSlots, rested
+from adapters.http.exchange.request_metrics import Watch
+from adapters.http.exchange.sending import NO_CONTENT, Written, outgoing, request_id_of, response
+from adapters.http.exchange.settings import Settings
+from adapters.http.exchange.unknown_keys import Allowances
 from adapters.observability.metrics import Metrics
+from adapters.reads.ports import Claims, Reads, ServedChannels
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -122,7 +124,7 @@ class Api(Litestar):
             route_handlers=[_route(services, operation) for operation in OPERATIONS],
             openapi_config=None,
             exception_handlers={HTTPException: self._refuse, Exception: self._fail},
-            request_max_body_size=None,  # adapters.http.binding holds the limit, and tells it in our words
+            request_max_body_size=None,  # adapters.http.exchange.binding holds the limit, and tells it in our words
             logging_config=None,
             debug=False,
             on_shutdown=[watch.close],

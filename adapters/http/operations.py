@@ -1,25 +1,11 @@
 """Which operations are there? Every row of the interface, in the order in which its document tells of them."""
 
-from adapters.http import (
-    call_changes,
-    call_lists,
-    call_reports,
-    call_starts,
-    callers,
-    calls,
-    company,
-    lead_changes,
-    leads,
-    previews,
-    records,
-    reports,
-    schedule_versions,
-    submissions,
-    system,
-    texts,
-    why,
-)
-from adapters.http.exchange import Operation
+from adapters.http import system
+from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
+from adapters.http.exchange.exchange import Operation
+from adapters.http.leads import callers, lead_changes, leads, submissions, why
+from adapters.http.records import company, previews, records, schedule_versions
+from adapters.http.reports import reports
 
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,

@@ -16,8 +16,8 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from litestar import Litestar
 
-from adapters.http.connections import ConnectionWatch, Networks
-from adapters.http.settings import PER_ADDRESS_MAX
+from adapters.http.exchange.connections import ConnectionWatch, Networks
+from adapters.http.exchange.settings import PER_ADDRESS_MAX
 
 BACKLOG = 1_024
 CONNECTIONS_MAX = 1_000

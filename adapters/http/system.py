@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from adapters.http import calls, company, records, submissions, texts
-from adapters.http.answers import bare
-from adapters.http.exchange import Exchange, Handler, Operation, Reply
-from adapters.http.exports import CSV, csv_text, wants_csv
-from adapters.http.identity import is_uuid
-from adapters.http.ports import Result
-from adapters.http.problems import DECIDED, ProblemError
-from adapters.http.shapes import ANY_RECORD, TIME_ZONES
-from adapters.http.writes import Render, accepted, check
+from adapters.http.calls import calls, texts
+from adapters.http.exchange.answers import bare
+from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
+from adapters.http.exchange.exports import CSV, csv_text, wants_csv
+from adapters.http.exchange.identity import is_uuid
+from adapters.http.exchange.problems import DECIDED, ProblemError
+from adapters.http.exchange.writes import Render, accepted, check
+from adapters.http.leads import submissions
+from adapters.http.records import company, records
+from adapters.http.schema.shapes import ANY_RECORD, TIME_ZONES
+from adapters.reads.ports import Result
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
 

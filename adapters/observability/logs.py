@@ -31,7 +31,7 @@ KEYS_KEPT = 1_000
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 _SIGNING_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 _KEY = re.compile(r"\b(?:sk|lt)_[\w-]+")
-"""A private key or a lead token, as `adapters.http.identity` makes them."""
+"""A private key or a lead token, as `adapters.http.exchange.identity` makes them."""
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?=[\w-]{1,63}(?:\.[\w-]{1,63})+)")
 """With the bounds of RFC 5321: without them a long word is looked through again from each of its characters."""
 _NUMBER = re.compile(

@@ -1,6 +1,6 @@
 """What is counted? The series of every role in one table; a process makes one `Metrics` and hands it down.
 
-The HTTP interface adds its own to the same registry (adapters/http/watch.py).
+The HTTP interface adds its own to the same registry (adapters/http/exchange/request_metrics.py).
 
 Labels take few values (kinds, verdicts, routes, partitions), never an id, a number or an address.
 """

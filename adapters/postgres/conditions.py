@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from adapters.http.ports import CallFilter, LeadFilter, RecordFilter
 from adapters.projector.rows import BIGINT_MAX
+from adapters.reads.ports import CallFilter, LeadFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 
 NEVER = "false"

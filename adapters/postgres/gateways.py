@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from adapters.gateway.ports import Kind, StoreError
 from adapters.gateway.providers import SANDBOX
-from adapters.http.ports import Serving
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
+from adapters.reads.ports import Serving
 
 RENEW_SECONDS = 15.0
 
@@ -51,7 +51,7 @@ class PostgresGateways:
 
 
 class PostgresServing:
-    """Keeps the promises of `adapters.http.ports.ServedChannels`."""
+    """Keeps the promises of `adapters.reads.ports.ServedChannels`."""
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool

@@ -10,7 +10,6 @@ from itertools import combinations
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from adapters.http.ports import CallFilter, LeadFilter
 from adapters.postgres.conditions import Statement, storable
 from adapters.postgres.reports import (
     CALL_GROUPINGS,
@@ -26,6 +25,7 @@ from adapters.postgres.reports import (
     tokens_joined,
 )
 from adapters.postgres.spans import HOURS, TIERS, Cover, Span, stretches
+from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 

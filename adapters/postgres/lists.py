@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.http.ports import Page, Paging, Row
 from adapters.postgres.conditions import Statement
 from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas
+from adapters.reads.ports import Page, Paging, Row
 
 COUNT_MAX = 10_000
 """A total is exact up to here, and None beyond: counting on would cost more than the page itself."""

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
-from adapters.http.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.postgres.pool import FAILURES
+from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.settings import place
 
 VARIABLE = "LEADCLOCK_POSTGRES_DSN"

@@ -9,16 +9,6 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from adapters.http.ports import (
-    CallFilter,
-    LeadFilter,
-    Page,
-    Paging,
-    ReadsUnavailableError,
-    RecordFilter,
-    Result,
-    Row,
-)
 from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
 from adapters.postgres.kept import Asked, asked, rolled_pieces
 from adapters.postgres.lists import COUNT_MAX, Lists, exact
@@ -30,6 +20,7 @@ from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.words import Words
 from adapters.projector.rows import CALLS, LEADS, RECORDS
+from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
 from schemas.account import Tally
@@ -56,7 +47,7 @@ SHOWN = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS 
 
 
 class PostgresReads:
-    """Keeps the promises of `adapters.http.ports.Reads`; rows are asyncpg's, which read like mappings."""
+    """Keeps the promises of `adapters.reads.ports.Reads`; rows are asyncpg's, which read like mappings."""
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool

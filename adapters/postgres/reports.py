@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from adapters.http.ports import Row
 from adapters.postgres.conditions import Statement
+from adapters.reads.ports import Row
 from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grouping, Measure
 from schemas.instant import to_datetime
 

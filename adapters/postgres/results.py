@@ -7,9 +7,9 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from adapters.http.ports import ReadsUnavailableError, Result
 from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.reads import PostgresReads
+from adapters.reads.ports import ReadsUnavailableError, Result
 
 POLL_SECONDS = 0.1
 """Between two looks while words arrive; a lost word costs this much."""

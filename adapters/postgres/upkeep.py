@@ -2,11 +2,10 @@
 
 import asyncpg
 
-from adapters.http.ports import Claim
-from adapters.http.settings import RESULT_KEPT
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
+from adapters.reads.ports import RESULT_RETENTION, Claim
 from schemas.instant import DAY, Instant, to_datetime
 
 KEY_KEPT = DAY
@@ -26,7 +25,7 @@ ASKED_MAX = 3
 
 
 class PostgresClaims:
-    """Keeps the promises of `adapters.http.ports.Claims`."""
+    """Keeps the promises of `adapters.reads.ports.Claims`."""
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
@@ -59,7 +58,7 @@ class Purge:
 
     async def run(self, now: Instant) -> int:
         """Delete what is over its time and return the number of rows. Raises `ReadsUnavailableError`."""
-        deleted = await self._purge("purge_results", now - RESULT_KEPT)
+        deleted = await self._purge("purge_results", now - RESULT_RETENTION)
         deleted += await self._purge("purge_keys", now - KEY_KEPT)
         return deleted + await self._purge("purge_send_log", now - SEND_LOG_KEPT)
 

@@ -17,8 +17,6 @@ from typing import Any, Self
 import asyncpg
 from msgspec import Struct
 
-from adapters.http.ports import ReadsUnavailableError
-from adapters.http.settings import RESULT_KEPT
 from adapters.postgres.migrate import MigrationError
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups
@@ -29,6 +27,7 @@ from adapters.projector.covered import Beginning, beginnings, carrying
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.reach import TOPICS, Limits, Place, Reach, ends_of, places_of, tried
 from adapters.projector.shadow import DROP_ATTEMPTS, RebuildError, Shadow
+from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
 from engine.partition.ports import Clock, Log
 from engine.partition.runner import Names
 from schemas.instant import Instant
@@ -106,7 +105,7 @@ class Rebuild:
         self._shadow = Shadow(dsn, schemas)
         self._shown = PostgresStore(pool, schemas=schemas)
         self._clock = clock
-        self._store = _ShadowStore(pool, self._shadow.schemas, clock.now() - RESULT_KEPT)
+        self._store = _ShadowStore(pool, self._shadow.schemas, clock.now() - RESULT_RETENTION)
         self.reach = Reach(log, self._store, names, limits, partial(progress, "projecting"))
         self._topic_ids: dict[str, str] = {}
         self._places: list[Place] = []
@@ -145,7 +144,7 @@ class Rebuild:
             place = one.topic, one.partition
             standing = shown.get(place)
             if standing is not None and standing.topic_id == self._topic_ids[one.topic] and built[place] == 0:
-                after = self._clock.now() - RESULT_KEPT
+                after = self._clock.now() - RESULT_RETENTION
                 statements = carrying(one, standing, self._schemas.read, self._shadow.schema, after)
                 self.carried += await self._shadow.fill(statements, CHECKSUM_SECONDS)
 
@@ -178,7 +177,7 @@ class Rebuild:
         async with self._snapshot() as connection:
             if not self.comparable:
                 return None
-            done, after = 0, self._clock.now() - RESULT_KEPT // 2  # older ones are purged some at a time
+            done, after = 0, self._clock.now() - RESULT_RETENTION // 2  # older ones are purged some at a time
 
             def compared(_table: str) -> None:
                 nonlocal done

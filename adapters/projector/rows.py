@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.postgres.numbers import written_for_jsonb
-from engine.contact.ledger import attempts_of
+from engine.contact.facts.ledger import attempts_of
 from engine.identity import contact_id
 from engine.views.call import (
     call_country,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from adapters.http.settings import RESULT_KEPT
 from adapters.postgres import migrate
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas
@@ -13,6 +12,7 @@ from adapters.projector.checksums import Sum, combined, sums
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.reach import TOPICS, Place, places_of
 from adapters.projector.store import Standing
+from adapters.reads.ports import RESULT_RETENTION
 from engine.partition.ports import Clock, Log, Reader
 from engine.partition.runner import Names
 from schemas.instant import Instant
@@ -119,7 +119,7 @@ async def _summed(
     """Return the sums, and the positions that they belong to."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(_POSITIONS.replace("{read}", schemas.read))
-        found = await sums(connection, schemas.read, results_after=now - RESULT_KEPT // 2, progress=progress)
+        found = await sums(connection, schemas.read, results_after=now - RESULT_RETENTION // 2, progress=progress)
     return found, {(row["topic"], row["partition"]): row["next_offset"] for row in rows}
 
 

@@ -10,10 +10,9 @@ from litestar import Litestar
 
 from adapters.gateway.addresses import networks
 from adapters.http.app import build_app
-from adapters.http.ports import ReadsUnavailableError
-from adapters.http.requests import LogRequests
+from adapters.http.exchange.requests import LogRequests
+from adapters.http.exchange.settings import RATES, Rate, Settings, read_rate
 from adapters.http.server import serving
-from adapters.http.settings import RATES, Rate, Settings, read_rate
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.outages import describe as describe_database
@@ -21,6 +20,7 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.reads.ports import ReadsUnavailableError
 from adapters.roles.broker import describe
 from adapters.roles.chores import Chores
 from adapters.roles.context import Context

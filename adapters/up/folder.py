@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.http.identity import new_lead_token, new_private_key, new_public_key
+from adapters.http.exchange.identity import new_lead_token, new_private_key, new_public_key
 
 PRIVATE = 0o600
 DEFAULT = Path(".leadclock")

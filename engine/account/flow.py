@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from engine.account.meant import meant
-from engine.contact.ways import Way, reachable, ways_of
+from engine.contact.schedule.step_graph import Way, reachable, ways_of
 from schemas.schedule import CallStep, Step, Trigger, WaitStep
 
 IDS_SHOWN_MAX = 10

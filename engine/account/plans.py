@@ -14,7 +14,7 @@ from engine.account.flow import flow_faults, shown_ids
 from engine.account.meant import meant
 from engine.account.steps import step_faults, trigger_faults
 from engine.calendar.windows import window_errors, window_set
-from engine.contact.hours import TELEPHONE
+from engine.contact.timing.contact_hours import TELEPHONE
 from engine.law.floor import TELEPHONE_FLOOR
 from schemas.instant import SECOND
 from schemas.schedule import STEP_KINDS, TRIGGER_TYPES, Channel, Step, Trigger, Window

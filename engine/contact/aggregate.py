@@ -3,30 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from engine.contact import (
-    buyers,
+from engine.contact.commands import buyers, slots
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle import failed_timers, replan, stop
+from engine.contact.lifecycle.moving import forward, take_in
+from engine.contact.lifecycle.walk import go_on
+from engine.contact.requests import (
     call_changes,
     call_start,
     caller,
+    contact_relay,
     dispositions,
-    giving_up,
     inbound,
     outcome,
-    reach,
-    replan,
     replies,
-    slots,
-    stop,
     submission,
     update,
 )
-from engine.contact.cadence import cadence_for
-from engine.contact.holding import CAPS_USED_UP, wait_for_reset
-from engine.contact.moving import forward, take_in
-from engine.contact.person import Person
-from engine.contact.plan import hold
-from engine.contact.stop_alone import stop_alone
-from engine.contact.walk import go_on
+from engine.contact.requests.fallback_stop import stop_alone
+from engine.contact.schedule.cadence import cadence_for
+from engine.contact.timing.holding import CAPS_USED_UP, wait_for_reset
+from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import Claim, gate_key
@@ -149,7 +146,7 @@ class ContactAggregate:
                 person.put()
             case Relay():
                 person = Person(draft, entity.company_id, entity.contact_key)
-                reach.close(person, entity.command_id)
+                contact_relay.close(person, entity.command_id)
                 person.put()
             case Replan():
                 replan.sweep(draft, key, entity)
@@ -161,7 +158,7 @@ class ContactAggregate:
         entity = draft.get(key, kind_of(key))
         if isinstance(entity, Lead):
             person = Person(draft, entity.company_id, entity.contact_key)
-            giving_up.give_up(person, entity, reason)
+            failed_timers.give_up(person, entity, reason)
             person.put()
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
@@ -289,9 +286,9 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallStartRequested: call_start.start,
     CallKeysRequested: call_changes.press_keys,
     CallReceived: inbound.receive,
-    ReachRequested: reach.answer_request,
+    ReachRequested: contact_relay.answer_request,
     ReachAnswered: _take_reach_answer,
-    ReachWithdrawn: reach.withdraw,
+    ReachWithdrawn: contact_relay.withdraw,
     SlotAnswered: _take_slot,
     LeadMoved: _take_lead,
 }

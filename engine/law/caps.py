@@ -16,7 +16,7 @@ FREQUENCY_CAP_CODE = "frequency_cap"
 
 CAP_COUNT_MAX = 1_000
 CAP_PERIOD_MAX = 31 * DAY
-"""The ledger of a number holds this many contacts, for this long (engine/contact/ledger.py): no cap can look further."""
+"""The ledger of a number (`engine/contact/facts/ledger.py`) holds this many contacts for this long; no cap looks further."""
 
 
 class Entry(Protocol):

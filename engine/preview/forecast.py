@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 
 from engine.calendar import local_datetime
-from engine.contact.cadence import cadence_of
-from engine.contact.orders import CALLBACK
+from engine.contact.commands.emission import CALLBACK
+from engine.contact.schedule.cadence import cadence_of
 from engine.identity import share_of
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError

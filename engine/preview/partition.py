@@ -8,9 +8,9 @@ from collections import deque
 
 import msgspec
 
-from engine.contact import ledger
 from engine.contact.aggregate import ContactAggregate
-from engine.contact.person import Person
+from engine.contact.facts import ledger
+from engine.contact.facts.person import Person
 from engine.partition.aggregate import Timer
 from engine.partition.decider import Decider, Sealed
 from engine.partition.draft import Draft, RefusedError

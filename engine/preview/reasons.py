@@ -8,8 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.contact.cadence import Cadence
-from engine.contact.hours import home_zone
+from engine.contact.schedule.cadence import Cadence, home_zone
 from schemas.contact import Lead
 
 CALLBACK_PENDING = "callback_pending"

@@ -11,8 +11,8 @@ from msgspec import Struct
 from engine.account.action_groups import GroupOf, no_group
 from engine.account.bodies import read_schedule
 from engine.account.publishing import WRITTEN_BY_PUBLISHING
-from engine.contact.cadence import channel_of
-from engine.contact.ledger import row_of
+from engine.contact.facts.ledger import row_of
+from engine.contact.schedule.cadence import channel_of
 from engine.partition.draft import RefusedError
 from engine.preview.setting import UNPUBLISHED_ID
 from engine.submission.fields import FieldError, is_blank, parse_id, parse_integer, parse_moment

@@ -20,7 +20,7 @@ from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
 Row = Mapping[str, Any]
 
 MESSAGE_CLASS = 4
-"""The `urgency_class` of texts and e-mails (engine/contact/plan.py)."""
+"""The `urgency_class` of texts and e-mails (engine/contact/timing/plan.py)."""
 
 CSS_STATUSES: dict[str, str] = {
     "captured": "muted",

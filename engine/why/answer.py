@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from engine.contact.cadence import channel_of
+from engine.contact.schedule.cadence import channel_of
 from engine.why import words
 from engine.why.course import ASSUMED, FORESEEN, Course
 from engine.why.history import ASKED_SPAN, Standing, Told, next_ordered, ordered_within, standing_at

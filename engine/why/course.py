@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from engine.contact.cadence import cadence_for, cadence_of
-from engine.contact.earliest import Earliest, first_allowed
-from engine.contact.person import wake_at
+from engine.contact.facts.person import wake_at
+from engine.contact.schedule.cadence import cadence_for, cadence_of
+from engine.contact.timing.earliest import Earliest, first_allowed
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError
 from engine.preview.forecast import good_outcome

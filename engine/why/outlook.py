@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.contact.cadence import cadence_of
-from engine.contact.hours import countries_of
+from engine.contact.schedule.cadence import cadence_of
+from engine.contact.timing.contact_hours import countries_of
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.law.company import law_of
 from engine.why.course import ASSUMED, Course, Known

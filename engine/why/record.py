@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.contact.ledger import attempts_of
+from engine.contact.facts.ledger import attempts_of
 from engine.decision_rules import version_of
 from engine.rules import Rules
 from engine.why.history import Told

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.calendar import constraint, is_open, window_set
-from engine.contact.cadence import Cadence, cadence_of, channel_of
-from engine.contact.hours import home_zone
-from engine.contact.orders import CALL_NOW
-from engine.contact.plan import CALLBACK
+from engine.contact.commands.emission import CALL_NOW
+from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, home_zone
+from engine.contact.timing.plan import CALLBACK
 from engine.law.company import law_of
 from engine.law.pack import RulePack
 from engine.why import words

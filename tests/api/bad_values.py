@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapters.http.exchange import Operation
-from adapters.http.openapi import parameter_schema
-from adapters.http.shapes import components
+from adapters.http.document.openapi import parameter_schema
+from adapters.http.exchange.exchange import Operation
+from adapters.http.schema.shapes import components
 
 NUL = "a\x00b"
 LONG = "x" * 5_000

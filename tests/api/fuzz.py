@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.http.examples import EXAMPLES
+from adapters.http.document.examples import EXAMPLES
 from adapters.http.server import serving
 from tests.adapters.http.conftest import Company, Town
 from tests.api.world import make_places

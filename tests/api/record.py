@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.http.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, Recorded
-from adapters.http.exchange import Operation
+from adapters.http.document.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, Recorded
+from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented
 from adapters.local import resolution
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from adapters.http.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHEDULE_TOKEN, Example
-from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
-from adapters.http.openapi import parameter_schema
+from adapters.http.document.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHEDULE_TOKEN, Example
+from adapters.http.document.openapi import parameter_schema
+from adapters.http.document.refusals import problem_codes
+from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
 from adapters.http.operations import documented
-from adapters.http.refusals import problem_codes
 from schemas.problems import PROBLEMS
 from tests.api.bad_values import NUL, bad_values
 from tests.api.world import make_places, placed, send

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.call_lists import SERIALIZERS
+from adapters.http.calls.call_lists import SERIALIZERS
 from tests.adapters.http.conftest import Company
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -13,8 +13,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from adapters.http.examples import EXAMPLES
-from adapters.http.exchange import BODY_METHODS
+from adapters.http.document.examples import EXAMPLES
+from adapters.http.exchange.exchange import BODY_METHODS
 from adapters.http.operations import documented
 from adapters.http.server import serving
 from engine.calendar.rails_names import RAILS_NAMES

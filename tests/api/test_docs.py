@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.examples import CALL, EXAMPLES, LEAD, RECORDS
+from adapters.http.document.examples import CALL, EXAMPLES, LEAD, RECORDS
 from adapters.http.server import serving
 from tests.api.clients import found
 from tests.api.world import make_places

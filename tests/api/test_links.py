@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from adapters.http.examples import EXAMPLES, NUMBER, Example
-from adapters.http.exchange import Operation
-from adapters.http.links import names_of
-from adapters.http.openapi import openapi
+from adapters.http.document.examples import EXAMPLES, NUMBER, Example
+from adapters.http.document.links import names_of
+from adapters.http.document.openapi import openapi
+from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented
 from schemas.problems import PROBLEMS
 from tests.api.record import asked

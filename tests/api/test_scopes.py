@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.http.examples import EXAMPLES
-from adapters.http.exchange import Operation
+from adapters.http.document.examples import EXAMPLES
+from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented
 from tests.adapters.http.conftest import basic
 from tests.api.world import Places, make_places, placed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.gateway.signing import shown_secret, signing_key
-from adapters.http.examples import EXAMPLES, OFFER_TOKEN, SCHEDULE_TOKEN
+from adapters.http.document.examples import EXAMPLES, OFFER_TOKEN, SCHEDULE_TOKEN
 from adapters.http.operations import documented
 from adapters.observability.logs import configure_logs
 from schemas.topics import TOPICS

@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from adapters.http.app import Api
-from adapters.http.examples import EXAMPLES
-from adapters.http.exchange import Services
+from adapters.http.document.examples import EXAMPLES
+from adapters.http.exchange.exchange import Services
+from adapters.http.exchange.requests import LogRequests
 from adapters.http.operations import documented
-from adapters.http.requests import LogRequests
 from adapters.kafka.log import KafkaLog
 from adapters.local.process import LOCALHOST, free_port
 from adapters.partitions.feed import RulesTopic

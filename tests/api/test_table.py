@@ -1,8 +1,8 @@
 """Does every parameter and column of the interface have a test that exercises it, and does the document know it?"""
 
-from adapters.http.exchange import PLACEHOLDER
+from adapters.http.exchange.exchange import PLACEHOLDER
 from adapters.http.operations import documented
-from adapters.http.shapes import LEAD_TYPES
+from adapters.http.schema.shapes import LEAD_TYPES
 from engine.views.call import CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
 from tests.api.seed_table import CALL_COLUMNS_GIVEN, INTERFACE, LEAD_COLUMNS_GIVEN

@@ -10,11 +10,21 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.http.examples import CALL, EXAMPLES, LEAD, NUMBER, OFFER_TOKEN, RECORDS, REQUEST, SCHEDULE_TOKEN, Example
-from adapters.http.exchange import BODY_METHODS, PLACEHOLDER, Operation
-from adapters.http.openapi import parameter_schema
+from adapters.http.document.examples import (
+    CALL,
+    EXAMPLES,
+    LEAD,
+    NUMBER,
+    OFFER_TOKEN,
+    RECORDS,
+    REQUEST,
+    SCHEDULE_TOKEN,
+    Example,
+)
+from adapters.http.document.openapi import parameter_schema
+from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
 from adapters.http.operations import documented
-from adapters.http.records import KINDS
+from adapters.http.records.records import KINDS
 from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
 from tests.api.world import Places, make_places, placed, send
 

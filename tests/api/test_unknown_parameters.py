@@ -11,10 +11,10 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.http.binding import FIELDS_SHOWN_MAX
-from adapters.http.examples import EXAMPLES, NUMBER, SCHEDULE_TOKEN, Example
-from adapters.http.exchange import Exchange, Operation
-from adapters.http.openapi import openapi
+from adapters.http.document.examples import EXAMPLES, NUMBER, SCHEDULE_TOKEN, Example
+from adapters.http.document.openapi import openapi
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
+from adapters.http.exchange.exchange import Exchange, Operation
 from adapters.http.operations import documented
 from tests.api.world import make_places, placed, send
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.http.examples import (
+from adapters.http.document.examples import (
     CALL,
     COMPANY_NUMBER,
     LEAD,
@@ -16,7 +16,7 @@ from adapters.http.examples import (
     SCHEDULE_TOKEN,
     Example,
 )
-from adapters.http.exchange import Operation
+from adapters.http.exchange.exchange import Operation
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
 
 PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, COMPANY_NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())

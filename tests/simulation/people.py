@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from engine.contact.aggregate import ContactAggregate
-from engine.contact.consent import CONSENT_MISSING
-from engine.contact.ledger import row_of
-from engine.contact.orders import CALLBACK, MANUAL
-from engine.contact.person import PAUSES
-from engine.contact.revocation import meaning_of
+from engine.contact.commands.emission import CALLBACK, MANUAL
+from engine.contact.consent.opt_in import CONSENT_MISSING
+from engine.contact.consent.opt_out import meaning_of
+from engine.contact.facts.ledger import row_of
+from engine.contact.facts.person import PAUSES
 from engine.partition.ports import Record
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots

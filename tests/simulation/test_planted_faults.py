@@ -17,10 +17,15 @@ from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.positions import Positions
 from engine.account import slots as account_slots
 from engine.account.caps import Capped
-from engine.contact import caller, hours, ledger, orders, person, reach, submission, text, walk
-from engine.contact import slots as contact_slots
 from engine.contact.aggregate import ContactAggregate
-from engine.contact.person import Person
+from engine.contact.commands import emission
+from engine.contact.commands import slots as contact_slots
+from engine.contact.facts import ledger, person
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle import walk
+from engine.contact.requests import caller, contact_relay, submission
+from engine.contact.schedule import templates
+from engine.contact.timing import contact_hours
 from engine.fair_share import FairQueue
 from engine.law.pack import NO_LIMITS
 from engine.partition import decider
@@ -128,7 +133,7 @@ class Anything:
 
 
 def an_opt_out_is_not_looked_at(patch: Patch) -> None:
-    for module in (walk, reach, submission):
+    for module in (walk, contact_relay, submission):
         patch.setattr(module, "stop_reason", lambda *_: None)
 
 
@@ -171,8 +176,8 @@ def companies_take_no_turns(patch: Patch) -> None:
 
 
 def a_rule_rolls_dice(patch: Patch) -> None:
-    timeout = orders._timeout
-    patch.setattr(orders, "_timeout", lambda kind, text: timeout(kind, text) + random.randrange(1000))
+    timeout = emission._timeout
+    patch.setattr(emission, "_timeout", lambda kind, text: timeout(kind, text) + random.randrange(1000))
 
 
 def rules_are_adopted_in_silence(patch: Patch) -> None:
@@ -195,7 +200,7 @@ def what_is_refused_of_the_inbox_is_not_kept(patch: Patch) -> None:
 
 
 def rendering_has_no_bound(patch: Patch) -> None:
-    patch.setattr(text, "RENDERED_BYTES_MAX", 10**9)
+    patch.setattr(templates, "RENDERED_BYTES_MAX", 10**9)
     patch.setattr(decider, "RECORD_BYTES_MAX", 10**9)
     patch.setattr(EmbeddedLog, "check_sizes", lambda *_: None)
 
@@ -217,7 +222,7 @@ def an_older_row_replaces_a_newer_one(patch: Patch) -> None:
 
 
 def the_night_is_not_looked_at(patch: Patch) -> None:
-    patch.setattr(hours, "limits", lambda *_: NO_LIMITS)
+    patch.setattr(contact_hours, "limits", lambda *_: NO_LIMITS)
 
 
 def an_opt_out_fails(patch: Patch) -> None:

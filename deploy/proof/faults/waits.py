@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import Any
 
-from adapters.http.settings import WAIT_SECONDS
+from adapters.http.exchange.settings import WAIT_SECONDS
 
 LATE_SECONDS = 2.0
 """Undisturbed, a submission is decided in less than half a second, also on two cores that run everything."""

@@ -17,8 +17,8 @@ from adapters.roles.context import versions
 from adapters.why.proof import prove
 from engine import decision_rules
 from engine.account.aggregate import AccountAggregate
-from engine.contact import orders
 from engine.contact.aggregate import ContactAggregate
+from engine.contact.commands import emission
 from engine.decision_rules import VERSION, VERSIONS
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Outgoing
@@ -261,8 +261,8 @@ async def test_what_other_data_decides_otherwise_is_folded_with_the_data_named(
 ) -> None:
     deployment.versions = {**versions(), "law": "2099"}
     await deployment.go_on()
-    timeout = orders._timeout
-    monkeypatch.setattr(orders, "_timeout", lambda kind, text: timeout(kind, text) + 1)
+    timeout = emission._timeout
+    monkeypatch.setattr(emission, "_timeout", lambda kind, text: timeout(kind, text) + 1)
 
     assert {result.difference is None for result in await deployment.verified()} == {True, False}, "the same data"
 

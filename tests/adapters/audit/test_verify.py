@@ -11,8 +11,8 @@ from adapters.embedded.partition import Partition
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from engine.account.aggregate import AccountAggregate
-from engine.contact import orders
 from engine.contact.aggregate import ContactAggregate
+from engine.contact.commands import emission
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Outgoing
 from engine.partition.runner import Names, Runner
@@ -262,8 +262,8 @@ async def test_a_changed_input_is_found(house: House) -> None:
 async def test_a_rule_that_decides_otherwise_now_is_named_by_the_first_field_that_differs(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timeout = orders._timeout
-    monkeypatch.setattr(orders, "_timeout", lambda kind, text: timeout(kind, text) + 1)
+    timeout = emission._timeout
+    monkeypatch.setattr(emission, "_timeout", lambda kind, text: timeout(kind, text) + 1)
 
     difference = (await house.verified(ContactAggregate())).difference
 

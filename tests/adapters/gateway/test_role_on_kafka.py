@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from adapters.clock import wall_now
 from adapters.gateway.ports import Report, Result
-from adapters.http.ports import Serving
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
+from adapters.reads.ports import Serving
 from adapters.roles import gateway as gateway_role
 from adapters.roles.assigned import Membership
 from adapters.roles.context import open_context, prepare

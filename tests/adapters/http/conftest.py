@@ -20,9 +20,9 @@ from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import build_app
-from adapters.http.identity import fingerprint
-from adapters.http.requests import LogRequests
-from adapters.http.settings import Settings
+from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.requests import LogRequests
+from adapters.http.exchange.settings import Settings
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.migrate import migrate

@@ -5,9 +5,9 @@ from base64 import b64encode
 
 import pytest
 
-from adapters.http.access import CHALLENGE, Access, Gate, credentials
-from adapters.http.identity import fingerprint
-from adapters.http.problems import ProblemError
+from adapters.http.exchange.access import CHALLENGE, Access, Gate, credentials
+from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.problems import ProblemError
 from engine.rules import Rules
 from schemas.records import ApiKey, Body, Company, Offer, Record, Schedule, plain
 

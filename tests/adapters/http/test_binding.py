@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.http.app import OPERATIONS
-from adapters.http.binding import LISTS, read_fields, read_query, screen
-from adapters.http.inputs import IDS, WORDS
-from adapters.http.openapi import parameter_schema
-from adapters.http.parameters import parse_local_moment, read_id
-from adapters.http.problems import ProblemError
+from adapters.http.document.openapi import parameter_schema
+from adapters.http.exchange.binding import LISTS, read_fields, read_query, screen
+from adapters.http.exchange.parameters import parse_local_moment, read_id
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.schema.inputs import IDS, WORDS
 from engine.submission.fields import FieldError
 from schemas.instant import to_rfc3339
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.problems import DOCUMENTATION_PATH
+from adapters.http.exchange.problems import DOCUMENTATION_PATH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from adapters.http.call_lists import SERIALIZERS
+from adapters.http.calls.call_lists import SERIALIZERS
 from engine.views.call import CALL_COLUMNS
 from schemas.instant import DAY, HOUR
 from tests.adapters.postgres.rows_shown import Shown, call

@@ -10,11 +10,12 @@ import pytest
 from litestar import Litestar
 from msgspec import structs
 
-from adapters.http import binding, connections, server
-from adapters.http.access import Gate, forwarded_for
-from adapters.http.addresses import holder_of
+from adapters.http import server
 from adapters.http.app import Api
-from adapters.http.connections import RequestsUnderWay
+from adapters.http.exchange import binding, connections
+from adapters.http.exchange.access import Gate, forwarded_for
+from adapters.http.exchange.addresses import holder_of
+from adapters.http.exchange.connections import RequestsUnderWay
 from adapters.http.server import serving
 from adapters.observability.health import HealthServer
 from adapters.observability.metrics import Metrics

@@ -6,13 +6,13 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from adapters.http.examples import EXAMPLES, recorded
-from adapters.http.exchange import Operation
-from adapters.http.openapi import openapi, parameter_schema
+from adapters.http.document.examples import EXAMPLES, recorded
+from adapters.http.document.openapi import openapi, parameter_schema
+from adapters.http.document.refusals import problem_codes
+from adapters.http.document.type_descriptions import Reader
+from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented
-from adapters.http.refusals import problem_codes
-from adapters.http.shapes import LEAD_TYPES, view_name
-from adapters.http.type_words import Reader
+from adapters.http.schema.shapes import LEAD_TYPES, view_name
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
@@ -30,8 +30,8 @@ async def test_every_operation_has_types_an_answer_and_an_example() -> None:
     for operation in documented():
         assert operation.answer is not None, f"{operation.name}: say what it answers (answer=)"
         untyped = [name for name in _fields(operation) if not parameter_schema(operation, name)]
-        assert untyped == [], f"{operation.name}: give these a type in adapters/http/inputs.py"
-        assert operation.name in EXAMPLES, f"{operation.name}: give an example in adapters/http/examples.py"
+        assert untyped == [], f"{operation.name}: give these a type in adapters/http/schema/inputs.py"
+        assert operation.name in EXAMPLES, f"{operation.name}: give an example in adapters/http/document/examples.py"
         named = {*EXAMPLES[operation.name].query, *EXAMPLES[operation.name].body}
         assert named <= {*_fields(operation)}, f"{operation.name}: the example has fields that are not documented"
     assert EXAMPLES.keys() == {operation.name for operation in documented()}

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from adapters.http import answers, app, exports, report_slots, reports
-from adapters.http.export_slots import EXPORTS_MAX, ExportSlots
+from adapters.http import app
+from adapters.http.exchange import answers, exports, report_slots
+from adapters.http.exchange.export_slots import EXPORTS_MAX, ExportSlots
+from adapters.http.reports import reports
 from tests.adapters.http.conftest import Company, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

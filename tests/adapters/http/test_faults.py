@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.http import requests
-from adapters.http.ports import ReadsUnavailableError
+from adapters.http.exchange import requests
 from adapters.postgres.reads import PostgresReads
+from adapters.reads.ports import ReadsUnavailableError
 from engine.partition.ports import Appender, Outgoing
 from tests.adapters.http.conftest import UNLIMITED, Town, deployed
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from adapters.http.identity import (
+from adapters.http.exchange.identity import (
     RequestIds,
     fingerprint,
     is_uuid,

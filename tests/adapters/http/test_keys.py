@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import structlog
 
-from adapters.http.access import Gate
 from adapters.http.app import OPERATIONS
-from adapters.http.exchange import PLACEHOLDER
-from adapters.http.settings import RATES, Rate, Settings, read_rate
+from adapters.http.exchange.access import Gate
+from adapters.http.exchange.exchange import PLACEHOLDER
+from adapters.http.exchange.settings import RATES, Rate, Settings, read_rate
 from adapters.roles.api import _http_settings
 from adapters.settings import Settings as Deployment
 from adapters.settings import SettingsError, load, to_environment

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adapters.http import answers, exports
-from adapters.http.leads import STATUSES
-from adapters.http.report_rows import status_label
+from adapters.http.exchange import answers, exports
+from adapters.http.leads.leads import STATUSES
+from adapters.http.reports.report_rows import status_label
 from adapters.postgres import lists
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from adapters.http.answers import CURSOR_PER_PAGE_MAX, PER_PAGE_MAX, read_columns, read_paging
-from adapters.http.call_lists import PAGE_PER_PAGE_MAX, read_call_paging
-from adapters.http.parameters import LIST_LENGTH_MAX, Parameters, read_span
-from adapters.http.ports import Paging
-from adapters.http.problems import ProblemError
+from adapters.http.calls.call_lists import PAGE_PER_PAGE_MAX, read_call_paging
+from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX, PER_PAGE_MAX, read_columns, read_paging
+from adapters.http.exchange.parameters import LIST_LENGTH_MAX, Parameters, read_span
+from adapters.http.exchange.problems import ProblemError
+from adapters.reads.ports import Paging
 from schemas.instant import DAY, HOUR, to_rfc3339
 
 NOW = 1_773_000_000_000

@@ -1,8 +1,8 @@
 """Does a bucket fill as time goes by, and are quiet senders forgotten before memory is full?"""
 
-from adapters.http import rates
-from adapters.http.rates import Limiter
-from adapters.http.settings import Rate
+from adapters.http.exchange import rates
+from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.settings import Rate
 
 
 def test_a_bucket_gives_its_burst_then_its_rate() -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from adapters.gateway.addresses import networks
-from adapters.http.openapi import openapi
+from adapters.http.document.openapi import openapi
 from engine.account.groups import METRICS, PERIODS
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, UNLIMITED, Company, basic, deployed
 

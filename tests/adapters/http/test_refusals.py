@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.http.app import OPERATIONS
-from adapters.http.settings import Rate, Settings
+from adapters.http.exchange.settings import Rate, Settings
 from schemas.problems import PROBLEMS
 from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
 

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from adapters.http import report_slots
-from adapters.http.problems import ProblemError
-from adapters.http.report_slots import WAITING_MAX, EngineThread, ReportSlots
+from adapters.http.exchange import report_slots
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.report_slots import WAITING_MAX, EngineThread, ReportSlots
 
 
 async def hold(slots: ReportSlots, company_id: int, until: asyncio.Event) -> str:

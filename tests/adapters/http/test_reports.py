@@ -529,7 +529,7 @@ async def test_what_a_report_cannot_do_is_refused(world: World, path: str, query
 async def test_a_table_that_nobody_could_read_is_refused_with_the_field_that_makes_it_so_large(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.http.reports.CELLS_MAX", 3)
+    monkeypatch.setattr("adapters.http.reports.reports.CELLS_MAX", 3)
     await _is_refused(world, {"category": "status", "pivot": "created_at_day"}, "pivot")
     assert (await world.get("/api/v1/leads/reports", category="status"))["reports"]
     monkeypatch.undo()

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.http import binding, server
+from adapters.http import server
+from adapters.http.exchange import binding
 from adapters.http.server import ServerError, serving
 from tests.adapters.http.conftest import WAIT_SECONDS
 

@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from adapters.http import app, exports
-from adapters.http.ports import ReadsUnavailableError
+from adapters.http import app
+from adapters.http.exchange import exports
 from adapters.http.server import serving
+from adapters.reads.ports import ReadsUnavailableError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

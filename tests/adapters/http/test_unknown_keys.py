@@ -5,12 +5,12 @@ import hmac
 
 import pytest
 
-from adapters.http.access import Gate
-from adapters.http.identity import fingerprint
-from adapters.http.problems import ProblemError
-from adapters.http.rates import Limiter
-from adapters.http.settings import Rate
-from adapters.http.unknown_keys import (
+from adapters.http.exchange.access import Gate
+from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.settings import Rate
+from adapters.http.exchange.unknown_keys import (
     HELD_MAX,
     HELD_PER_ADDRESS_MAX,
     HOLD_SECONDS,

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from adapters.gateway.ports import Kind
-from adapters.http.ports import ReadsUnavailableError, Serving
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
+from adapters.reads.ports import ReadsUnavailableError, Serving
 from tests.adapters.http.conftest import STEPS, Company, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -1,6 +1,6 @@
 """Is a path that is logged free of whatever would tell who was meant, or let somebody in?"""
 
-from adapters.http.watch import PATH_LENGTH_MAX, masked
+from adapters.http.exchange.request_metrics import PATH_LENGTH_MAX, masked
 
 
 def test_paths_are_masked() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adapters.http import report_slots
-from adapters.http import why as handlers
+from adapters.http.exchange import report_slots
+from adapters.http.leads import why as handlers
 from adapters.why import outlook
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.http.exchange import Exchange
-from adapters.http.settings import Settings
-from adapters.http.writes import patience_seconds
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.settings import Settings
+from adapters.http.exchange.writes import patience_seconds
 
 SETTINGS = Settings(secret_key="k", wait_seconds=5.0)
 

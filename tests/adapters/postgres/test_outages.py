@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from adapters.http.ports import ReadsUnavailableError
 from adapters.postgres.outages import DatabaseAwayError, describe, reaching
+from adapters.reads.ports import ReadsUnavailableError
 
 DSN = "postgresql://leadclock:secret-word@db.example:5432/leads"
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.http.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
 from adapters.postgres import lists, words
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.projector.rows import LEADS
+from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
 from engine.identity import contact_id, uuid_of
 from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.http.ports import ReadsUnavailableError
 from adapters.postgres import results as waiting
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
+from adapters.reads.ports import ReadsUnavailableError
 from schemas.decisions import Answer, Cause
 from tests.adapters.postgres.rows_shown import START, Shown
 

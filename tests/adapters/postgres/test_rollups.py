@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.http.ports import CallFilter, LeadFilter
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.rollups import Rollups
+from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import Grouping, Key
 from schemas.instant import DAY, HOUR, from_datetime
 from tests.adapters.postgres.rows_shown import START, Shown, call, lead

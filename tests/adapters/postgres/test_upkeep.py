@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.http.ports import Claim
 from adapters.postgres import upkeep
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.reads.ports import Claim
 from schemas.decisions import Answer, Cause
 from schemas.instant import DAY
 from tests.adapters.postgres.rows_shown import START, Shown

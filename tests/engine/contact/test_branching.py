@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.filters import FilterError, parse_filter
+from engine.contact.schedule.filters import FilterError, parse_filter
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import OutgoingWebhook
 from tests.engine.contact.world import NOON, NUMBER, World, at

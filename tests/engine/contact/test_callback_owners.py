@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.callbacks import RETRIED_WITHIN
+from engine.contact.lifecycle.callbacks import RETRIED_WITHIN
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.contact import CallbackOwner

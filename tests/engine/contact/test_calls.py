@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adapters.projector.rows import CALLS, RawCall, call_row
-from engine.contact.update import CONVERSIONS
+from engine.contact.requests.update import CONVERSIONS
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, PressKeys
 from schemas.contact import LIVE_STATUSES, Call
@@ -554,7 +554,7 @@ def test_what_a_call_cost_is_told_also_where_it_and_its_lead_were_deleted_meanwh
 
 
 def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.contact.call_record.CALLS_LISTED_MAX", 2)
+    monkeypatch.setattr("engine.contact.facts.call_record.CALLS_LISTED_MAX", 2)
     world.schedule(*({"id": f"call-{place}", "kind": "call"} for place in range(4)), LATE, version=2)
     _called(world)
     for _ in range(3):

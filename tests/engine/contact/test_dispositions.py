@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.contact import reactions
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook
 from schemas.contact import Call, Lead

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact.cadence import cadence_of
-from engine.contact.earliest import first_allowed
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.schedule.cadence import cadence_of
+from engine.contact.timing.earliest import first_allowed
 from engine.partition.draft import Draft
 from schemas.contact import Attempt, ContactPause, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.contact import reactions
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.contact import Call, Lead
 from schemas.envelope import Envelope

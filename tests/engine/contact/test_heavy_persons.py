@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact import ledger, moving, stop
 from engine.contact.aggregate import ContactAggregate
-from engine.contact.call_record import drop, enter, of_caller
-from engine.contact.person import Person, wake_at
-from engine.contact.stop import is_opted_out_of, stop_reason
+from engine.contact.facts import ledger
+from engine.contact.facts.call_record import drop, enter, of_caller
+from engine.contact.facts.person import Person, wake_at
+from engine.contact.lifecycle import moving, stop
+from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.aggregate import Timer
 from engine.partition.decider import Decider, Sealed
@@ -277,7 +278,7 @@ def test_who_asks_for_more_than_a_stop_is_told_that_the_rest_was_not_done() -> N
 
 
 def test_an_opt_out_that_raises_stops_the_person_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.contact.caller.mark", lambda *_: 1 / 0)
+    monkeypatch.setattr("engine.contact.requests.caller.mark", lambda *_: 1 / 0)
     partition = heavy("company", [(10, "queue", False)], 0, 0, 0, 0, "text")
     sealed = partition.ask(WAYS["link"])
     assert (sealed.decision.verdict, sealed.decision.error) == ("done", "ZeroDivisionError: division by zero")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.contact import reactions
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.requests import reactions
 from schemas.contact import Call
 from schemas.instant import HOUR, MINUTE, SECOND
 from schemas.requests import CallProgressed

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.contact import reactions
-from engine.contact.person import PAUSES, Person
+from engine.contact.facts.person import PAUSES, Person
+from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead

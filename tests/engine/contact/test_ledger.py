@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact import ledger
-from engine.contact.person import Person
+from engine.contact.facts import ledger
+from engine.contact.facts.person import Person
 from engine.partition.draft import RefusedError
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.contact import Head

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact import earliest
-from engine.contact.cadence import cadence_of
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.schedule.cadence import cadence_of
+from engine.contact.timing import earliest
 from engine.partition.draft import Draft
 from schemas.instant import DAY, MINUTE, Instant
 from tests.engine.contact.test_earliest_laws import own_law

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from engine.contact import reactions
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.requests import reactions
 from schemas.contact import Call, Lead
 from schemas.instant import HOUR, MINUTE
 from schemas.records import OutgoingWebhook

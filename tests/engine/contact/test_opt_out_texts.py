@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.contact.revocation import TEXT_READ_MAX, Meaning, meaning_of
-from engine.contact.wording import clauses_of, is_within, mended
+from engine.contact.consent.opt_out import TEXT_READ_MAX, Meaning, meaning_of
+from engine.contact.consent.text_normalisation import clauses_of, is_within, mended
 
 TEXTS = Path(__file__).parent / "texts"
 LABELS = ("opt_out", "reply", "doubtful")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine import limits
-from engine.contact.places import WAITS_FOR_PLACE
+from engine.contact.commands.backpressure import WAITS_FOR_PLACE
 from engine.partition.places import Claim, Places, gate_key
 from engine.partition.timers import TimerQueue
 from schemas.contact import Lead

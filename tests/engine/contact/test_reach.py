@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.contact import reactions
-from engine.contact.person import Person
+from engine.contact.facts.person import Person
+from engine.contact.requests import reactions
 from schemas.contact import Call
 from schemas.records import Company
 from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn, SmsReceived
@@ -184,7 +184,7 @@ def test_who_is_on_the_line_is_not_texted_through_another_contact(world: World) 
 def test_the_open_commands_for_leads_of_other_contacts_are_counted_and_bounded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.contact.reach.RELAYS_MAX", 1)
+    monkeypatch.setattr("engine.contact.requests.contact_relay.RELAYS_MAX", 1)
     world.submit(email=ADDRESS)
     assert world.head(ADDRESS_KEY).relays == 1
     late = world.submit(email=ADDRESS, contact_key="1|+13055550177", caller_id="+13055550177")

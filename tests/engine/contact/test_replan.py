@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.replan import LOOKED_AT_MAX
+from engine.contact.lifecycle.replan import LOOKED_AT_MAX
 from engine.partition.aggregate import Adoption
 from engine.partition.state import State
 from schemas.instant import HOUR, MINUTE

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.revocation import meaning_of
+from engine.contact.consent.opt_out import meaning_of
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, SendSms
 from schemas.decisions import Answer

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.text import segments
+from engine.contact.schedule.templates import segments
 from schemas.commands import SendSms
 from schemas.instant import MINUTE
 from schemas.records import Number

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.contact.ledger import LEDGER_FOR, LEDGER_MAX
+from engine.contact.facts.ledger import LEDGER_FOR, LEDGER_MAX
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX, Cap, last_release, release_at, strictest
 from engine.law.pack import default_pack
 from schemas.contact import Attempt

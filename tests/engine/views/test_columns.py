@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.shapes import CALL_TYPES, LEAD_TYPES
+from adapters.http.schema.shapes import CALL_TYPES, LEAD_TYPES
 from engine.views import call, lead, lead_columns
 from engine.views.column import Column
 from tests.api.seed_table import CALL_COLUMNS_GIVEN, LEAD_COLUMNS_GIVEN

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.contact import earliest, holding, hours, plan, slots, walk
-from engine.contact.effects import LOOP_GUARD
+from engine.contact.commands import slots
+from engine.contact.lifecycle import walk
+from engine.contact.lifecycle.effects import LOOP_GUARD
+from engine.contact.timing import contact_hours, earliest, holding, plan
 from engine.law import pack
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.why.words import LAW_CODES, WORDS, cap_text, clock, hours_text, told, waiting_words
@@ -26,9 +28,9 @@ DOMAIN_CODES = (
 
 ENGINE_CODES = [
     earliest.REPLIED, earliest.CALLED, earliest.CALLED_IN_VAIN, earliest.OPTOUT_REVIEW, earliest.MIN_SPACING,
-    earliest.NEVER_OPEN, plan.EXPIRES_FIRST, plan.SCHEDULE_PAUSED, hours.PREFERRED_CODE, hours.PAUSED_CODE,
-    hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, holding.SIBLING_CALLED, walk.DISPOSITION_AWAITED,
-    LOOP_GUARD, FREQUENCY_CAP_CODE, pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
+    earliest.NEVER_OPEN, plan.EXPIRES_FIRST, plan.SCHEDULE_PAUSED, contact_hours.PREFERRED_CODE, contact_hours.PAUSED_CODE,
+    contact_hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, holding.SIBLING_CALLED,
+    walk.DISPOSITION_AWAITED, LOOP_GUARD, FREQUENCY_CAP_CODE, pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
     *holding.CAPS_USED_UP,
 ]  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""What can be asked of calls and texts over HTTP?"""

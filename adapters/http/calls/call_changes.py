@@ -1,0 +1,227 @@
+"""How are calls changed over HTTP? One by its id, or all of a person and an offer: money, conversions, disposition, tokens.
+
+Their contact decides; references are checked here first, so that every bad field is told at once.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
+from adapters.http.calls.calls import CALL_ANSWER, live_call, read_tokens, render
+from adapters.http.exchange.answers import PAGING_PARAMETERS, read_shown
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters, read_id
+from adapters.http.exchange.people import contact_key_of
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.references import is_own, known
+from adapters.http.exchange.writes import change
+from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
+from adapters.http.schema.inputs import MONEY_MAX, NOTES_LENGTH_MAX, whole
+from engine.submission.fields import parse_decimal, parse_id, parse_integer, parse_text
+from engine.submission.reading import AHEAD_MAX, Reading
+from schemas.instant import MINUTE, SECOND, Instant
+from schemas.records import Buyer, TrafficSource
+from schemas.requests import CallUpdateRequested
+
+TIMEFRAME_MINUTES_MAX = 527_040
+"""366 days: no call older than that is changed by number."""
+
+FIRED_MAX = 20
+"""Webhooks fired for one call in one request."""
+
+_MONEY: Mapping[str, str] = {
+    "revenue": "what the buyer pays for the call",
+    "add_revenue": "amount on top of the revenue; below zero takes away",
+    "add_payout": "amount on top of the payout; below zero takes away",
+}
+_DISPOSITION: Mapping[str, str] = {
+    "call_disposition_id": "how the call went; replaces what was said before, blank takes it back",
+    "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters; blank takes them back",
+    "schedule_callback_at": "when to call back, for a disposition that needs a time",
+    "schedule_callback_in_seconds": SUBMISSION_PARAMETERS["schedule_callback_in_seconds"],
+}
+UPDATE_PARAMETERS: Mapping[str, str] = {
+    "post_call_tokens": "object of tokens; merged into those of the call, null takes one away",
+    **_MONEY,
+    "payout": "what the traffic source is paid for the call",
+    "buyer_converted": "true or false; the lead converts with it",
+    "svc_buyer_id": "internal id or user_buyer_id of the buyer who takes the place of the present one",
+    "offer_converted": "true or false: the traffic source converted",
+    "svc_traffic_source_id": "internal id or user_traffic_source_id of the traffic source that takes its place",
+    "contact_field_type": "id of an agent script and field type",
+    "fire_outgoing_webhook_ids": f"outgoing webhooks to fire again for the call, at most {FIRED_MAX}",
+    "manual_transcribe": "true is not supported yet: there is no transcriber",
+    **_DISPOSITION,
+}
+UPDATE_BY_CALLER_PARAMETERS: Mapping[str, str] = {
+    "offer_token": "lead token of the offer whose calls are meant",
+    "call_timeframe": "only calls that began within so many minutes",
+    **_MONEY,
+    "buyer_converted": "true or false; the lead converts with it",
+    **_DISPOSITION,
+}
+
+
+async def update(exchange: Exchange) -> Reply:
+    """Change one call."""
+    company_id = exchange.company_id
+    row = await live_call(exchange)
+
+    def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+        return read_shown(parameters, SERIALIZERS), _changes(exchange, parameters)
+
+    columns, fields = await known(exchange, read)
+    message = CallUpdateRequested(company_id=company_id, contact_key=row["contact_key"], call_id=row["id"], **fields)
+    return await change(exchange, message, partial(render, columns=columns))
+
+
+async def update_by_caller_id(exchange: Exchange) -> Reply:
+    """Change a person's calls of an offer."""
+    company_id = exchange.company_id  # a token alone opens no money
+    target = await exchange.target(exchange.fields.get("offer_token"), field="offer_token")
+    if target.offer_id is None:
+        raise ProblemError("unknown_lead_token", "No offer has this offer_token.")
+    contact_key = await contact_key_of(exchange, exchange.path["id"], target)
+
+    def read(parameters: Parameters) -> tuple[int | None, dict[str, Any]]:
+        minutes = parameters.whole("call_timeframe", least=1, most=TIMEFRAME_MINUTES_MAX)
+        return minutes, _changes(exchange, parameters)
+
+    minutes, fields = await known(exchange, read)
+    message = CallUpdateRequested(
+        company_id=company_id,
+        contact_key=contact_key,
+        offer_id=target.offer_id,
+        since=None if minutes is None else exchange.now - minutes * MINUTE,
+        **{name: value for name, value in fields.items() if name not in _OF_ONE_CALL},
+    )
+    return await change(exchange, message, render)
+
+
+_OF_ONE_CALL = frozenset(
+    {"data", "payout", "offer_converted", "buyer_id", "traffic_source_id", "contact_field_type", "outgoing_webhook_ids"}
+)
+"""What the interface lets be changed of one call only, not by number."""
+
+
+def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
+    """Read what is to become of a call; faults are kept in the parameters."""
+    if parameters.flag("manual_transcribe"):
+        parameters.refuse("manual_transcribe", "needs a transcriber, and none is configured", code="not_supported")
+    given: dict[str, Any] = {
+        "revenue": parameters.read("revenue", partial(parse_decimal, least=0, most=MONEY_MAX)),
+        "payout": parameters.read("payout", partial(parse_decimal, least=0, most=MONEY_MAX)),
+        "buyer_converted": parameters.flag("buyer_converted"),
+        "offer_converted": parameters.flag("offer_converted"),
+        "buyer_id": _named(exchange, parameters, "svc_buyer_id"),
+        "traffic_source_id": _named(exchange, parameters, "svc_traffic_source_id"),
+        "contact_field_type": parameters.text("contact_field_type"),
+    }
+    blank_clears = {
+        "call_disposition_id": _disposition(exchange, parameters),
+        "agent_call_disposition_notes": parameters.read(
+            "agent_call_disposition_notes", partial(parse_text, most=NOTES_LENGTH_MAX)
+        ),
+    }
+    added = partial(parse_decimal, least=-MONEY_MAX, most=MONEY_MAX)
+    return {
+        **{name: _unless_missing(value) for name, value in given.items()},
+        **{name: value for name, value in blank_clears.items() if name in exchange.fields},
+        "add_revenue": parameters.read("add_revenue", added) or 0.0,
+        "add_payout": parameters.read("add_payout", added) or 0.0,
+        "data": read_tokens(exchange, parameters, "post_call_tokens"),
+        "outgoing_webhook_ids": _webhooks(exchange, parameters),
+        "callback_at": _callback(exchange, parameters),
+    }
+
+
+def _unless_missing(value: Any) -> Any | UnsetType:
+    return UNSET if value is None else value
+
+
+def _named(exchange: Exchange, parameters: Parameters, field: str) -> int | None:
+    """Return the buyer or traffic source of an internal id, else of the company's own id for it."""
+    text = parameters.text(field)
+    if text is None:
+        return None
+    record_type, kind, own = _NAMED[field]
+    rules, company_id = exchange.services.source.rules, exchange.company_id
+    internal_id = read_id(text)
+    if isinstance(internal_id, int) and is_own(exchange, record_type, internal_id):
+        return internal_id
+    for record in rules.records(record_type, company_id):
+        if getattr(rules.body(kind, record_type, record.id), own, None) == text:
+            return record.id
+    parameters.refuse(field, f"names no {record_type.replace('_', ' ')}: {text[:100]}")
+    return None
+
+
+_NAMED: Mapping[str, tuple[str, type[Buyer | TrafficSource], str]] = {
+    "svc_buyer_id": ("buyer", Buyer, "user_buyer_id"),
+    "svc_traffic_source_id": ("traffic_source", TrafficSource, "user_traffic_source_id"),
+}
+
+
+def _disposition(exchange: Exchange, parameters: Parameters) -> int | None:
+    found = parameters.read("call_disposition_id", parse_id)
+    if found is not None and not is_own(exchange, "call_disposition", found):
+        parameters.refuse("call_disposition_id", f"names no call disposition: {found}")
+    return found
+
+
+def _webhooks(exchange: Exchange, parameters: Parameters) -> tuple[int, ...]:
+    name = "fire_outgoing_webhook_ids"
+    found = tuple(dict.fromkeys(parameters.ids(name) or ()))
+    missing = [webhook_id for webhook_id in found if not is_own(exchange, "outgoing_webhook", webhook_id)]
+    if missing:
+        parameters.refuse(name, f"names no outgoing webhook: {', '.join(map(str, missing[:FIRED_MAX]))}")
+    if len(found) > FIRED_MAX:
+        parameters.refuse(name, f"must name at most {FIRED_MAX}")
+    return found
+
+
+def _callback(exchange: Exchange, parameters: Parameters) -> Instant | None:
+    reading = Reading(exchange.fields, exchange.now)
+    found = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    for field, sentences in reading.errors.items():
+        for sentence in sentences:
+            parameters.refuse(field, sentence)
+    return found
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="update_calls_by_caller_id",
+        methods=("POST",),
+        path="/api/v1/calls/update_by_caller_id/{id}",
+        summary="Update a person's calls of an offer",
+        handler=update_by_caller_id,
+        auth_token=True,
+        scope="call:update",
+        rate="write",
+        safe=False,
+        parameters=UPDATE_BY_CALLER_PARAMETERS,
+        types={"call_timeframe": whole(1, TIMEFRAME_MINUTES_MAX)},
+        required=("offer_token",),
+        answer=CALL_ANSWER,
+        problems=("unknown_lead_token", "lead_not_live"),
+    ),
+    Operation(
+        name="update_call",
+        methods=("POST",),
+        path="/api/v1/calls/{id}",
+        summary="Update a call",
+        handler=update,
+        auth_token=True,
+        scope="call:update",
+        rate="write",
+        safe=False,
+        parameters={"serializer": SERIALIZER, "columns": PAGING_PARAMETERS["columns"], **UPDATE_PARAMETERS},
+        types={"serializer": LIST_TYPES["serializer"]},
+        answer=CALL_ANSWER,
+        problems=("not_supported", "lead_not_live"),
+    ),
+)

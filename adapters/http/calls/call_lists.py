@@ -1,0 +1,254 @@
+"""Which calls were there? Lists with every filter, by page for a few and by cursor for many, and the ones going on now."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from adapters.http.exchange.answers import (
+    CURSOR_PER_PAGE_MAX,
+    PAGING_PARAMETERS,
+    PER_PAGE_DEFAULT,
+    listed,
+    read_order,
+    read_shown,
+)
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters, read_span
+from adapters.http.exchange.people import country_of
+from adapters.http.schema.inputs import choice, whole
+from adapters.http.schema.shapes import many_of
+from adapters.reads.ports import CallFilter, Paging
+from engine.submission.fields import INTEGER_MAX
+from engine.submission.numbers import read_number
+from engine.views.call import CALL_COLUMNS, SORTABLE_COLUMNS, call_view
+from engine.views.periods import LABELS
+
+PAGE_PER_PAGE_MAX = 10
+"""Calls of a page: seed.md 4.6; more go by cursor."""
+
+LIVE_MAX = 1_000
+"""Calls that go on at once and are shown in one answer: more than one company's lines carry."""
+
+GRID_COLUMNS = (
+    "id", "uuid", "created_at", "direction", "status", "outcome", "caller_number", "number_called", "lead_id", "offer_id",
+    "schedule_id", "buyer_id", "talk_duration", "total_duration", "revenue", "payout", "ended_at", "routes_show_path",
+)  # fmt: skip
+_INTERNAL = frozenset(
+    {"id", "revenue", "payout", "cost", "profit", "routes_show_path", "routes_edit_path", "contact_field_type", "dial_tier"}
+)
+SERIALIZERS: Mapping[str, tuple[str, ...]] = {
+    "call": CALL_COLUMNS,
+    "call_grid": GRID_COLUMNS,
+    "call_external": tuple(
+        name for name in CALL_COLUMNS if name not in _INTERNAL and (not name.endswith("_id") or name == "external_record_id")
+    ),
+}
+"""As of a lead: all columns, the few of a list, or none that is an internal id or money."""
+
+_STATUSES = """
+added-to-schedule blocked busy caller-hung-up caller-hung-up-while-ringing-buyer calling-leads canceled cancelled
+established failed finished forwarded hold-queue-no-buyer hold-queue-waited-too-long hold-queue-hung-up initiated
+invalid-number ivr-hung-up ivr-no-keypress left-voicemail no-answer no-answer-convert-on-attempt no-buyer
+no-buyer-all-filtered no-buyer-prevent-dupes no-route-to-destination not-open on-hold opt-out rejected
+rejected-caller-concurrency-exceeded rejected-ivr-hang-up rejected-no-concurrency-cap-available
+rejected-traffic-source-capped-hang-up ringing voicemail voicemail-detected waiting
+"""
+STATUSES: tuple[str, ...] = tuple(_STATUSES.split())
+"""research/domain.md 2.2: every literal is valid for the filter, also those that nothing here sets."""
+
+SERIALIZER = "call, the default: all columns; call_grid: the few of a list; call_external: no internal ids and no money"
+
+IDS = (
+    *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
+    "provider_configuration_id",
+)
+FILTER_PARAMETERS: Mapping[str, str] = {
+    "created_at_label": "a span of creation such as Today or Last 4 Hours",
+    "ended_at_from": "ended at or after",
+    "ended_at_to": "ended before",
+    "id": "internal id of one call",
+    **{name: f"calls of this {name.removesuffix('_id').replace('_', ' ')}, by internal id" for name in IDS},
+    "buyer_group_ids": "internal ids of buyer groups, with commas",
+    "status": "one status, such as no-answer",
+    "buyer_converted": "true: calls that converted with a buyer; false: the others",
+    "offer_converted": "true or false; a traffic source converted",
+    "either_converted": "true: calls that converted in either way; false: the others",
+    "buyer_conversion_duplicated_call": "true or false: an earlier call of the person converted with the same buyer",
+    "offer_conversion_duplicated_call": "true or false: an earlier call of the person converted on the same offer",
+    "buyer_repeat_caller": "true or false: an earlier call of the person was for the same buyer",
+    "offer_repeat_caller": "true or false: an earlier call of the person was for the same offer",
+    "in_progress": "true: calls that go on",
+    "placed_on_hold": "true: calls that were put on hold; false: the others",
+    "has_recording": "true: calls with a recording; false: the others",
+    "no_buyer": "true: no buyer has answered",
+    "token_key": "calls with this token",
+    "token_value": "calls with this token and value, as token:value; with token_key, the value alone",
+}
+FLAGS = (
+    *("buyer_converted", "offer_converted", "either_converted", "buyer_conversion_duplicated_call", "no_buyer"),
+    *("offer_conversion_duplicated_call", "buyer_repeat_caller", "offer_repeat_caller", "in_progress", "placed_on_hold"),
+    "has_recording",
+)
+
+
+async def index(exchange: Exchange) -> Reply:
+    """Answer with a list of calls."""
+    parameters = Parameters(exchange.query)
+    paging = read_call_paging(parameters)
+    columns = read_shown(parameters, SERIALIZERS)
+    wanted = read_call_filter(exchange, parameters)
+    parameters.finish()
+    return await _calls(exchange, parameters, wanted, paging, columns)
+
+
+async def live(exchange: Exchange) -> Reply:
+    """Answer with the calls that go on."""
+    parameters = Parameters(exchange.query)
+    columns = read_shown(parameters, SERIALIZERS)
+    paging = _read_newest(parameters, LIVE_MAX)
+    parameters.finish()
+    return await _calls(exchange, parameters, CallFilter(in_progress=True), paging, columns)
+
+
+async def of_caller(exchange: Exchange) -> Reply:
+    """Answer with the newest calls of a person, whoever rang."""
+    parameters = Parameters(exchange.query)
+    columns = read_shown(parameters, SERIALIZERS)
+    paging = _read_newest(parameters, PER_PAGE_DEFAULT)
+    number = read_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
+    if number is None:
+        parameters.refuse("caller_number", "must be a telephone number such as +13055550123")
+    parameters.finish()
+    wanted = CallFilter(caller_number=None if number is None else number.e164)
+    return await _calls(exchange, parameters, wanted, paging, columns)
+
+
+async def _calls(
+    exchange: Exchange, parameters: Parameters, wanted: CallFilter, paging: Paging, columns: tuple[str, ...] | None
+) -> Reply:
+    return await listed(
+        exchange,
+        "calls",
+        parameters,
+        paging=paging,
+        columns=columns or CALL_COLUMNS,
+        read=partial(exchange.services.reads.calls, exchange.company_id, wanted),
+        view=lambda row: call_view(row, columns),
+    )
+
+
+def _read_newest(parameters: Parameters, per_page: int) -> Paging:
+    """Read which calls of a list that has no other order than newest first: a page, or by cursor where one is given."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    page = parameters.whole("page", least=1, most=INTEGER_MAX)
+    per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX) or per_page
+    return Paging(page=1 if page is None or cursor is not None else page, per_page=per_page, cursor=cursor)
+
+
+def read_call_paging(parameters: Parameters) -> Paging:
+    """Read which calls of a list are wanted: by `page` or `order` ten at most, else by cursor, which begins by itself."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    page = parameters.whole("page", least=1, most=INTEGER_MAX)
+    order, descending = read_order(parameters, SORTABLE_COLUMNS, cursor)
+    per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX)
+    if cursor is None and (page is not None or order is not None or not descending):
+        if per_page is not None and per_page > PAGE_PER_PAGE_MAX:
+            sentence = f"must be at most {PAGE_PER_PAGE_MAX} with page or order; use cursor for more"
+            parameters.refuse("per_page", sentence, code="per_page_requires_cursor")
+        per_page = per_page or PAGE_PER_PAGE_MAX
+        return Paging(page=page or 1, per_page=per_page, order=order, descending=descending)
+    return Paging(cursor=-1 if cursor is None else cursor, per_page=per_page or PER_PAGE_DEFAULT)
+
+
+def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
+    """Read which calls are wanted; faults are kept in the parameters."""
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
+    created_from, created_to = read_span(parameters, exchange.now, zone_name)
+    one, ids = parameters.id("id"), parameters.ids("ids")
+    token_key, token_value = _token(parameters)
+    named: dict[str, Any] = {name: parameters.id(name) for name in IDS}
+    named |= {name: parameters.flag(name) for name in FLAGS}
+    return CallFilter(
+        ids=ids if one is None else tuple(found for found in (one,) if ids is None or found in ids),
+        created_from=created_from,
+        created_to=created_to,
+        ended_from=parameters.instant("ended_at_from", zone_name),
+        ended_to=parameters.instant("ended_at_to", zone_name),
+        buyer_group_ids=parameters.ids("buyer_group_ids"),
+        status=parameters.choice("status", STATUSES),
+        token_key=token_key,
+        token_value=token_value,
+        fulltext=parameters.text("fulltext"),
+        **named,
+    )
+
+
+def _token(parameters: Parameters) -> tuple[str | None, tuple[str, str] | None]:
+    key, told = parameters.text("token_key"), parameters.text("token_value")
+    if told is None:
+        return key, None
+    if key is not None:
+        return None, (key, told.removeprefix(f"{key}:"))
+    name, colon, value = told.partition(":")
+    if not colon or not name:
+        parameters.refuse("token_value", "must be token:value, such as roof:flat, where there is no token_key")
+    return None, (name, value)
+
+
+ANSWER = many_of("calls", "Call")
+
+LIST_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "serializer": choice(tuple(SERIALIZERS)),
+    "created_at_label": choice(LABELS),
+    "order": choice(sorted(SORTABLE_COLUMNS)),
+    "status": choice(STATUSES),
+    "per_page": whole(1, CURSOR_PER_PAGE_MAX),
+}
+_SHOWN = {"serializer": SERIALIZER, **{name: PAGING_PARAMETERS[name] for name in ("columns", "root", "page", "cursor")}}
+_SUFFIXES = ("", ".csv", ".json")
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="list_calls",
+        methods=("GET",),
+        path="/api/v1/calls",
+        summary="List calls",
+        handler=index,
+        scope="call:read",
+        parameters={
+            **PAGING_PARAMETERS,
+            **FILTER_PARAMETERS,
+            "per_page": "rows of a page: with page or order 10, at most 10; else 25, at most 1000",
+            "cursor": "-1, the default, to begin; then metadata.next_cursor of the answer before, until that is 0",
+            "serializer": SERIALIZER,
+        },
+        types=LIST_TYPES,
+        answer=ANSWER,
+        problems=("per_page_requires_cursor",),
+        suffixes=_SUFFIXES,
+    ),
+    Operation(
+        name="list_live_calls",
+        methods=("GET",),
+        path="/api/v1/calls/live_calls",
+        summary="List the calls that go on",
+        handler=live,
+        scope="call:read",
+        parameters={**_SHOWN, "per_page": f"rows: {LIVE_MAX}, and no more"},
+        types={name: LIST_TYPES[name] for name in ("serializer", "per_page")},
+        answer=ANSWER,
+        suffixes=_SUFFIXES,
+    ),
+    Operation(
+        name="list_calls_by_caller_number",
+        methods=("GET",),
+        path="/api/v1/calls/{caller_number}/by_caller_number",
+        summary="List the newest calls of a person",
+        handler=of_caller,
+        scope="call:read",
+        parameters={**_SHOWN, "per_page": "rows: 25, at most 1000"},
+        types={name: LIST_TYPES[name] for name in ("serializer", "per_page")},
+        answer=ANSWER,
+        suffixes=_SUFFIXES,
+    ),
+)

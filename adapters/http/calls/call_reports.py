@@ -1,0 +1,132 @@
+"""How does a gateway tell that a person rings the company, and how far their call is? In reports, each whole in itself."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, get_args
+
+from adapters.http.calls.calls import CALL_ANSWER, render
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.people import place_of, read_number_of
+from adapters.http.exchange.references import is_known
+from adapters.http.exchange.writes import change
+from adapters.http.schema.inputs import ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
+from engine.identity import contact_key
+from engine.submission.fields import parse_decimal, parse_moment, parse_text
+from schemas.instant import Instant
+from schemas.requests import CallReceived, TranscriptionStatus
+
+REFERENCE_LENGTH_MAX = 200
+DETAIL_LENGTH_MAX = 500
+TALK_SECONDS_MAX = 24 * 3_600
+"""No call lasts a day."""
+
+TRANSCRIPTION_STATUSES: tuple[str, ...] = get_args(TranscriptionStatus)
+
+STATES = ("ringing", "connected", "on-hold", "resumed", "ended")
+RECEIVE_PARAMETERS: Mapping[str, str] = {
+    "from": "number of the person who calls",
+    "to": "number of the company that is called",
+    "call_ref": "the gateway's own name of the call, the same in every report of it",
+    "state": ", ".join(STATES),
+    "occurred_at": "when it happened; now, where left out",
+    "buyer_id": "buyer who is put through",
+    "buyer_answered_at": "when the buyer answered",
+    "talk_seconds": "seconds of talk, with ended",
+    "hung_up_by": "caller, buyer or us, with ended",
+    "hangup_cause": "the provider's word for it",
+    "cost": "what the provider charges",
+    "recording_url": "where the recording is",
+    "provider": "name of the gateway's provider",
+    "provider_sid": "the provider's own id of the call",
+    "agent_id": "who speaks for the company",
+    "ring_pool_id": "the pool that the number called is of",
+    "provider_configuration_id": "the account or trunk that carries the call",
+    "transcription_status": f"of the recording: {', '.join(TRANSCRIPTION_STATUSES)}",
+    "detail": "anything else, up to 500 characters",
+}
+
+
+async def receive(exchange: Exchange) -> Reply:
+    """Take in how far a call of a person to one of the company's numbers is."""
+    parameters = Parameters(exchange.fields)
+    parameters.require("from", "to", "call_ref", "state")
+    person, called = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
+    reference = parameters.read("call_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
+    state = parameters.choice("state", STATES)
+    occurred_at = read_occurred(exchange, parameters, "occurred_at")
+    found = await _told(exchange, parameters)
+    parameters.finish()
+    if called is not None and exchange.services.source.rules.number(exchange.company_id, called.e164) is None:
+        await exchange.services.gate.refresh()  # a number that was just bought is known to whom it is for
+    message = CallReceived(
+        company_id=exchange.company_id,
+        contact_key=contact_key(exchange.company_id, "" if person is None else person.e164, None) or "",
+        gateway_ref=reference or "",
+        state=state or "ended",  # type: ignore[arg-type]  # one of STATES, or `finish` has raised
+        from_number="" if person is None else person.e164,
+        number_called="" if called is None else called.e164,
+        occurred_at=occurred_at,
+        **found,
+        **({} if person is None else place_of(exchange, person)),
+    )
+    return await change(exchange, message, render)
+
+
+def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Instant:
+    """Read when something happened at a gateway, now where it does not say; faults are kept in the parameters.
+
+    Of a gateway whose clock is ahead of ours the engine takes it as now: what it tells of is true all the same.
+    """
+    moment = parameters.read(field, parse_moment, code="bad_date")
+    return exchange.now if moment is None else moment
+
+
+async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
+    buyer_id = parameters.id("buyer_id")
+    if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
+        parameters.refuse("buyer_id", f"names no buyer: {buyer_id}")
+    return {
+        "buyer_id": buyer_id,
+        "buyer_answered_at": parameters.read("buyer_answered_at", parse_moment, code="bad_date"),
+        "talk_seconds": parameters.whole("talk_seconds", least=0, most=TALK_SECONDS_MAX) or 0,
+        "hung_up_by": parameters.choice("hung_up_by", ("caller", "buyer", "us")),
+        "hangup_cause": parameters.text("hangup_cause"),
+        "cost": parameters.read("cost", partial(parse_decimal, least=0, most=MONEY_MAX)),
+        "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
+        "provider": parameters.text("provider"),
+        "provider_ref": parameters.text("provider_sid"),
+        **{name: parameters.id(name) for name in ("agent_id", "ring_pool_id", "provider_configuration_id")},
+        "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
+        "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
+    }
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="receive_call",
+        methods=("POST",),
+        path="/api/v1/calls/received",
+        summary="Tell that a person calls one of the company's numbers, and how far the call is",
+        handler=receive,
+        scope="call:receive",
+        rate="write",
+        safe=False,
+        parameters=RECEIVE_PARAMETERS,
+        types={
+            "state": choice(STATES),
+            "occurred_at": MOMENT,
+            "buyer_answered_at": MOMENT,
+            "talk_seconds": whole(0, TALK_SECONDS_MAX),
+            "hung_up_by": choice(("caller", "buyer", "us")),
+            "transcription_status": choice(TRANSCRIPTION_STATUSES),
+            "agent_id": ID,
+            "cost": MONEY,
+            "call_ref": text(REFERENCE_LENGTH_MAX, least=1),
+            **dict.fromkeys(("hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
+        },
+        required=("from", "to", "call_ref", "state"),
+        answer=CALL_ANSWER,
+        problems=("invalid_number", "bad_date", "deleted"),
+    ),
+)

@@ -1,0 +1,111 @@
+"""How does a person's text come in over HTTP? Told by a gateway, as it tells of their calls."""
+
+from functools import partial
+
+from adapters.http.calls.call_reports import REFERENCE_LENGTH_MAX, read_occurred
+from adapters.http.exchange.answers import one
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.people import read_number_of
+from adapters.http.exchange.problems import not_found
+from adapters.http.exchange.writes import change
+from adapters.http.schema.inputs import MOMENT, PHONE, TEXT, text
+from adapters.http.schema.shapes import nullable, one_of
+from adapters.reads.ports import Result
+from engine.identity import contact_key
+from engine.submission.fields import parse_text
+from schemas.requests import SmsReceived
+
+BODY_LENGTH_MAX = 10_000
+"""Characters of a text: no carrier joins that many; what is longer is no text."""
+
+MEANINGS = ("opt_out", "opt_in", "unclear", "reply")
+
+PARAMETERS = {
+    "from": "number of the person who texts",
+    "to": "number of the company that was texted",
+    "body": "what the person wrote; an empty text is one, too",
+    "text_ref": "the gateway's own name of the text: told again within 24 h, it changes nothing",
+    "received_at": "when it arrived; now, where left out",
+    "provider": "name of the gateway's provider",
+}
+
+
+async def receive(exchange: Exchange) -> Reply:
+    """Take in a text from a person."""
+    parameters = Parameters(exchange.fields)
+    parameters.require("from", "to", "text_ref")
+    person, texted = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
+    reference = parameters.read("text_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
+    body = _body(parameters)
+    received_at = read_occurred(exchange, parameters, "received_at")
+    provider = parameters.text("provider")
+    parameters.finish()
+    e164 = "" if person is None else person.e164
+    message = SmsReceived(
+        company_id=exchange.company_id,
+        contact_key=contact_key(exchange.company_id, e164, None) or "",
+        body=body,
+        received_at=received_at,
+        to_number=None if texted is None else texted.e164,
+        provider=provider,
+        provider_ref=reference,
+    )
+    return await change(exchange, message, render)
+
+
+def _body(parameters: Parameters) -> str:
+    body = parameters.fields.get("body")
+    if body is None:
+        parameters.refuse("body", "must be given")
+    elif not isinstance(body, str):
+        parameters.refuse("body", "must be text")
+    elif len(body) > BODY_LENGTH_MAX:
+        parameters.refuse("body", f"must have at most {BODY_LENGTH_MAX} characters")
+    return body if isinstance(body, str) else ""
+
+
+async def render(exchange: Exchange, result: Result) -> Reply:
+    """Answer how a text was understood."""
+    answer = result.answer
+    if answer is None:
+        raise not_found("text")
+    text = {"lead_id": answer.record_id, **{name: answer.extra[name] for name in ("contact_id", "meaning", "repeated")}}
+    return one(exchange, "text", text)
+
+
+_SHOWN = {
+    "type": "object",
+    "required": ["lead_id", "contact_id", "meaning", "repeated"],
+    "properties": {
+        "lead_id": nullable("integer", description="the newest live lead of the person, else the newest"),
+        "contact_id": {"type": "integer"},
+        "meaning": {"description": "how it was understood; null where it was told before", "enum": [*MEANINGS, None]},
+        "repeated": {"type": "boolean", "description": "it was told before; nothing was done again"},
+    },
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="receive_text",
+        methods=("POST",),
+        path="/api/v1/texts/received",
+        summary="Tell that a person texted one of the company's numbers",
+        handler=receive,
+        scope="sms:receive",
+        rate="write",
+        safe=False,
+        parameters=PARAMETERS,
+        types={
+            "from": PHONE,
+            "to": PHONE,
+            "body": {"type": "string", "maxLength": BODY_LENGTH_MAX},
+            "received_at": MOMENT,
+            "text_ref": text(REFERENCE_LENGTH_MAX, least=1),
+            "provider": TEXT,
+        },
+        required=("from", "to", "body", "text_ref"),
+        answer=one_of("text", _SHOWN),
+        problems=("invalid_number", "bad_date"),
+    ),
+)

@@ -1,0 +1,320 @@
+"""What does the OpenAPI 3.1 document say? All that the rows of the interface say, in its form."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from adapters.http.document.examples import EXAMPLES, REQUEST, Example, recorded
+from adapters.http.document.links import links_of
+from adapters.http.document.refusals import PROBLEM, problem_codes, problem_example, problem_response, shared
+from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, ROOT, Operation
+from adapters.http.exchange.headers import (
+    ALWAYS,
+    ETAG,
+    HEADERS,
+    IF_MATCH,
+    LATER_HEADERS,
+    NO_STORE,
+    PAGING_HEADERS,
+    RATE_HEADERS,
+    REQUEST_HEADERS,
+)
+from adapters.http.exchange.parameters import LIST_LENGTH_MAX
+from adapters.http.exchange.writes import accepted
+from adapters.http.operations import documented
+from adapters.http.schema.inputs import IDS, PARAMETERS, TOKEN_NAME, Schema, ref
+from adapters.http.schema.shapes import components, view_name
+from schemas.problems import PROBLEMS
+from schemas.records import RECORD_BODIES
+
+UNCHOOSABLE = frozenset({"private_key", "secret", "pivots", "total"})
+"""Members of a record that are no columns of it: shown once, or beside them."""
+
+BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+CSV = "text/csv"
+
+_DESCRIPTION = """
+Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
+stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
+`ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is given several times the last one counts. A
+field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused. A parameter that an
+operation does not know is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
+any further field of a lead is a token; links to opt out or be removed ignore what mail trackers append.
+
+Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
+lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
+true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
+
+Answers stand in an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
+record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
+text/csv`; `columns` chooses what is told, in that order. Beyond 10,000 rows use `cursor`: -1 to begin, then
+`metadata.next_cursor`, until that is 0.
+
+Whatever changes something is stored on a log before it is answered. An answer that is not there in 2 s, or that nobody
+wants to wait for (`Prefer: respond-async`), is `202` with a `Location`. With an `Idempotency-Key` the same request, sent
+again within 24 h, gets the same answer and is done once.
+
+Every answer has an `X-Request-Id`, which finds it in our log; limited ones have `RateLimit-Limit`, `RateLimit-Remaining`
+and `RateLimit-Reset`. Errors are `application/problem+json` with a stable `code`; `429` and `503` say with `Retry-After`
+when to come back.
+""".strip()
+
+_INFO: Mapping[str, Any] = {
+    "title": "leadclock",
+    "version": "1.0",
+    "description": _DESCRIPTION,
+    "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+}
+
+_SCHEMES: Mapping[str, Any] = {
+    "keys": {"type": "http", "scheme": "basic", "description": "public key : private key"},
+    "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key; also `Token`"},
+    "auth_token_field": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "auth_token",
+        "description": "public key . private key, for senders that cannot set headers; also a field of the body",
+    },
+}
+
+_PERSON = "a telephone number as +1…, %2B1… or digits, or an e-mail address"
+_PATH_SENTENCES = {
+    "id": "internal id or uuid",
+    "lead_token": "lead token of an offer or a schedule",
+    "caller_number": _PERSON,
+}
+_PATH_SENTENCES_OF = {
+    "caller_opt_out": _PERSON,
+    "caller_remove": _PERSON,
+    "caller_move_to_end_of_schedule": _PERSON,
+    "update_calls_by_caller_id": _PERSON,
+    "show_request": "id of the request, as in the Location of its 202",
+}
+"""What stands in the place of `{id}` where it is no id of a record."""
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    paths: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, Any] = {}
+    for operation in documented():
+        for suffix in operation.suffixes:
+            entry = paths.setdefault(operation.path + suffix, {})
+            for method in operation.methods:
+                entry[method.lower()] = _operation(operation, method, suffix, refusals)
+    return {
+        "openapi": "3.1.0",
+        "info": _INFO,
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(tag_of(operation) for operation in documented())],
+        "paths": paths,
+        "components": {
+            "securitySchemes": _SCHEMES,
+            "schemas": {
+                "Problem": PROBLEM,
+                **_components(),
+                **{input_name(operation): _input_schema(operation) for operation in documented() if _takes_body(operation)},
+            },
+            "headers": dict(HEADERS),
+            "responses": refusals,
+            "examples": {code: {"summary": row.title, "value": problem_example(code)} for code, row in PROBLEMS.items()},
+        },
+    }
+
+
+def tag_of(operation: Operation) -> str:
+    """Return what an operation is about: the collection in its path."""
+    return operation.path.split("/")[3]
+
+
+def parameter_schema(operation: Operation, name: str) -> Schema:
+    """Return the type of a named field of an operation."""
+    properties = (operation.body or {}).get("properties", {})
+    return operation.types.get(name) or properties.get(name) or PARAMETERS.get(name) or {}
+
+
+def _operation(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
+    name = operation.name + {"": "", ".csv": "_csv", ".json": "_json"}[suffix]
+    several = len(operation.methods) > 1
+    example = EXAMPLES.get(operation.name, Example())
+    takes_body = method in BODY_METHODS and _takes_body(operation)
+    declared = () if takes_body else _names(operation)
+    in_query = dict.fromkeys((*declared, ROOT) if operation.has_root else declared)
+    described: dict[str, Any] = {
+        "operationId": f"{name}_{method.lower()}" if several else name,
+        "summary": operation.summary,
+        "tags": [tag_of(operation)],
+        "parameters": [
+            *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),
+            *(_in_query(operation, found, example) for found in in_query),
+            *(REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
+            *([IF_MATCH] if not operation.safe and "version_conflict" in operation.problems else ()),
+        ],
+        "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
+        "security": _security(operation),
+    }
+    if takes_body:
+        described["requestBody"] = _request_body(operation, example)
+    return described
+
+
+def _security(operation: Operation) -> list[dict[str, Any]]:
+    if operation.access == "open":
+        return [{}]
+    by_token = operation.access == "token"
+    as_field: list[dict[str, Any]] = [{"auth_token_field": []}] if by_token or operation.auth_token else []
+    return [*([{}] if by_token else []), {"keys": []}, {"auth_token": []}, *as_field]
+
+
+def _takes_body(operation: Operation) -> bool:
+    takes = BODY_METHODS & set(operation.methods) and (operation.body is not None or not operation.safe)
+    return bool(takes and _names(operation))
+
+
+def _names(operation: Operation) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*(operation.body or {}).get("properties", ()), *operation.parameters)))
+
+
+def _in_path(operation: Operation, name: str, example: Example) -> dict[str, Any]:
+    # An empty segment is another path.
+    schema = {"type": "string", "minLength": 1}
+    shown = {"example": example.path[name]} if name in example.path else {}
+    sentence = _PATH_SENTENCES_OF.get(operation.name) or _PATH_SENTENCES[name]
+    return {"name": name, "in": "path", "required": True, "description": sentence, "schema": schema, **shown}
+
+
+def _in_query(operation: Operation, name: str, example: Example) -> dict[str, Any]:
+    given = {**example.body, **example.query}
+    shown = {"example": given[name]} if name in given else {}
+    schema = parameter_schema(operation, name)
+    listed: Mapping[str, Any] = {}
+    if name == "columns":
+        schema, listed = {"type": "array", "items": {"type": "string", **_columns(operation)}}, _WITH_COMMAS
+    elif schema == IDS:
+        schema, listed = {"type": "array", "items": PARAMETERS["id"], "maxItems": LIST_LENGTH_MAX}, _WITH_COMMAS
+    if listed and shown:
+        shown = {"example": str(given[name]).split(",")}
+    return {
+        "name": name,
+        "in": "query",
+        "required": name in operation.required,
+        "description": operation.parameters.get(name, "false: the bare record" if name == ROOT else ""),
+        "schema": schema,
+        **listed,
+        **shown,
+    }
+
+
+_WITH_COMMAS: Mapping[str, Any] = {"style": "form", "explode": False}
+
+
+def _columns(operation: Operation) -> dict[str, Any]:
+    """Return which columns an operation can show: the members of its record."""
+    properties = record_schema(operation.answer or {}).get("properties", {})
+    return {"enum": [name for name in properties if name not in UNCHOOSABLE]} if properties else {}
+
+
+def record_schema(answer: Schema) -> Schema:
+    """Return the schema of one record of an answer, bare or of a list, wherever it is kept."""
+    bare = answer["anyOf"][1] if "anyOf" in answer else answer
+    bare = bare.get("items", bare)
+    if "anyOf" in bare:  # of a lead: the one that a key is shown
+        bare = bare["anyOf"][0]
+    reference = bare.get("$ref", "").rpartition("/")[2]
+    found: Schema = _components()[reference] if reference else bare
+    return found
+
+
+def input_name(operation: Operation) -> str:
+    """Return what the fields of an operation are called in the document."""
+    return "".join(word.capitalize() for word in operation.name.split("_")) + "Fields"
+
+
+def _input_schema(operation: Operation) -> dict[str, Any]:
+    properties = {name: _described(operation, name) for name in _names(operation)}
+    required = [*(operation.body or {}).get("required", ()), *operation.required]
+    schema = {"type": "object", "required": required, "properties": properties}
+    if operation.extra == "ignored":
+        return schema
+    # A field that is not named here is a token of the lead, anywhere else a mistake.
+    return {**schema, **({"propertyNames": TOKEN_NAME} if operation.extra == "tokens" else {"additionalProperties": False})}
+
+
+def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
+    name = input_name(operation)
+    schema = ref(name)
+    shown = {"example": dict(example.body)} if example.body else {}
+    content = {kind: {"schema": schema, **(shown if kind == BODY_TYPES[0] else {})} for kind in BODY_TYPES}
+    # Where nothing has to be there, there may be no body at all.
+    return {"required": bool(_input_schema(operation)["required"]), "content": content}
+
+
+def _described(operation: Operation, name: str) -> dict[str, Any]:
+    sentence = operation.parameters.get(name)
+    schema = parameter_schema(operation, name)
+    return {**schema, **({"description": sentence} if sentence else {})}
+
+
+_LOOKED_AT: Mapping[str, Any] = {
+    "204": {"description": "Nothing was changed: this was only looked at (HEAD, prefetch)", "headers": ALWAYS}
+}
+
+
+def _responses(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
+    limited = operation.rate is not None and operation.access != "open"
+    headers = {**ALWAYS, **(RATE_HEADERS if limited else {})}
+    content = _content(operation, method, suffix)
+    done = {"headers": {**headers, **_more_headers(operation)}, "content": content, **_links(operation, suffix)}
+    found: dict[str, Any] = {"200": {"description": "Done", **done}}
+    if operation.created:
+        found["201"] = {"description": "Created", **done}
+    if not operation.safe or operation.created:
+        found["202"] = {
+            "description": "Stored; its answer is at Location in a moment",
+            "headers": headers | LATER_HEADERS,
+            "content": {"application/json": {"schema": ref("Accepted"), "example": accepted(REQUEST).content}},
+            "links": {"show_request": {"operationId": "show_request", "parameters": {"id": "$response.body#/request/id"}}},
+        }
+    found |= {} if operation.safe else _LOOKED_AT
+    by_status: dict[int, list[str]] = {}
+    for code in problem_codes(operation):
+        by_status.setdefault(PROBLEMS[code].status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        found[str(status)] = shared(refusals, status, problem_response(status, codes, limited))
+    return found
+
+
+def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
+    told = recorded(operation.name, method)
+    as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": told.csv} if told.csv else {})}
+    if suffix == ".csv":
+        return {CSV: as_file}
+    schema = operation.answer or {"type": "object"}
+    shown = {"application/json": {"schema": schema, **({"example": told.body} if told.body is not None else {})}}
+    return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
+
+
+def _tells_secret(operation: Operation, shown: Schema) -> bool:
+    return "secret" in shown.get("properties", {}) and not operation.name.startswith("build_")
+
+
+def _more_headers(operation: Operation) -> Mapping[str, Any]:
+    if ".csv" in operation.suffixes:
+        return PAGING_HEADERS
+    shown = record_schema(operation.answer or {})
+    is_kept = any(shown is _components()[name] for name in ("Lead", *map(view_name, RECORD_BODIES)))
+    return {
+        **(ETAG if is_kept and not operation.name.startswith("list_") else {}),
+        **(NO_STORE if (operation.created and operation.body is not None) or _tells_secret(operation, shown) else {}),
+    }
+
+
+def _links(operation: Operation, suffix: str) -> dict[str, Any]:
+    found = {} if suffix == ".csv" else links_of(operation, documented())
+    return {"links": found} if found else {}
+
+
+@cache
+def _components() -> dict[str, Any]:
+    return components()

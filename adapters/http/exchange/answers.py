@@ -1,0 +1,244 @@
+"""What does an answer look like? A record or a list in the envelope of the interface, bare with `root=false`, or as CSV."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+from msgspec import structs
+
+from adapters.http.exchange.exchange import JSON, ROOT, Exchange, Reply
+from adapters.http.exchange.exports import CSV, csv_text, rows_shown, wants_csv, whole_list
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.report_slots import in_slices
+from adapters.reads.ports import Page, Paging, Row
+from engine.account.meant import meant
+from engine.submission.fields import INTEGER_MAX
+
+PER_PAGE_DEFAULT = 25
+PER_PAGE_MAX = 100
+CURSOR_PER_PAGE_MAX = 1_000
+"""contracts.md section 3."""
+
+ROWS_BY_PAGE_MAX = 10_000
+"""Rows beyond need a cursor: a database that skips a million rows does nothing else meanwhile."""
+
+COLUMNS_SHOWN = 10
+COLUMN_LENGTH_SHOWN = 100
+"""Unknown columns that one refusal names, and characters of each."""
+
+PAGING_PARAMETERS: Mapping[str, str] = {
+    "page": "page to return, from 1",
+    "per_page": "rows of a page: 25, at most 100 (1000 with cursor)",
+    "cursor": "-1 to begin; then metadata.next_cursor of the answer before, until that is 0",
+    "order": "column to order by, created_at where left out",
+    "order_dir": "desc, where left out, or asc",
+    "columns": "columns to return, with commas between them, in this order",
+    "root": "false: the bare list, paging in headers X-Total-Count, X-Next-Cursor and Link",
+    "ids": "internal ids to restrict to",
+    "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
+    "created_at_to": "created before",
+    "fulltext": "text to search for",
+    "time_zone": "zone of dates without an offset, and of days; that of the company where left out",
+}
+
+
+def one(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int = 200, **more: Any) -> Reply:
+    """Return the answer with one record."""
+    if bare(exchange):
+        return Reply(status=status, content=shown)
+    return Reply(status=status, content={"status": status, "errors": {}, name: shown, **more, "metadata": {"root": name}})
+
+
+def tagged(reply: Reply, version: int) -> Reply:
+    """Return an answer that names the version of its record, for an If-Match to come back with."""
+    return structs.replace(reply, headers={**reply.headers, "ETag": f'"{version}"'})
+
+
+def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
+    """Read which rows of a list are wanted; faults are kept in the parameters."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if cursor is None else CURSOR_PER_PAGE_MAX)
+    per_page = per_page or PER_PAGE_DEFAULT
+    page = parameters.whole("page", least=1, most=INTEGER_MAX) or 1
+    order, descending = read_order(parameters, sortable, cursor)
+    return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=descending)
+
+
+def read_order(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
+    """Read by which column a list is ordered, and whether downwards; faults are kept, such as an order beside a cursor."""
+    if not sortable:
+        return None, True
+    order = parameters.choice("order", sorted(sortable))
+    direction = parameters.choice("order_dir", ("desc", "asc"))
+    if cursor is not None and (order is not None or direction == "asc"):
+        parameters.refuse(
+            "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
+        )
+    return order, direction != "asc"
+
+
+def read_shown(parameters: Parameters, serializers: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Read which columns are wanted: those of a serializer, or the named ones among them.
+
+    None is all: the columns of the first serializer, which stands where none is named.
+    """
+    whole = next(iter(serializers))
+    name = parameters.choice("serializer", tuple(serializers)) or whole
+    columns = read_columns(parameters, serializers[name])
+    return columns if columns is not None or name == whole else serializers[name]
+
+
+def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...] | None:
+    """Read which columns are wanted; faults are kept in the parameters."""
+    wanted = parameters.words("columns")
+    unknown = [name for name in wanted or () if name not in known]
+    if unknown:
+        named = (f"{name[:COLUMN_LENGTH_SHOWN]}{meant(name, known)}" for name in unknown[:COLUMNS_SHOWN])
+        parameters.refuse("columns", f"names no column of this record: {', '.join(named)}")
+    return tuple(dict.fromkeys(wanted)) if wanted else None
+
+
+async def listed(
+    exchange: Exchange,
+    name: str,
+    parameters: Parameters,
+    *,
+    paging: Paging,
+    columns: Sequence[str],
+    read: Callable[[Paging], Awaitable[Page]],
+    view: Callable[[Row], dict[str, Any]],
+) -> Reply:
+    """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
+    bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
+    if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
+        return await whole_list(exchange, read, paging, columns, view)
+    if paging.cursor is not None and not (bare(exchange) or wants_csv(exchange)):
+        paging = structs.replace(paging, counted=False)  # only headers say how many there are
+    if paging.per_page <= PER_PAGE_MAX:
+        return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
+    async with exchange.services.exports.batch_for(exchange.company_id):  # as much work as several batches of a file
+        page = await read(paging)
+        shown = partial(many, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)
+        reply: Reply = await exchange.services.engine.run(exchange.company_id, shown)
+        return reply
+
+
+async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
+    """Read a page; one past the end is empty, one beyond the rows that are counted is refused by `ProblemError`."""
+    if paging.cursor is not None or paging.page * paging.per_page <= ROWS_BY_PAGE_MAX:
+        return await read(paging)
+    first = await read(Paging(per_page=1))
+    if first.total_count is None:
+        parameters.refuse("page", f"must end within the first {ROWS_BY_PAGE_MAX} rows; use cursor beyond")
+        parameters.finish()
+    if (paging.page - 1) * paging.per_page < (first.total_count or 0):
+        return await read(paging)  # the last page of nearly so many rows is not a full one
+    return Page(rows=(), total_count=first.total_count)
+
+
+def many(
+    exchange: Exchange,
+    name: str,
+    page: Page,
+    *,
+    paging: Paging,
+    columns: Sequence[str],
+    view: Callable[[Row], dict[str, Any]],
+    pace: Callable[[Iterable[Row]], Iterable[Row]] = iter,
+) -> Reply:
+    """Return the answer with a list; `pace` gives its rows on."""
+    rows = list(rows_shown(pace(page.rows), columns, view))
+    is_bare = bare(exchange)
+    if wants_csv(exchange):
+        return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
+    if is_bare:
+        return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
+    return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
+
+
+def one_list(
+    exchange: Exchange,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    page: int,
+    per_page: int | None,
+    more: Mapping[str, Any],
+    beside: Mapping[str, Any] | None = None,
+    flat: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+) -> Reply:
+    """Return the answer with a list that was worked out as a whole, or with a page of it. For a thread beside the loop.
+
+    `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
+    line of a file of a row.
+    """
+    is_bare = bare(exchange)
+    line = flat or (lambda row: row)
+    if wants_csv(exchange) and per_page is None and "page" not in exchange.query:
+        return Reply(content=csv_text(columns, in_slices(map(line, rows))), media_type=CSV)
+    size = per_page or PER_PAGE_DEFAULT
+    paging = Paging(page=page, per_page=size)
+    chosen = _cut(rows, page, size)
+    counted = Page(rows=chosen, total_count=len(rows))
+    if wants_csv(exchange):
+        table = csv_text(columns, in_slices(map(line, chosen)))
+        return Reply(content=table, media_type=CSV, headers=_paging_headers(exchange, counted, paging))
+    # Row by row: to encode some megabytes at once would keep the interpreter from the loop.
+    encoded = [msgspec.Raw(JSON.encode(row)) for row in in_slices(chosen)]
+    if is_bare:
+        return Reply(content=JSON.encode(encoded), headers=_paging_headers(exchange, counted, paging))
+    metadata = {"root": name, **_metadata(counted, paging), **more}
+    content = {"status": 200, "errors": {}, name: encoded, **(beside or {}), "metadata": metadata}
+    return Reply(content=JSON.encode(content))
+
+
+def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequence[Mapping[str, Any]]:
+    return rows[(page - 1) * per_page : page * per_page]
+
+
+def bare(exchange: Exchange) -> bool:
+    """Tell whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
+    # In the body of a submission or a change of a lead it is a token like any other.
+    fields = exchange.query if exchange.operation.extra == "tokens" else exchange.fields
+    if ROOT not in fields:
+        return False
+    parameters = Parameters(fields)
+    root = parameters.flag(ROOT)
+    parameters.finish()
+    return root is False
+
+
+def _metadata(page: Page, paging: Paging) -> dict[str, Any]:
+    if paging.cursor is not None:
+        return {"per_page": paging.per_page, "next_cursor": page.next_cursor or 0}
+    total = page.total_count
+    return {
+        "page": paging.page,
+        "per_page": paging.per_page,
+        "total_count": total,
+        "total_pages": None if total is None else -(-total // paging.per_page),
+        "next_cursor": page.next_cursor,
+    }
+
+
+def _paging_headers(exchange: Exchange, page: Page, paging: Paging) -> dict[str, str]:
+    headers = {"X-Per-Page": str(paging.per_page)}
+    if page.total_count is not None:
+        headers["X-Total-Count"] = str(page.total_count)
+    if paging.cursor is not None:
+        headers["X-Next-Cursor"] = str(page.next_cursor or 0)
+        if page.next_cursor:
+            headers["Link"] = _link(exchange, "cursor", page.next_cursor)
+    elif page.total_count is None or paging.page * paging.per_page < page.total_count:
+        headers["Link"] = _link(exchange, "page", paging.page + 1)
+    return headers
+
+
+def _link(exchange: Exchange, name: str, value: int) -> str:
+    sent = parse_qsl(exchange.request.scope["query_string"].decode(), keep_blank_values=True)
+    # `auth_token` never stands in an address that is handed out again.
+    query = [pair for pair in sent if pair[0].partition("[")[0] not in {name, "auth_token"}]
+    return f'<{exchange.request.scope["path"]}?{urlencode([*query, (name, str(value))])}>; rel="next"'

@@ -1,0 +1,77 @@
+"""Which headers may a request and its answer have? Told once each; the document refers to them by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.http.exchange.writes import IDEMPOTENCY_KEY_LENGTH_MAX
+
+
+def _header(sentence: str, kind: str = "string", *, always: bool = False) -> dict[str, Any]:
+    return {"description": sentence, "schema": {"type": kind}, **({"required": True} if always else {})}
+
+
+HEADERS: Mapping[str, Any] = {
+    "X-Request-Id": _header("the name of this request in our log", always=True),
+    "X-Content-Type-Options": _header("nosniff: the content is of the type that Content-Type names", always=True),
+    "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: nobody is reached by them"),
+    "RateLimit-Limit": _header("requests a second of this class", "integer"),
+    "RateLimit-Remaining": _header("left in this moment", "integer"),
+    "RateLimit-Reset": _header("seconds until all of them are there again", "integer"),
+    "X-Per-Page": _header("rows of a page; with root=false and in pages as CSV", "integer"),
+    "X-Total-Count": _header("rows of the list, exact to 10,000", "integer"),
+    "X-Next-Cursor": _header("with cursor: send it next; 0 at the end", "integer"),
+    "Link": _header('<path of the next page>; rel="next", where there is one'),
+    "Location": _header("where the answer will be, for 24 h: /api/v1/requests/{id}", always=True),
+    "Retry-After": _header("seconds after which to ask again", "integer"),
+    "Preference-Applied": _header("respond-async, where that was asked for"),
+    "ETag": _header("version of the record, for If-Match"),
+    "Cache-Control": _header("no-store, where the answer holds, or may hold, a secret"),
+    "WWW-Authenticate": _header("how to say who asks", always=True),
+    "Connection": _header("close: the rest of the body was not read"),
+}
+"""Every header that an answer may have, told once."""
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+ALWAYS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox")
+RATE_HEADERS = _headers("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+PAGING_HEADERS = _headers("X-Per-Page", "X-Total-Count", "X-Next-Cursor", "Link")
+LATER_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")
+ETAG = _headers("ETag")
+NO_STORE = _headers("Cache-Control")
+PROBLEM_HEADERS: Mapping[int, Mapping[str, Any]] = {
+    401: _headers("WWW-Authenticate"),
+    413: _headers("Connection"),
+    429: _headers("Retry-After"),
+    503: _headers("Retry-After"),
+}
+
+
+REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "names this request for 24 h, such as order-4711: sent again it is done once, and answered as before",
+        "schema": {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"},
+    },
+    {
+        "name": "Prefer",
+        "in": "header",
+        "required": False,
+        "description": "respond-async: 202 at once; wait=n: 202 after n seconds, at most 2",
+        # A preference that is not understood is passed over (RFC 7240), so that any text is one.
+        "schema": {"type": "string", "examples": ["respond-async", "wait=1"]},
+    },
+)
+
+IF_MATCH: dict[str, Any] = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "the ETag that the record was shown with: 409 version_conflict where it has changed since",
+    "schema": {"type": "string", "pattern": '^"[0-9]{1,9}"$'},
+}

@@ -1,0 +1,181 @@
+"""Is a parameter what it should be? Typed reading of one mapping; every bad field is told at once, at the end.
+
+The words are those of the interface: booleans 1, true, yes, on, 0, false, no, off; dates `YYYY-MM-DD HH:MM:SS +ZZZZ` or
+RFC 3339, without an offset in `time_zone`; lists as repeated `name[]`, as JSON arrays or with commas. Blank means left out.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
+from adapters.http.exchange.problems import ProblemError
+from engine.account.meant import meant
+from engine.calendar.wall import CalendarError
+from engine.calendar.zones import resolve_local
+from engine.submission.fields import (
+    INTEGER_MAX,
+    FieldError,
+    is_blank,
+    parse_boolean,
+    parse_id,
+    parse_integer,
+    parse_moment,
+    parse_text,
+    parse_zone,
+)
+from engine.views.periods import LABELS, span_of
+from schemas.instant import Instant, to_datetime
+
+T = TypeVar("T")
+
+LIST_LENGTH_MAX = 1_000
+"""As many ids as the longest page has rows."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_LOCAL = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?", re.ASCII)
+
+
+def read_id(text: str) -> int | str | None:
+    """Return an internal id (int) or a uuid (lower-case str) of a path segment, or None where it is neither."""
+    if text.isascii() and text.isdigit():
+        number = int(text[:17])
+        return number if len(text) <= len(str(INTEGER_MAX)) and 0 < number <= INTEGER_MAX else None
+    return text.lower() if _UUID.fullmatch(text) else None
+
+
+def parse_local_moment(value: Any, zone_name: str) -> Instant:
+    """Return the instant of a date and time; one without an offset is read in the zone. Raises `FieldError`."""
+    text = value.strip() if isinstance(value, str) else ""
+    if _LOCAL.fullmatch(text) is None:
+        return parse_moment(value)
+    try:
+        instant = resolve_local(datetime.fromisoformat(text), zone_name)
+        to_datetime(instant)  # what has no year in UTC has none anywhere
+    except (ValueError, OverflowError, CalendarError):
+        raise FieldError("must be a date and time that exists") from None
+    return instant
+
+
+class Parameters:
+    """The fields of one request, read one by one; `finish` raises what was wrong with any of them."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self._errors: dict[str, list[str]] = {}
+        self._codes: set[str] = set()
+
+    @property
+    def errors(self) -> Mapping[str, list[str]]:
+        """Return what was wrong so far."""
+        return self._errors
+
+    def refuse(self, name: str, sentence: str, *, code: str = "validation_failed") -> None:
+        """Remember that a field is bad, and why."""
+        self._errors.setdefault(name, []).append(sentence)
+        self._codes.add(code)
+
+    def require(self, *names: str, sentence: str = "must be given") -> None:
+        """Refuse each of these fields that is missing or blank."""
+        for name in names:
+            if is_blank(self.fields.get(name)):
+                self.refuse(name, sentence)
+
+    def finish(self) -> None:
+        """Raise `ProblemError` where any field was bad: the code of all of them, or validation_failed for a mixture."""
+        if self._errors:
+            code = self._codes.pop() if len(self._codes) == 1 else "validation_failed"
+            raise ProblemError(code, "Mend the fields named in errors, then send it again.", self._errors)
+
+    def read(self, name: str, parse: Callable[[Any], T], *, code: str = "validation_failed") -> T | None:
+        """Return a field as its parser reads it, or None where it is missing, blank or bad (which is remembered)."""
+        value = self.fields.get(name)
+        if is_blank(value):
+            return None
+        try:
+            return parse(value)
+        except FieldError as error:
+            self.refuse(name, str(error), code=code)
+            return None
+
+    def text(self, name: str) -> str | None:
+        """Return a short text."""
+        return self.read(name, parse_text)
+
+    def flag(self, name: str) -> bool | None:
+        """Return a boolean."""
+        return self.read(name, parse_boolean)
+
+    def whole(self, name: str, *, least: int, most: int, code: str = "validation_failed") -> int | None:
+        """Return a whole number within its bounds."""
+        return self.read(name, lambda value: parse_integer(value, least=least, most=most), code=code)
+
+    def id(self, name: str) -> int | None:
+        """Return an internal id."""
+        return self.read(name, parse_id)
+
+    def reference(self, name: str, what: str) -> int | str | None:
+        """Return the internal id (int) or uuid (str) of a record, which a sentence calls `what`."""
+        return self.read(name, lambda value: _reference(value, what))
+
+    def instant(self, name: str, zone_name: str) -> Instant | None:
+        """Return a moment; without an offset it is one of the zone."""
+        return self.read(name, lambda value: parse_local_moment(value, zone_name), code="bad_date")
+
+    def zone(self, name: str, usual: str) -> str:
+        """Return the IANA name of a time zone; the usual one where none is given."""
+        return self.read(name, parse_zone) or usual
+
+    def choice(self, name: str, options: Collection[str]) -> str | None:
+        """Return one of a few words."""
+        return self.read(name, lambda value: _one_of(value, options))
+
+    def words(self, name: str) -> tuple[str, ...] | None:
+        """Return a list of words, from an array or a text with commas."""
+        return self.read(name, _words)
+
+    def ids(self, name: str) -> tuple[int, ...] | None:
+        """Return a list of internal ids."""
+        return self.read(name, lambda value: tuple(parse_id(word) for word in _words(value)))
+
+
+def unknown_parameters(unknown: Sequence[str], known: Collection[str]) -> ProblemError:
+    """Return the refusal of names that a request does not know, each with the nearest known one, else with all of them."""
+    errors: dict[str, list[str]] = {}
+    for name in unknown[:FIELDS_SHOWN_MAX]:
+        hint = meant(name, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
+        errors.setdefault(name[:PATH_LENGTH_MAX], []).append(f"is not a parameter of this request{hint}")
+    return ProblemError("validation_failed", "Correct or remove the parameters named in errors.", errors)
+
+
+def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Instant | None, Instant | None]:
+    """Return from when and until when rows were created: what the label and both bounds have in common."""
+    label = parameters.choice("created_at_label", LABELS)
+    starts, ends = span_of(label, now, zone_name) if label else (None, None)
+    first, last = parameters.instant("created_at_from", zone_name), parameters.instant("created_at_to", zone_name)
+    lower = [bound for bound in (starts, first) if bound is not None]
+    upper = [bound for bound in (ends, last) if bound is not None]
+    return max(lower, default=None), min(upper, default=None)
+
+
+def _reference(value: Any, what: str) -> int | str:
+    found = read_id(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    if found is None:
+        raise FieldError(f"must be the id or uuid of a {what}")
+    return found
+
+
+def _one_of(value: Any, options: Collection[str]) -> str:
+    if not options:
+        raise FieldError("cannot be chosen here")
+    if not isinstance(value, str) or value not in options:
+        raise FieldError(f"must be one of {', '.join(options)}{meant(value, options)}")
+    return value
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if len(items) > LIST_LENGTH_MAX:
+        raise FieldError(f"must be a list of at most {LIST_LENGTH_MAX} values")
+    return tuple(text for text in (parse_text(item) for item in items) if text)

@@ -1,0 +1,81 @@
+"""Which person is meant, and where may they be? A number in any usual spelling, or an e-mail address, is a contact's key."""
+
+from typing import Any
+
+from adapters.http.exchange.access import TokenTarget
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.problems import ProblemError
+from adapters.reads.ports import LeadFilter, Paging
+from engine.identity import contact_key
+from engine.rules import Rules
+from engine.submission.fields import FieldError, is_blank, parse_email
+from engine.submission.numbers import Number, read_number
+from engine.submission.reading import Reading
+from schemas.contact import LIVE_STATUSES
+from schemas.records import Company, Offer, Schedule
+
+NEWEST_LOOKED_AT = 100
+"""Leads with one e-mail address that are looked through for the one of a token."""
+
+
+def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None) -> str:
+    """Return the country in which a national number is read: the offer's, else the company's."""
+    offer_id = None if target is None else target.offer_id
+    if target is not None and target.schedule_id is not None:
+        schedule = rules.body(Schedule, "schedule", target.schedule_id)
+        offer_id = None if schedule is None else schedule.offer_id
+    place: Offer | Company | None = rules.body(Offer, "offer", offer_id) or rules.body(Company, "company", company_id)
+    return "US" if place is None else place.country
+
+
+def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Number | None:
+    """Read a telephone number from a field; national ones are of the company's country."""
+    value = exchange.fields.get(field)
+    if is_blank(value):
+        return None
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    is_text = isinstance(value, str | int) and not isinstance(value, bool)
+    found = read_number(str(value), country) if is_text else None
+    if found is None:
+        parameters.refuse(field, "must be a valid telephone number such as +13055550123", code="invalid_number")
+    return found
+
+
+def place_of(exchange: Exchange, number: Number) -> dict[str, Any]:
+    """Return where a person may be, as far as their number says, as fields of a request: for a lead that is made of it."""
+    country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
+    place = Reading({}, exchange.now).place(country, number)
+    columns = {} if number.country is None else {"country": number.country}
+    return {"columns": columns, "zones": place.zones, "zone_source": place.source, "states": place.states}
+
+
+async def contact_key_of(exchange: Exchange, text: str, target: TokenTarget) -> str:
+    """Return the key of the contact that a path means. Raises `ProblemError` for what is neither number nor e-mail."""
+    if "@" in text:
+        return await _by_email(exchange, text, target)
+    number = read_number(text, country_of(exchange.services.source.rules, target.company_id, target))
+    if number is None:
+        sentence = "must be a telephone number such as +13055550123 or an e-mail address"
+        raise ProblemError("validation_failed", "This is no telephone number.", {"caller_id": [sentence]})
+    return contact_key(target.company_id, number.e164, None) or ""
+
+
+async def _by_email(exchange: Exchange, text: str, target: TokenTarget) -> str:
+    """A lead that has a number is kept under it: its address leads there by way of the projection."""
+    try:
+        email = parse_email(text)
+    except FieldError as error:
+        raise ProblemError("validation_failed", "This is no e-mail address.", {"caller_id": [str(error)]}) from None
+    page = await exchange.services.reads.leads(
+        target.company_id, LeadFilter(email=email), Paging(per_page=NEWEST_LOOKED_AT, counted=False)
+    )
+    schedule_ids = exchange.services.gate.schedule_ids(target)
+    meant = [
+        row
+        for row in page.rows
+        if row["schedule_id"] in schedule_ids or (target.offer_id is not None and row["offer_id"] == target.offer_id)
+    ]
+    # As among the leads of one number: the newest live one, else the newest.
+    found = next((row for row in meant if row["status"] in LIVE_STATUSES), next(iter(meant), None))
+    return contact_key(target.company_id, None, email) or "" if found is None else str(found["contact_key"])

@@ -1,0 +1,74 @@
+"""How often may somebody ask? One token bucket per class of operations and key or lead token, in this process.
+
+Several API processes each give the whole rate: the limit protects a process from one sender, it is not a quota.
+"""
+
+from collections import OrderedDict
+from math import ceil
+
+from msgspec import Struct
+
+from adapters.http.exchange.settings import Rate
+
+BUCKETS_MAX = 10_000
+"""Senders remembered; the one that was quiet longest is forgotten, which gives it a full bucket, as waiting would."""
+
+
+class Bucket(Struct):
+    """What is left of a bucket, at a moment of the monotonic clock."""
+
+    left: float
+    at: float
+
+
+class Allowance(Struct, frozen=True):
+    """What the headers say: `limit` a second, `remaining` now, `reset_seconds` until the bucket is full again."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_seconds: int
+    retry_after_seconds: int
+
+    def headers(self) -> dict[str, str]:
+        """Return the RateLimit headers, and Retry-After where nothing is left."""
+        told = {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+        return told if self.allowed else {**told, "Retry-After": str(self.retry_after_seconds)}
+
+
+class Limiter:
+    """The buckets of one process."""
+
+    def __init__(self, rates: dict[str, Rate]) -> None:
+        self._rates = rates
+        self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
+
+    def take(self, rate_name: str, sender: str, at: float) -> Allowance | None:
+        """Take one from a sender's bucket at a moment of the monotonic clock (seconds); None where the rate is off."""
+        rate = self._rates.get(rate_name)
+        if rate is None:
+            return None
+        bucket = self._bucket(rate_name, sender, rate, at)
+        allowed = bucket.left >= 1
+        if allowed:
+            bucket.left -= 1
+        return Allowance(
+            allowed=allowed,
+            limit=ceil(rate.per_second),
+            remaining=int(bucket.left),
+            reset_seconds=ceil((rate.burst - bucket.left) / rate.per_second),
+            retry_after_seconds=max(1, ceil((1 - bucket.left) / rate.per_second)),
+        )
+
+    def _bucket(self, rate_name: str, sender: str, rate: Rate, at: float) -> Bucket:
+        bucket = self._buckets.pop((rate_name, sender), None) or Bucket(rate.burst, at)
+        bucket.left = min(rate.burst, bucket.left + (at - bucket.at) * rate.per_second)
+        bucket.at = at
+        self._buckets[rate_name, sender] = bucket
+        if len(self._buckets) > BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+        return bucket

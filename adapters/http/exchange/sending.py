@@ -1,0 +1,76 @@
+"""How does an answer go out? Written out by ourselves where it is whole, by the framework where it is a stream.
+
+HEAD is told the headers of GET, its Content-Length included, and nothing else (RFC 9110, 9.3.2); of a stream none is known.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from litestar import Response
+from litestar.response import Stream
+from litestar.response.base import ASGIResponse
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from adapters.http.exchange.exchange import JSON, HttpRequest, Reply
+
+NO_CONTENT = 204
+NO_HEADERS: Mapping[str, str] = {}
+
+UTF_8 = "; charset=utf-8"
+
+
+class Streamed(Stream):
+    """An answer that is sent as it is made, under its own media type: the framework's prefers that of the route."""
+
+    def to_asgi_response(self, *arguments: Any, **more: Any) -> ASGIResponse:
+        """Return what the server sends."""
+        return super().to_asgi_response(*arguments, **{**more, "media_type": None})
+
+
+class Written:
+    """An answer that is written out already: what the framework's own does with one costs more than most of our handlers."""
+
+    def __init__(self, reply: Reply, headers: Mapping[str, str], *, is_head: bool) -> None:
+        self._status = reply.status
+        self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        body = _body(reply)
+        if reply.status != NO_CONTENT:
+            self._headers.append((b"content-type", reply.media_type.encode()))
+            if reply.stream is None:
+                self._headers.append((b"content-length", b"%d" % len(body)))
+        self._body = b"" if is_head else body
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": self._status, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._body, "more_body": False})
+
+
+def _body(reply: Reply) -> bytes:
+    content = reply.content
+    return b"" if content is None else content if isinstance(content, bytes) else JSON.encode(content)
+
+
+def response(reply: Reply, request: HttpRequest, headers: Mapping[str, str] = NO_HEADERS) -> Response[Any]:
+    """Return an answer in the framework's form, with further headers and without a body for HEAD."""
+    said = {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}
+    media_type = reply.media_type.removesuffix(UTF_8)  # of text the framework says so itself
+    if reply.stream is not None and request.method != "HEAD":
+        return Streamed(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
+    body = _body(reply)
+    if request.method == "HEAD":
+        body, said["Content-Length"] = b"", str(len(body))
+    return Response(body, status_code=reply.status, media_type=media_type, headers=said)
+
+
+def outgoing(reply: Reply, request: HttpRequest, headers: Mapping[str, str]) -> ASGIApp:
+    """Return what sends an answer."""
+    is_head = request.method == "HEAD"
+    if reply.stream is not None and not is_head:
+        return cast("ASGIApp", response(reply, request, headers))
+    return Written(reply, {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}, is_head=is_head)
+
+
+def request_id_of(request: HttpRequest) -> str:
+    """Return the id that a request was given when it came in."""
+    return str(request.scope["state"]["request_id"])

@@ -1,0 +1,178 @@
+"""How is something changed? As a request on a topic, answered from the projection when it shows there, or with 202.
+
+An Idempotency-Key names the request: sent again with the same body it is the same request, whose first answer stands.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct, structs
+
+from adapters.http.exchange.answers import bare
+from adapters.http.exchange.exchange import JSON, Exchange, Reply
+from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.exchange.problems import ProblemError
+from adapters.reads.ports import Claim, ReadsUnavailableError, Result
+from engine.partition.ports import LogError
+from schemas.requests import AccountRequest, ContactRequest
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
+from schemas.wire import digest
+
+IDEMPOTENCY_KEY_LENGTH_MAX = 255
+"""As long as the draft standard's examples and every client library's keys, with room."""
+
+VERSION_DIGITS = 15
+"""Nothing is changed more often than that."""
+
+Render = Callable[[Exchange, Result], Awaitable[Reply]]
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """The answer that was given first. `with_key` is kept beside: a lead token alone is told less."""
+
+    with_key: bool
+    status: int
+    content: msgspec.Raw
+    headers: Mapping[str, str]
+
+
+async def change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
+    """Submit a request and return its answer, or 202 where it is not there in time.
+
+    Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
+    """
+    bare(exchange)  # how it is to be answered is refused before it is done
+    company_id = message.company_id
+    claim = await _claim(exchange, company_id)
+    topic, key = _destination(message)
+    services = exchange.services
+    request_id, result = exchange.request_id, None
+    if claim is not None and claim.request_id != request_id:
+        kept = _kept(exchange, claim.answer)
+        if kept is not None:
+            return kept
+        request_id, result = claim.request_id, await services.requests.wait(claim.request_id, 0)
+    if result is None:
+        # Also for a key that was used before and has no answer yet: the first try may not have reached the log.
+        await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
+    is_async = "respond-async" in _preferences(exchange)
+    if result is None and not is_async:
+        with suppress(ReadsUnavailableError):  # it is stored: to be told "send it again" would make two of it
+            result = await services.requests.wait(request_id, patience_seconds(exchange))
+    if result is None:
+        reply = accepted(request_id)
+        if is_async:
+            return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
+        return reply
+    check(result)
+    if isinstance(message, AccountRequest):
+        await _heed(exchange)
+    try:
+        reply = await render(exchange, result)
+        return reply if claim is None else await _keep(exchange, result, reply)
+    except ReadsUnavailableError:
+        return accepted(request_id)  # it is done, and shown when the database is back
+
+
+async def _heed(exchange: Exchange) -> None:
+    """Read the rules on, so that whoever changed a record and asks for something next is asked by the changed record."""
+    with suppress(LogError, EventsUnavailableError):
+        await exchange.services.source.refresh()
+
+
+def if_versions(exchange: Exchange) -> tuple[int, ...] | None:
+    """Return the versions that If-Match names, as an ETag gave them; None where any will do."""
+    header = exchange.request.headers.get("if-match", "").strip()
+    if not header or header == "*":
+        return None
+    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+    return tuple(int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= VERSION_DIGITS)
+
+
+def accepted(request_id: str) -> Reply:
+    """Return the answer to a request that is stored but not decided yet, or not shown yet."""
+    path = f"/api/v1/requests/{request_id}"
+    content = {"status": 202, "errors": {}, "request": {"id": request_id, "path": path}, "metadata": {"root": "request"}}
+    return Reply(status=202, content=content, headers={"Location": path, "Retry-After": "1"})
+
+
+def check(result: Result) -> None:
+    """Raise `ProblemError` where a request was refused or could not be decided."""
+    answer = result.answer
+    if answer is None or (result.verdict == "failed" and answer.code is None):
+        raise ProblemError("decision_failed", "Deciding this request failed; nothing was changed.")
+    if answer.code is not None:
+        seconds = answer.extra.get("retry_after_seconds")
+        headers = {} if seconds is None else {"Retry-After": str(seconds)}
+        raise ProblemError(answer.code, answer.detail or "", answer.errors, headers=headers, extra=answer.extra)
+
+
+def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:
+    if isinstance(message, ContactRequest):
+        return CONTACTS_REQUESTS.name, message.contact_key
+    return ACCOUNTS_REQUESTS.name, str(message.company_id)
+
+
+def _idempotency_key(exchange: Exchange) -> str:
+    return exchange.request.headers.get("idempotency-key", "").strip()
+
+
+async def _claim(exchange: Exchange, company_id: int) -> Claim | None:
+    """Return the claim under which to submit: this one or an earlier one of the same body; None without a key."""
+    key = _idempotency_key(exchange)
+    if not key:
+        return None
+    if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not key.isprintable():
+        raise ProblemError(
+            "validation_failed", f"An Idempotency-Key has at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
+        )
+    sent = digest(
+        exchange.request.method.encode(),
+        exchange.request.scope["path"].encode(),
+        exchange.request.scope["query_string"],
+        exchange.body,
+    )
+    services = exchange.services
+    claim = await services.claims.claim(company_id, key, sent, exchange.request_id, now=exchange.now)
+    if claim.digest != sent:
+        raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
+    return claim
+
+
+async def _keep(exchange: Exchange, result: Result, reply: Reply) -> Reply:
+    """Keep an answer for whoever repeats the request, and return the one that stands: of several at once, one is first."""
+    kept = Kept(
+        with_key=exchange.access is not None,
+        status=reply.status,
+        content=msgspec.Raw(JSON.encode(reply.content)),
+        headers=dict(reply.headers),
+    )
+    key = _idempotency_key(exchange)
+    stands = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(kept))
+    return _kept(exchange, stands) or reply
+
+
+def _kept(exchange: Exchange, answer: bytes | None) -> Reply | None:
+    """Return the answer that was kept, where there is one for somebody who may see as much."""
+    kept = None if answer is None else msgspec.json.decode(answer, type=Kept)
+    if kept is None or kept.with_key is not (exchange.access is not None):
+        return None
+    return Reply(status=kept.status, content=bytes(kept.content), headers=kept.headers)
+
+
+def _preferences(exchange: Exchange) -> dict[str, str]:
+    """Return the preferences of RFC 7240 by name."""
+    found: dict[str, str] = {}
+    for preference in exchange.request.headers.get("prefer", "").split(","):
+        name, _, value = preference.partition(";")[0].partition("=")
+        found[name.strip().lower()] = value.strip()
+    return found
+
+
+def patience_seconds(exchange: Exchange) -> float:
+    """Return how much longer whoever asks would wait; negative where the answer is overdue."""
+    services, wait = exchange.services, _preferences(exchange).get("wait", "")
+    most = services.settings.wait_seconds
+    wanted = min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most
+    return wanted - (services.monotonic() - exchange.waits_since)

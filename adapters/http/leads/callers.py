@@ -1,0 +1,75 @@
+"""How does a person get out? By token and number: opt out, leave, or skip to the end; the contact itself decides.
+
+GET is taken because links in messages use it; what only looks at a link (HEAD, prefetch) changes nothing. What a mail
+tracker appends to such a link (utm_source, fbclid), or a one-click unsubscribe posts, is ignored and logged.
+"""
+
+from functools import partial
+from typing import Literal
+
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.people import contact_key_of
+from adapters.http.exchange.writes import change
+from adapters.http.leads.submissions import render
+from adapters.http.schema.shapes import LEAD_ANSWER
+from schemas.requests import CallerActed
+
+CALLER_PARAMETERS = {
+    "lead_token": "lead token of an offer or a schedule",
+    "update_all_matching_leads": "true: every live lead of the token and number",
+}
+
+
+MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a call that was promised is still made"}
+
+
+async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
+    """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
+    # A refusal is not kept either: the next look at the link may be the person's own.
+    exchange.headers["Cache-Control"] = "no-store"
+    target = await exchange.target(exchange.fields.get("lead_token"))
+    parameters = Parameters(exchange.fields)
+    matching = parameters.flag("update_all_matching_leads")
+    keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
+    parameters.finish()
+    message = CallerActed(
+        company_id=target.company_id,
+        contact_key=await contact_key_of(exchange, exchange.path["id"], target),
+        action=action,
+        offer_id=target.offer_id,
+        schedule_id=target.schedule_id,
+        update_all_matching_leads=bool(matching),
+        keep_callback=bool(keeps_callback),
+    )
+    return await change(exchange, message, render)
+
+
+def _operation(
+    name: str, methods: tuple[str, ...], action: Literal["opt_out", "remove", "move_to_end"], summary: str
+) -> Operation:
+    return Operation(
+        name=name,
+        methods=methods,
+        path=f"/api/v1/leads/{{id}}/{name}",
+        summary=summary,
+        handler=partial(act, action=action),
+        access="token",
+        scope="lead:update",
+        rate="write",
+        safe=False,
+        extra="ignored",
+        parameters=CALLER_PARAMETERS if action != "move_to_end" else MOVE_PARAMETERS,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        problems=("unknown_lead_token", *(("lead_not_live",) if action == "move_to_end" else ())),
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _operation("caller_opt_out", ("PUT", "GET"), "opt_out", "Opt a person out"),
+    _operation("caller_remove", ("POST", "DELETE", "GET"), "remove", "Remove a lead from its schedule or offer"),
+    _operation(
+        "caller_move_to_end_of_schedule", ("PUT", "POST", "HEAD"), "move_to_end", "Move a lead to its schedule's end"
+    ),
+)

@@ -1,0 +1,278 @@
+"""How is a lead changed or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
+
+from asyncio import sleep, timeout
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET
+
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.people import country_of
+from adapters.http.exchange.writes import accepted, change, if_versions, patience_seconds
+from adapters.http.leads.leads import live_row
+from adapters.http.leads.submissions import SUBMISSION_PARAMETERS, render
+from adapters.http.schema.inputs import choice
+from adapters.http.schema.shapes import LEAD_ANSWER
+from adapters.reads.ports import Result, Row
+from engine.account.steps import GRACE_MINUTES_MAX
+from engine.identity import contact_key
+from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
+from engine.submission.fields import (
+    FieldError,
+    is_blank,
+    parse_boolean,
+    parse_decimal,
+    parse_email,
+    parse_id,
+    parse_integer,
+    parse_text,
+)
+from engine.submission.numbers import Number, read_number
+from engine.submission.reading import AHEAD_MAX, Reading
+from schemas.contact import GRACE_MINUTES, CallbackOwner
+from schemas.instant import SECOND
+from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
+
+_OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
+    "blocked": parse_boolean,
+    "opt_out": parse_boolean,
+    "lead_priority": parse_decimal,
+    "buyer_converted": parse_boolean,
+    "offer_converted": parse_boolean,
+}
+_CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
+_FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
+_NAMED = frozenset(
+    {
+        *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
+        "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
+        "apply_to", "data", "auth_token", "columns", "root", "callback_buyer_id", "callback_buyer_group_id",
+        "callback_grace_minutes", *SUBMISSION_PARAMETERS,
+    }
+)  # fmt: skip
+_PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
+"""Where the person is follows from these and the number."""
+
+ARRIVAL_SECONDS = 0.02
+"""Between two looks whether a lead has reached the contact of its new number: a step over one topic, some 10 ms."""
+
+UPDATE_PARAMETERS: Mapping[str, str] = {
+    **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
+    "contact_field_type": f"{SUBMISSION_PARAMETERS['contact_field_type']}; blank empties it",
+    **{name: f"{SUBMISSION_PARAMETERS[name]}; not blank" for name in _CALLBACK},
+    **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
+    "blocked": "true: no action for this person, nor calls from them",
+    "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
+    "callback_buyer_id": "buyer who is to make the promised call",
+    "callback_buyer_group_id": "group that is to make it, or that takes over from the buyer",
+    "callback_grace_minutes": "how long each of them has before others make it, 15 by default; 0: nobody else does",
+    "next_action_at": "when the next step may start at the earliest; blank takes it back",
+    "schedule_start": "true: a lead that has ended begins its schedule again, an offer's lead the offer's only active one",
+    "schedule_stop": "true: leave the schedule",
+    "hangup_live": "true, with blocked=true: a call that is under way is ended",
+    "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended goes on where it stood",
+    "move_to_another_schedule_id": "schedule to move to; the present one begins again",
+    "apply_to": "calls: apply the data to the calls of the lead too; or self",
+    "buyer_converted": "true: the lead converted with a buyer; false: it did not",
+    "offer_converted": "true: the lead converted for its traffic source; false: it did not",
+}
+
+_SUBMITTED_ONLY = SUBMISSION_PARAMETERS.keys() - UPDATE_PARAMETERS.keys() - {"lead_token"}
+"""What says how a lead is taken in. Whoever sends the token of the lead along means nothing by it."""
+
+
+async def update(exchange: Exchange) -> Reply:
+    """Change one lead."""
+    row = await live_row(exchange)
+    reading = Reading(exchange.fields, exchange.now)
+    reading.take_data()
+    reading.take_columns()
+    _empty(reading)
+    reading.take_tokens(_NAMED)
+    reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
+    message = _update(exchange, reading, row)
+    reading.close()
+    return await change(exchange, message, partial(_settled, message=message, row=row))
+
+
+async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row) -> Reply:
+    """Answer with the lead, once the contact of its new number or address has it; with 202 where that takes too long."""
+    caller_id = row["caller_id"] if message.caller_id is UNSET else message.caller_id
+    email = row["email"] if message.email is UNSET else message.email
+    if contact_key(row["company_id"], caller_id, email) != row["contact_key"]:
+        try:
+            async with timeout(patience_seconds(exchange)):
+                while await _is_there(exchange, row):  # noqa: ASYNC110 - the row is another process's to write
+                    await sleep(ARRIVAL_SECONDS)
+        except TimeoutError:
+            return accepted(result.request_id)
+    return await render(exchange, result)
+
+
+async def _is_there(exchange: Exchange, row: Row) -> bool:
+    """Tell whether a lead is still shown with the contact that it is to leave."""
+    shown = await exchange.services.reads.shown_lead(row["company_id"], row["id"])
+    return shown is not None and shown["deleted_at"] is None and shown["contact_key"] == row["contact_key"]
+
+
+async def delete(exchange: Exchange) -> Reply:
+    """Destroy one lead."""
+    row = await live_row(exchange)
+    message = LeadDeleteRequested(company_id=exchange.company_id, contact_key=row["contact_key"], lead_id=row["id"])
+    return await change(exchange, message, render)
+
+
+def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequested:
+    fields = exchange.fields
+    country = (
+        reading.columns.get("country") or row["country"] or country_of(exchange.services.source.rules, exchange.company_id)
+    )
+    found: dict[str, Any] = {
+        name: value for name, parse in _OPTIONAL.items() if (value := reading.optional(name, parse)) is not None
+    }
+    found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
+    _check_parameters(reading)
+    _check_agreement(reading, found)
+    found |= _moments(reading)
+    found["callback_owner"] = _owner(reading)
+    field_type = reading.optional("contact_field_type", parse_text)
+    if field_type is not None:
+        reading.columns["contact_field_type"] = field_type
+    found |= {"apply_to": reading.optional("apply_to", _apply_to)}
+    number = reading.number(country)
+    if "caller_id" in fields:
+        found["caller_id"] = None if number is None else number.e164
+    if "email" in fields:
+        found["email"] = reading.optional("email", parse_email)
+    _check_reachable(reading, row, found)
+    return LeadUpdateRequested(
+        company_id=exchange.company_id,
+        contact_key=row["contact_key"],
+        lead_id=row["id"],
+        if_versions=if_versions(exchange),
+        columns=reading.columns,
+        data=reading.data,
+        move_to_another_schedule_id=_schedule(exchange, reading),
+        **found,
+        **_place(reading, row, number, country),
+    )
+
+
+def _empty(reading: Reading) -> None:
+    """Empty the columns that were sent blank: unlike a submission, a change says what it wants of every field it names."""
+    for field in (*COLUMNS, *ALIASES, "contact_field_type"):
+        name = ALIASES.get(field, field)
+        if field in reading.raw and is_blank(reading.raw[field]) and name not in reading.columns:
+            reading.columns[name] = None
+
+
+def _check_parameters(reading: Reading) -> None:
+    """Keep a fault for what has a meaning only where a lead is submitted, and for a callback without a time."""
+    for name in sorted(_SUBMITTED_ONLY & reading.raw.keys()):
+        reading.fault(name, "goes with the submission of a lead (POST /api/v1/leads), not with its change")
+    for name in _CALLBACK:
+        if name in reading.raw and is_blank(reading.raw[name]):
+            reading.fault(name, "must not be blank; leave it out where no call is to be promised")
+
+
+def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
+    """Keep a fault for a field that begins a schedule, or plans an action, beside one that ends the lead."""
+    ending = next((name for name in ("schedule_stop", "opt_out", "blocked") if found.get(name)), None)
+    if ending is None:
+        return
+    for beginning in ("schedule_start", "move_to_another_schedule_id", "next_action_at", *_CALLBACK):
+        if found.get(beginning) or (beginning not in _FLAGS and not is_blank(reading.raw.get(beginning))):
+            reading.fault(beginning, f"cannot be sent together with {ending}")
+
+
+def _moments(reading: Reading) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "next_action_at" in reading.raw:
+        found["next_action_at"] = reading.moment_ahead("next_action_at")
+    callback = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    if callback is not None:
+        found["schedule_callback_at"] = callback
+    return found
+
+
+def _owner(reading: Reading) -> CallbackOwner | None:
+    """Return who is to make the promised call, or None for anyone."""
+    buyer_id = reading.optional("callback_buyer_id", parse_id)
+    group_id = reading.optional("callback_buyer_group_id", parse_id)
+    minutes = reading.optional("callback_grace_minutes", partial(parse_integer, least=0, most=GRACE_MINUTES_MAX))
+    if buyer_id is None and group_id is None:
+        if minutes is not None:
+            reading.fault("callback_grace_minutes", "goes with callback_buyer_id or callback_buyer_group_id")
+        return None
+    return CallbackOwner(buyer_id, group_id, GRACE_MINUTES if minutes is None else minutes)
+
+
+def _check_reachable(reading: Reading, row: Row, found: Mapping[str, Any]) -> None:
+    caller_id = found.get("caller_id", row["caller_id"])
+    email = found.get("email", row["email"])
+    if caller_id is None:
+        reading.refuse_callback()
+    if "caller_id" not in reading.errors and contact_key(row["company_id"], caller_id, email) is None:
+        field, other = ("caller_id", "email") if row["caller_id"] else ("email", "caller_id")
+        reading.fault(field, f"cannot be emptied where the lead has no {other}")
+
+
+def _schedule(exchange: Exchange, reading: Reading) -> int | None:
+    schedule_id = reading.optional("move_to_another_schedule_id", parse_id)
+    if schedule_id is None:
+        return None
+    if not exchange.services.source.rules.owns(exchange.company_id, "schedule", schedule_id):
+        reading.fault("move_to_another_schedule_id", f"names no schedule: {schedule_id}")
+    return schedule_id
+
+
+def _place(reading: Reading, row: Row, number: Number | None, country: str) -> dict[str, Any]:
+    """Return the zones and states anew where anything changed that they follow from."""
+    if "caller_id" not in reading.raw and not (_PLACE_COLUMNS & reading.columns.keys()):
+        return {}
+    stated = {name: row[name] for name in _PLACE_COLUMNS if row[name] is not None}
+    known = Reading({}, reading.received_at)
+    known.columns = {**stated, **reading.columns}
+    if "caller_id" not in reading.raw and row["caller_id"]:
+        number = read_number(row["caller_id"], country)
+    place = known.place(country, number)
+    return {"zones": place.zones, "zone_source": place.source, "states": place.states}
+
+
+def _apply_to(value: Any) -> str:
+    if value not in {"calls", "self"}:
+        raise FieldError("must be calls or self")
+    return str(value)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="update_lead",
+        methods=("PUT", "PATCH"),
+        path="/api/v1/leads/{id}",
+        summary="Update a lead",
+        handler=update,
+        scope="lead:update",
+        auth_token=True,
+        rate="write",
+        safe=False,
+        extra="tokens",
+        parameters=UPDATE_PARAMETERS,
+        types={"apply_to": choice(["calls", "self"])},
+        answer=LEAD_ANSWER,
+        problems=("lead_not_live", "suppressed_contact", "version_conflict"),
+    ),
+    Operation(
+        name="delete_lead",
+        methods=("DELETE",),
+        path="/api/v1/leads/{id}/id",
+        summary="Destroy a lead; the ledger of its number stays",
+        handler=delete,
+        scope="lead:delete",
+        auth_token=True,
+        rate="write",
+        safe=False,
+        answer=LEAD_ANSWER,
+    ),
+)

@@ -1,0 +1,173 @@
+"""How does a lead come in over HTTP? Normalised by the engine, submitted as a request, answered when it shows."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from adapters.http.exchange.access import TokenTarget
+from adapters.http.exchange.answers import one, tagged
+from adapters.http.exchange.binding import Fields
+from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
+from adapters.http.exchange.problems import not_found
+from adapters.http.exchange.writes import change
+from adapters.http.leads.leads import shown
+from adapters.http.schema.inputs import choice
+from adapters.http.schema.shapes import LEAD_ANSWER
+from adapters.reads.ports import Result, Row
+from engine.submission.fields import FieldError, is_blank
+from engine.submission.normalise import normalise
+from engine.submission.reading import json_object
+from engine.views.cells import moment
+from engine.views.lead import token_view
+
+CREATED = 201
+
+SUBMISSION_PARAMETERS: Mapping[str, str] = {
+    "lead_token": "lead token of an offer or a schedule",
+    "caller_id": "telephone number to call and text",
+    "email": "address to mail",
+    "contact_field_type": "id of an agent script and field type",
+    "schedule_callback_at": "when to call back",
+    "schedule_callback_in_seconds": "after how many seconds to call back",
+    "update_all_matching_leads": "true: apply the data to every lead of the token and number",
+    "apply_to": "calls: apply the data to the calls of the lead too",
+    "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
+    "blocked": "true: block the person; false is refused of one who is blocked (unblock_contact lifts a block)",
+    "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
+    "svc_assign_number": "the same as assign_svc_number",
+    "assign_trackdrive_number": "the same as assign_svc_number",
+    "assign_sms_number": "true: assign a number to text from, returned as sms_number_plain",
+    "expire_existing": "true: live leads of this token and number expire",
+    "delete_existing": "true: leads of this token and number are deleted",
+    "update_only": "true: only a live lead is updated, none is created",
+    "lead_priority": "decimal; lower goes first",
+    "restart_schedule": "true: the schedule begins again",
+    "auto_format_nested_fields": "true: find the contact's fields inside another structure",
+    "next_action_at": "when the next step may start at the earliest",
+    "hours_to_expire": "whole hours until the lead expires",
+    "max_contact_attempts": "calls and texts until the lead ends",
+    "time_zone": "the person's time zone; trusted alone",
+    "country": "the person's country, as two letters",
+    "state_province": "state or province; also as state",
+    "zip_postal_code": "postal code; also as zip",
+    "full_name": "name of the person",
+    "name": "name of the lead",
+    "sub_id": "the traffic source's own mark",
+    "traffic_source_id": "the traffic source that sent the lead, by internal id; not a paused one",
+    "external_record_id": "id of the lead in the sender's system; finds the lead to update, also alone",
+    "remote_ip": "address the person came from",
+    "data": "object of tokens; any other field is a token as well",
+}
+
+
+async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply:
+    """Take a lead in."""
+    if "root" in exchange.query:  # says how to answer, so it is no token
+        exchange.fields.pop("root")
+    token = exchange.fields.get("lead_token")
+    # Without a token there is no company whose rules could be asked; all that is wrong is told at once by `normalise`.
+    target = None if is_blank(token) else await exchange.target(token)
+    access = exchange.access
+    fields = exchange.fields if target is None else await _reached(exchange, target)
+    found = normalise(
+        fields,
+        exchange.services.source.rules,
+        received_at=exchange.now,
+        api_company_id=None if access is None or target is None else target.company_id,
+        may_update=access is not None and access.may("lead:update"),
+        create_or_update=create_or_update,
+        idempotency_key=exchange.request.headers.get("idempotency-key") or None,
+    )
+    return await change(exchange, found.request, partial(render, warnings=found.warnings))
+
+
+async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
+    """Return the fields, with the number and address of the lead that `external_record_id` alone names."""
+    fields = exchange.fields
+    if not (is_blank(fields.get("caller_id")) and is_blank(fields.get("email"))):
+        return fields
+    name = fields.get("external_record_id") or _inside(fields.get("data")).get("external_record_id")
+    if is_blank(name) or not isinstance(name, str | int):
+        return fields
+    row = await exchange.services.reads.newest_named(
+        target.company_id,
+        str(name).strip(),
+        offer_id=target.offer_id,
+        schedule_ids=exchange.services.gate.schedule_ids(target),
+    )
+    return fields if row is None else {**fields, "caller_id": row["caller_id"], "email": row["email"]}
+
+
+def _inside(data: Any) -> Mapping[str, Any]:
+    """Return the tokens of `data`, which a form may carry as text; none where it is no object, as `normalise` will say."""
+    if isinstance(data, str):
+        with suppress(FieldError):
+            data = json_object(data)
+    return data if isinstance(data, Mapping) else {}
+
+
+async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:
+    """Answer with the lead that a request was about."""
+    answer = result.answer
+    row = None if answer is None or answer.record_id is None else await _row(exchange, result, answer.record_id)
+    if answer is None or row is None:
+        raise not_found("lead")
+    created = answer.status == CREATED
+    told: dict[str, Any] = {
+        "created": created,
+        "dedupe_action": answer.dedupe_action,
+        "schedule_id": row["schedule_id"],
+        "next_action_at": moment(row["next_action_at"]),
+        "svc_number_plain": row["svc_number"],
+        "sms_number_plain": row["sms_number"],
+    }
+    if exchange.access is None:
+        little = token_view(row, created=created, dedupe_action=answer.dedupe_action)
+        return one(exchange, "lead", little, status=answer.status, **told)
+    told["request_id"] = result.request_id
+    if warnings:
+        told["warnings"] = list(warnings)
+    if len(answer.record_ids) > 1:
+        told["lead_ids"] = list(answer.record_ids)
+    return tagged(one(exchange, "lead", shown(exchange, row), status=answer.status, **told), row["version"])
+
+
+async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
+    return await exchange.services.reads.shown_lead(result.company_id, lead_id)
+
+
+_PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "too_many_leads", "lead_not_live")
+_TYPES = {"apply_to": choice(["calls"])}
+
+
+def _operation(name: str, path: str, summary: str, handler: Handler) -> Operation:
+    return Operation(
+        name=name,
+        path=path,
+        summary=summary,
+        handler=handler,
+        methods=("POST",),
+        access="token",
+        scope="lead:create",
+        rate="submission",
+        safe=False,
+        extra="tokens",
+        parameters=SUBMISSION_PARAMETERS,
+        types=_TYPES,
+        required=("lead_token",),
+        answer=LEAD_ANSWER,
+        created=True,
+        problems=_PROBLEMS,
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    _operation("submit_lead", "/api/v1/leads", "Submit a lead", submit),
+    _operation(
+        "create_or_update_lead",
+        "/api/v1/leads/create_or_update",
+        "Create a lead where none is live on the offer, else update that one",
+        partial(submit, create_or_update=True),
+    ),
+)

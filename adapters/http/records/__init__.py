@@ -1,0 +1,1 @@
+"""How does a company manage its account records over HTTP?"""

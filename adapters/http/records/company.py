@@ -1,0 +1,94 @@
+"""What is set for a company as a whole? The record of the key's own company: shown, and changed."""
+
+from typing import Any
+
+import msgspec
+
+from adapters.http.exchange.answers import PAGING_PARAMETERS, one, read_columns, tagged
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.problems import not_found
+from adapters.http.exchange.writes import change, if_versions
+from adapters.http.records.record_fields import read_record_fields, settable
+from adapters.http.schema.inputs import record_inputs
+from adapters.http.schema.shapes import record_answer
+from adapters.reads.ports import Result, Row
+from engine.views.record import record_columns, record_view
+from schemas.records import Company
+from schemas.requests import RecordChangeRequested
+
+PATH = "/api/v1/company"
+
+
+async def show(exchange: Exchange) -> Reply:
+    """Answer with the company of the key."""
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, record_columns("company"))
+    parameters.finish()
+    row = await _row(exchange, exchange.company_id)
+    shown = _view(row)
+    return tagged(one(exchange, "company", {name: shown[name] for name in columns or shown}), row["version"])
+
+
+async def update(exchange: Exchange) -> Reply:
+    """Change the company of the key."""
+    company_id = exchange.company_id
+    row = await _row(exchange, company_id)
+    fields = read_record_fields(exchange, "company", _view(row), msgspec.convert(row["body"], Company))
+    message = RecordChangeRequested(
+        company_id=company_id,
+        type="company",
+        operation="update",
+        id=company_id,
+        fields=fields,
+        if_versions=if_versions(exchange),
+    )
+    return await change(exchange, message, render)
+
+
+async def render(exchange: Exchange, result: Result) -> Reply:
+    """Answer with the company that a request was about."""
+    row = await _row(exchange, result.company_id)
+    return tagged(one(exchange, "company", _view(row)), row["version"])
+
+
+async def _row(exchange: Exchange, company_id: int) -> Row:
+    row = await exchange.services.reads.record(company_id, "company", company_id)
+    if row is None:
+        raise not_found("company")
+    return row
+
+
+def _view(row: Row) -> dict[str, Any]:
+    # There is one for each key, so that its path needs no id.
+    return {**record_view("company", row, PATH), "routes_show_path": PATH, "routes_edit_path": PATH}
+
+
+_ANSWER = record_answer("company", "company")
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="show_company",
+        methods=("GET",),
+        path=PATH,
+        summary="Show the company of the key",
+        handler=show,
+        scope="company:read",
+        parameters={"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"},
+        answer=_ANSWER,
+    ),
+    Operation(
+        name="update_company",
+        methods=("PUT", "PATCH"),
+        path=PATH,
+        summary="Update the company of the key: pause it, say how far an opt-out reaches, turn auth_token off",
+        handler=update,
+        scope="company:update",
+        rate="write",
+        safe=False,
+        extra="checked_by_handler",
+        body={"type": "object", "required": [], "properties": record_inputs("company", settable("company"))},
+        answer=_ANSWER,
+        problems=("version_conflict",),
+    ),
+)

@@ -1,0 +1,116 @@
+"""What have buyers, groups and traffic sources used of their caps? The account counts it; the projection shows its counters.
+
+Of a group without caps nothing is counted: what it would have used is asked of the sums that reports are made of, once for
+each span. Lists of groups show it, and can be ordered by it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.problems import ProblemError
+from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
+from engine.account.caps import Capped, capped, period_of, used_now
+from engine.account.groups import CAPS_OF, PERIODS
+from engine.views.caps import Used, order_key, used_of
+from engine.views.report import Grouping, Sums
+from schemas.account import Tally
+from schemas.instant import Instant
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
+
+GROUP = "buyer_group"
+"""The type of record that all of this is about."""
+
+GROUPS_ORDERED_MAX = 1_000
+"""Groups of a company that are ordered by what is counted of them: all are read, whatever page is asked for."""
+
+BY_GROUP = Grouping("buyer_group_id")
+
+
+async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: Iterable[str] = PERIODS) -> dict[int, Used]:
+    """Return what each group without caps would have used in these periods, by its calls."""
+    spans: dict[Instant | None, Mapping[int, Sums]] = {}
+    found: dict[int, dict[str, float]] = {group_id: {} for group_id in groups}
+    for period in periods:
+        for group_id, group in groups.items():
+            since = period_of(period, exchange.now, group)[0]
+            if since not in spans:
+                spans[since] = await _sums(exchange, since)
+            found[group_id] |= used_of(period, spans[since].get(group_id))
+    return dict(found)
+
+
+async def _sums(exchange: Exchange, since: Instant | None) -> Mapping[int, Sums]:
+    groups = await exchange.services.reads.sums(exchange.company_id, CallFilter(created_from=since), BY_GROUP, None)
+    return {int(group.category): group.sums for group in groups or () if group.category is not None}
+
+
+def _listed_first(name: str, rows: Sequence[Row], counted: "Counted", now: Instant, *, descending: bool) -> list[Row]:
+    """Return rows of groups in one of the orders that are worked out; those without a value come last, equal ones by id."""
+
+    def key(row: Row) -> Any:
+        found = row["id"]
+        used, held, tallies = counted.used.get(found, {}), counted.held.get(found, 0), counted.tallies.get(found, {})
+        return order_key(name, _body_of(GROUP, row), used, held, now, tallies)
+
+    valued = sorted((row for row in rows if key(row) is not None), key=lambda row: (key(row), row["id"]), reverse=descending)
+    return [*valued, *sorted((row for row in rows if key(row) is None), key=lambda row: row["id"], reverse=descending)]
+
+
+def _body_of(record_type: str, row: Row) -> Capped:
+    """Return the fields of a record from its row."""
+    body = capped(msgspec.convert(row["body"], RECORD_BODIES[record_type]))
+    assert body is not None  # noqa: S101 - only such types are asked for
+    return body
+
+
+class Counted:
+    """What is counted of the records of one answer: the slots that each holds, and what each has used of its caps."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, int] = {}
+        self.used: dict[int, Used] = {}
+        self.tallies: dict[int, Mapping[str, Tally]] = {}
+
+    async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
+        """Count for these rows, as far as the columns (None: all) tell of it; other types have nothing to count."""
+        if record_type not in CAPPED_TYPES or not rows:
+            return
+        names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
+        reads, company_id = exchange.services.reads, exchange.company_id
+        found = await reads.slots(company_id, list(names))
+        self.held |= {names[name]: held for name, (held, _) in found.items()}
+        bodies = {row["id"]: _body_of(record_type, row) for row in rows}
+        with_caps = {record_id: body for record_id, body in bodies.items() if body.caps}
+        if with_caps:
+            tallies = await reads.tallies(company_id, [f"{record_type}/{record_id}" for record_id in with_caps])
+            self.tallies |= {names[name]: tally for name, tally in tallies.items()}
+        nothing = dict.fromkeys(CAPS_OF[record_type].values(), 0.0)
+        for record_id, body in with_caps.items():
+            self.used[record_id] = nothing | used_now(self.tallies.get(record_id, {}), body, exchange.now)
+        groups = {record_id: body for record_id, body in bodies.items() if isinstance(body, BuyerGroup) and not body.caps}
+        self.used |= await usage(exchange, groups, _periods(columns)) if groups else {}
+
+    def of(self, row: Row) -> dict[str, Any]:
+        """Return what `record_view` is told of a row."""
+        return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
+
+
+def _periods(columns: Sequence[str] | None) -> list[str]:
+    """Return the periods whose use is shown."""
+    return [period for period in PERIODS if columns is None or f"_{period}_used" in " ".join(columns)]
+
+
+async def read_in_order(exchange: Exchange, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
+    """Read the groups of a company, ordered by what is counted of them. Raises `ProblemError` where they are too many."""
+    everything = Paging(per_page=GROUPS_ORDERED_MAX + 1, cursor=-1, counted=False)
+    page = await exchange.services.reads.records(exchange.company_id, GROUP, wanted, everything)
+    if len(page.rows) > GROUPS_ORDERED_MAX:
+        sentence = f"orders at most {GROUPS_ORDERED_MAX} groups; choose some with ids or a filter"
+        raise ProblemError("not_supported", "There are too many groups for this order.", {"order": [sentence]})
+    await counted.add(exchange, GROUP, page.rows, None)
+    ordered = _listed_first(paging.order or "", page.rows, counted, exchange.now, descending=paging.descending)
+    first = (paging.page - 1) * paging.per_page
+    return Page(rows=ordered[first : first + paging.per_page], total_count=len(ordered))

@@ -1,0 +1,150 @@
+"""What would a schedule do to a lead? Asked over HTTP: the engine's own code on a virtual clock; nothing is stored."""
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from adapters.http.exchange.answers import one
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import read_id
+from adapters.http.exchange.people import country_of
+from adapters.http.exchange.problems import ProblemError, existing
+from adapters.http.records.record_fields import settable
+from adapters.http.schema.inputs import MOMENT, record_inputs, whole
+from adapters.http.schema.shapes import MOMENT_SHOWN, nullable, one_of
+from engine.preview import preview, read_trial, shown
+from engine.preview.trial import FIELDS, LIMIT_MAX
+from schemas.records import ActionGroup, Schedule
+from schemas.wire import from_builtins
+
+_OURS = frozenset({"auth_token", "root"})
+_SCHEDULE_ID = "schedule_id"
+_STRUCTURES = frozenset({"schedule", "lead", "outcomes", "history"})
+"""In a form, as JSON."""
+
+
+async def preview_schedule(exchange: Exchange) -> Reply:
+    """Answer with everything that the schedule would do."""
+    fields = {
+        name: _decoded(value) if name in _STRUCTURES else value
+        for name, value in exchange.fields.items()
+        # An unknown name in the query comes this far only where the company has unknown parameters ignored.
+        if name in FIELDS or (name not in exchange.query and name not in _OURS)
+    }
+    schedule_id = exchange.fields.get(_SCHEDULE_ID)
+    fields.pop(_SCHEDULE_ID, None)
+    published = None if schedule_id is None else await _published(exchange, schedule_id)
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
+    # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
+    packs = exchange.services.source.rules.rule_packs(exchange.company_id)
+    make = partial(preview, country=country, rule_packs=packs)
+    forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
+    return one(exchange, "preview", shown(forecast))
+
+
+async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedule]:
+    """Return the id of a schedule of the company, and what it says now. Raises `ProblemError`."""
+    found = read_id(str(schedule_id))
+    if found is None:
+        sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
+        raise ProblemError("validation_failed", "Mend schedule_id and ask again.", {_SCHEDULE_ID: [sentence]})
+    row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
+    row = existing(row, "schedule")
+    return row["id"], from_builtins(row["body"], Schedule)
+
+
+def _group(exchange: Exchange, group_id: int) -> ActionGroup | None:
+    rules = exchange.services.source.rules
+    is_own = rules.owns(exchange.company_id, "action_group", group_id)
+    return rules.body(ActionGroup, "action_group", group_id) if is_own else None
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+_BODY = {
+    "type": "object",
+    "required": ["lead"],
+    "properties": {
+        "schedule": {
+            "description": "as it would be published",
+            "type": "object",
+            "properties": record_inputs("schedule", settable("schedule")),
+            "additionalProperties": False,
+        },
+        "schedule_id": {"description": "instead of schedule: the id or uuid of one that is published"},
+        "lead": {"type": "object", "description": "as it is submitted; its lead_token is not needed"},
+        "at": {**MOMENT, "description": "when it is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out"},
+        "outcomes": {
+            "type": "object",
+            "description": "what comes of a step, by its id or else its kind; the good outcome",
+            "additionalProperties": {"type": "string"},
+        },
+        "history": {
+            "type": "array",
+            "description": "earlier calls and texts to this number",
+            "items": {
+                "type": "object",
+                "required": ["kind", "at"],
+                "properties": {
+                    "kind": {"enum": ["call", "sms"]},
+                    "at": MOMENT,
+                    "outcome": {"type": "string"},
+                },
+            },
+        },
+        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show, 20 where left out"},
+    },
+}
+
+_ANSWER = {
+    "title": "A preview",
+    "type": "object",
+    "required": ["actions", "end_status", "ended_at", "status_wait"],
+    "properties": {
+        "actions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["step_id", "kind", "at", "local_at", "time_zone", "attempt", "reasons"],
+                "properties": {
+                    "step_id": nullable("string"),
+                    "kind": {"type": "string"},
+                    "at": {"type": "string", "format": "date-time"},
+                    "local_at": {"type": "string"},
+                    "time_zone": nullable("string"),
+                    "attempt": nullable("integer"),
+                    "reasons": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+        "end_status": nullable("string"),
+        "ended_at": MOMENT_SHOWN,
+        "status_wait": nullable("string"),
+    },
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="preview_schedule",
+        methods=("POST",),
+        path="/api/v1/schedules/preview",
+        summary="Try a schedule on paper: what it does to a lead, when, and why then",
+        handler=preview_schedule,
+        scope="schedule:read",
+        rate="report",
+        safe=True,
+        extra="checked_by_handler",
+        body=_BODY,
+        answer=one_of("preview", _ANSWER),
+        problems=("invalid_schedule", "schedule_inactive", "unknown_lead_token"),
+    ),
+)

@@ -1,0 +1,224 @@
+"""Which of the fields that were sent are asked of the account? Those of the body, in the form that JSON would have.
+
+What they may hold is the account's to say (engine/account). A field that is only shown may come back as it was shown, so
+that a record that was read can be sent back; one that is changed, or that nobody knows, is refused by name.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.people import country_of
+from adapters.http.exchange.problems import ProblemError
+from engine.account.bodies import read_body
+from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS
+from engine.account.meant import meant
+from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.partition.draft import RefusedError
+from engine.submission.fields import INTEGER_MAX, FieldError, is_blank, parse_integer, parse_moment
+from engine.submission.numbers import read_number
+from engine.views.record import RECORD_INSTANTS, counted_columns
+from schemas.records import RECORD_BODIES, ActionGroup, Body, called
+
+Faults = dict[str, list[str]]
+
+NAMED_MAX = 5
+"""Fields that the sentence names; `errors` has more of them."""
+
+GIVEN_BY_US: Mapping[str, frozenset[str]] = {
+    "offer": frozenset({"lead_token"}),
+    "schedule": frozenset({"lead_token", *WRITTEN_BY_PUBLISHING}),
+    "api_key": frozenset({"public_key", "private_key_sha256"}),
+    "call_disposition": frozenset({"system"}),
+    "outgoing_webhook": frozenset({"secret_generation", "secret"}),
+    "buyer": CAP_FIELDS,
+    "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
+    "traffic_source": CAP_FIELDS,
+}
+"""Fields that no sender sets, though a record shows them."""
+
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "offer": ("rotate_lead_token",),
+    "schedule": ("rotate_lead_token",),
+    "outgoing_webhook": ("rotate_secret",),
+}
+"""Booleans that ask for something to be given anew."""
+
+_LISTS = frozenset(
+    {
+        "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
+        "scopes", "ip_allow_list",
+    }
+)  # fmt: skip
+"""In a form or query, with commas; or as JSON, which is how an export writes them."""
+
+_STRUCTURES = frozenset(
+    {
+        "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
+        "on_inbound_connected", "on_conversion", "business_hours",
+    }
+)  # fmt: skip
+"""In a form, as JSON."""
+
+_OURS = frozenset({"auth_token", "root", "columns"})
+
+
+def settable(record_type: str) -> tuple[str, ...]:
+    """Return the fields that a sender may set."""
+    given = GIVEN_BY_US.get(record_type, frozenset())
+    own = (name for name in RECORD_BODIES[record_type].__struct_fields__ if name not in given)
+    return (*own, *sorted(_BESIDE.get(record_type, ())))
+
+
+_BESIDE: Mapping[str, frozenset[str]] = {**CAP_INPUTS_OF, "buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
+
+
+def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
+    """Return the fields to ask the account for.
+
+    `shown` is the record that may be sent back, as it is shown, and `body` what of it is changed (None: it is made). What
+    calls have counted since it was read, and what a later change moved of it, is passed over where the record comes back
+    whole, with its `version`. Raises `ProblemError` validation_failed with every bad field where one of them is unknown, or
+    cannot be written.
+    """
+    wanted = settable(record_type)
+    passed_over = {*_OURS, *(ACTIONS.get(record_type, ()) if body is not None else ())}
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    moved = counted_columns(record_type) if "version" in exchange.fields else frozenset()
+    if _has_moved_on(exchange.fields, shown):
+        moved |= shown.keys() - _FOR_GOOD
+    fields: dict[str, Any] = {}
+    faults: Faults = {}
+    for name, value in exchange.fields.items():
+        if name in wanted:
+            fields[name] = _as_json(name, value, country)
+        elif name in passed_over or name in exchange.query:
+            # An unknown name in the query comes this far only where the company has unknown parameters ignored.
+            continue
+        elif name not in shown:
+            if len(faults) < FIELDS_SHOWN_MAX:
+                faults[name[:PATH_LENGTH_MAX]] = [_unknown(record_type, name, wanted)]
+        elif not (name in moved or _is_as_shown(value, shown[name])):
+            faults[name] = [_unwritable(record_type, name, is_new=body is None)]
+    if faults:
+        others = _other_faults(exchange, record_type, fields, body)
+        detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and send it again; nothing was changed."
+        raise ProblemError("validation_failed", detail, {**others, **faults})
+    return fields
+
+
+def _unknown(record_type: str, name: str, known: Collection[str]) -> str:
+    hint = meant(name, (*known, *ACTIONS.get(record_type, ())))
+    return f"is no field of {called(record_type)}{hint}; those are {', '.join(known)}"
+
+
+def _unwritable(record_type: str, name: str, *, is_new: bool) -> str:
+    action = _RENEWED_BY.get(name, "")
+    if is_new:
+        return "cannot be written, it is given by us; leave it out"
+    if action in ACTIONS.get(record_type, ()):
+        return f"cannot be written; leave it out, or send {action}=true for another"
+    return "cannot be written; leave it out, or send it back as it was read"
+
+
+_RENEWED_BY: Mapping[str, str] = {
+    "lead_token": "rotate_lead_token",
+    "secret": "rotate_secret",
+    "secret_generation": "rotate_secret",
+}
+
+
+def _has_moved_on(fields: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    """Tell whether what is sent back was read before the last change: it says so by its `version`."""
+    known = shown["version"]
+    try:
+        return isinstance(known, int) and parse_integer(fields.get("version"), least=1) < known
+    except FieldError:
+        return False
+
+
+_FOR_GOOD = frozenset(
+    {"id", "legacy_id", "type", "uuid", "company_id", "created_at", "routes_show_path", "routes_edit_path"}
+)
+"""What no change of a record moves."""
+
+
+def _is_as_shown(value: Any, known: Any) -> bool:
+    """Tell whether a field that cannot be written comes as it is shown."""
+    if is_blank(value) or known is None:
+        return is_blank(value) and is_blank(known)
+    return _is_same(value, known)
+
+
+def _is_same(value: Any, known: Any) -> bool:
+    """Compare what was sent with what is shown; in a form everything is text, and moments are written in many ways."""
+    if isinstance(value, str) and not isinstance(known, str):
+        if not isinstance(known, int | float | list | dict):
+            return False
+        value = _decoded(value)
+    if isinstance(value, bool) != isinstance(known, bool):
+        return False
+    if isinstance(value, str) and isinstance(known, str) and value != known:
+        try:
+            return parse_moment(value) == parse_moment(known)
+        except FieldError:
+            return False
+    return bool(value == known)
+
+
+def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any], body: Body | None) -> Faults:
+    """Return what the account would refuse of the other fields, so that all bad fields are told at once."""
+    rules, company_id = exchange.services.source.rules, exchange.company_id
+
+    def exists(of_type: str, record_id: int) -> bool:
+        record = rules.record(of_type, record_id)
+        return record is not None and record.company_id == company_id and record.deleted_at is None
+
+    def group_of(group_id: int) -> ActionGroup | None:
+        return rules.body(ActionGroup, "action_group", group_id) if exists("action_group", group_id) else None
+
+    given = {name: value for name, value in fields.items() if name not in _BY_NAME}
+    try:
+        read_body(record_type, given, body, now=exchange.now, exists=exists, group_of=group_of)
+    except RefusedError as error:
+        ours = GIVEN_BY_US.get(record_type, frozenset())
+        return {name: faults for name, faults in error.errors.items() if name not in ours}
+    return {}
+
+
+_BY_NAME = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids"})
+"""Buyers whom the account alone finds."""
+
+
+def _as_json(name: str, value: Any, country: str) -> Any:
+    if name in RECORD_INSTANTS and isinstance(value, int):
+        return str(value)  # the account's own milliseconds; from a sender they may as well be seconds, and long past
+    if not isinstance(value, str):
+        return value
+    if name in _STRUCTURES or (name in _LISTS and value.lstrip().startswith("[")):
+        return _decoded(value)
+    if name in _LISTS:
+        return [int(item) if _is_whole(item) else item for item in _items(value)]
+    if name == "number" and not value.lower().startswith("sip"):
+        number = read_number(value, country)
+        return value if number is None else number.e164
+    return value
+
+
+def _is_whole(item: str) -> bool:
+    # Longer ones are no ids, and from some thousand digits on Python reads no number at all: the account refuses the text.
+    return item.isascii() and item.isdigit() and len(item) <= len(str(INTEGER_MAX))
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text

@@ -1,0 +1,431 @@
+"""How does a company manage its records? List, show, build, create, update and delete, the same for every type.
+
+Tokens, keys and secrets are given here and shown once where only their hash is kept: a private key is in the answer that
+creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again. Secrets are put into an answer
+on its way out: what is kept of it for such a repeat holds none.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from hmac import compare_digest
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Struct, structs
+from msgspec.structs import fields as struct_fields
+
+from adapters.gateway.signing import shown_secret, signing_key
+from adapters.gateway.targets import refusal_of
+from adapters.http.exchange.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.identity import fingerprint, new_lead_token, new_private_key, new_public_key
+from adapters.http.exchange.parameters import Parameters, read_id
+from adapters.http.exchange.problems import ProblemError, existing, not_found
+from adapters.http.exchange.writes import change, if_versions
+from adapters.http.records.group_usage import GROUP, Counted, read_in_order
+from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
+from adapters.http.records.served_channels import refuse_unserved
+from adapters.http.schema.inputs import choice, record_inputs
+from adapters.http.schema.record_descriptions import sentence_of
+from adapters.http.schema.shapes import many_of, record_answer, view_name
+from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
+from engine.identity import uuid_of
+from engine.submission.fields import is_blank
+from engine.views.caps import LIST_ORDERS
+from engine.views.cells import spelled_out
+from engine.views.record import TYPE_NAMES, record_columns, record_view
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
+from schemas.requests import RecordChangeRequested
+
+UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
+"""Texts that nobody sorts by: a long one, and one whose place among others would tell of a secret."""
+
+PLAIN = (str, int, float, bool, NoneType)
+"""Types whose values have an order; a list, an object or a part of a schedule has none."""
+
+SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
+
+ACCEPTED = 202
+
+NO_KEYS: Mapping[str, str] = {}
+NO_FIELDS: Mapping[str, Any] = {}
+
+SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the bare record"}
+
+
+class Kind(Struct, frozen=True):
+    """A type of record, where it is found, and what one of it is called in answers."""
+
+    type: str
+    collection: str
+    root: str
+
+    @property
+    def path(self) -> str:
+        """Where its records are found."""
+        return f"/api/v1/{self.collection}"
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it."""
+        return called(self.type).partition(" ")[2]
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("schedule", "schedules", "schedule"),
+    Kind("offer", "offers", "offer"),
+    Kind("buyer", "buyers", "buyer"),
+    Kind("buyer_group", "buyer_groups", "buyer_group"),
+    Kind("traffic_source", "traffic_sources", "traffic_source"),
+    Kind("number", "numbers", "number"),
+    Kind("outgoing_webhook", "outgoing_webhooks", "outgoing_webhook"),
+    Kind("api_key", "keys", "key"),
+    Kind("call_disposition", "call_dispositions", "call_disposition"),
+    Kind("rule_pack", "rule_packs", "rule_pack"),
+    Kind("action_group", "action_groups", "action_group"),
+)
+KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
+
+
+async def index(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with a list of records."""
+    parameters = Parameters(exchange.query)
+    known = record_columns(kind.type)
+    paging = read_paging(parameters, _sortable(kind))
+    columns = read_columns(parameters, known)
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
+    wanted = RecordFilter(
+        ids=parameters.ids("ids"),
+        created_from=parameters.instant("created_at_from", zone_name),
+        created_to=parameters.instant("created_at_to", zone_name),
+        paused=parameters.flag("paused") if _can_pause(kind) else None,
+        fulltext=parameters.text("fulltext"),
+    )
+    parameters.finish()
+    counted = Counted()
+
+    async def read(paging: Paging) -> Page:
+        if kind.type == GROUP and paging.order in LIST_ORDERS:
+            return await read_in_order(exchange, wanted, paging, counted)
+        page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, paging)
+        await counted.add(exchange, kind.type, page.rows, columns)
+        return page
+
+    return await listed(
+        exchange,
+        kind.collection,
+        parameters,
+        paging=paging,
+        columns=columns or known,
+        read=read,
+        view=lambda row: record_view(kind.type, row, kind.path, columns, **counted.of(row)),
+    )
+
+
+async def show(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with one record."""
+    row = await live_row(exchange, kind)
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, record_columns(kind.type))
+    parameters.finish()
+    reply = await _shown(exchange, kind, row, columns)
+    return reply if columns else _revealed(exchange, kind, reply)
+
+
+async def build(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Answer with a record that does not exist, filled with the defaults."""
+    parameters = Parameters(exchange.query)
+    columns = read_columns(parameters, record_columns(kind.type))
+    parameters.finish()
+    shown = _unborn(exchange, kind)
+    return one(exchange, kind.root, {name: shown[name] for name in columns or shown})
+
+
+def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
+    """Return a record that does not exist as it is shown."""
+    shown: dict[str, Any] = dict.fromkeys(record_columns(kind.type))
+    shown |= {"type": TYPE_NAMES[kind.type], "company_id": exchange.company_id}
+    for field in struct_fields(RECORD_BODIES[kind.type]):
+        default = field.default if field.default is not NODEFAULT else None
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        if field.name in shown:
+            shown[field.name] = spelled_out(default)
+    company = exchange.services.source.rules.body(Company, "company", exchange.company_id)
+    if kind.type in CAPPED_TYPES and company is not None:
+        shown["time_zone"] = company.time_zone
+    return shown
+
+
+async def create(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Create a record."""
+    fields = read_record_fields(exchange, kind.type, await _copied(exchange, kind), None)
+    await refuse_unserved(exchange, kind.type, fields)
+    _check_target(exchange, kind, fields)
+    private_key = ""
+    if kind.type in {"offer", "schedule"}:
+        fields["lead_token"] = new_lead_token()
+    if kind.type == "api_key":
+        _check_scopes(exchange, fields)
+        private_key = new_private_key()
+        fields |= {"public_key": new_public_key(), "private_key_sha256": fingerprint(private_key)}
+    message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
+    exchange.headers["Cache-Control"] = "no-store"
+    reply = await change(exchange, message, render)
+    if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
+        # There is no later answer that could show it.
+        shown = {"public_key": fields["public_key"], "private_key": private_key}
+        return structs.replace(reply, content={**reply.content, kind.root: shown})
+    return _revealed(exchange, kind, reply, {fields["public_key"]: private_key} if private_key else {})
+
+
+async def update(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Change a record."""
+    row = await live_row(exchange, kind)
+    body = msgspec.convert(row["body"], RECORD_BODIES[kind.type])
+    fields = read_record_fields(exchange, kind.type, _sent_back(exchange, kind, row), body)
+    await refuse_unserved(exchange, kind.type, fields, row)
+    _check_target(exchange, kind, fields)
+    if kind.type == "api_key":
+        _check_scopes(exchange, fields)
+    actions = _actions(exchange, kind)
+    if "rotate_lead_token" in actions:
+        fields["lead_token"] = new_lead_token()
+    if "rotate_secret" in actions:
+        fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
+    message = RecordChangeRequested(
+        company_id=exchange.company_id,
+        type=kind.type,
+        operation="update",
+        id=row["id"],
+        fields=fields,
+        if_versions=if_versions(exchange),
+    )
+    return _revealed(exchange, kind, await change(exchange, message, render))
+
+
+async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
+    """Return what may be sent to create a record: another one as an export has it, or a built one.
+
+    Of a record that this company has, the fields that cannot be written are held against it. An export of another company is
+    known by its id and uuid, which belong together, and taken as it is.
+    """
+    named = exchange.fields.get("id")
+    reference = None if is_blank(named) else read_id(str(named))
+    if reference is None:
+        return _unborn(exchange, kind)
+    row = await exchange.services.reads.record(exchange.company_id, kind.type, reference)
+    if row is not None:
+        return _sent_back(exchange, kind, row)
+    is_exported = isinstance(reference, int) and exchange.fields.get("uuid") == uuid_of(kind.type, reference)
+    sent = exchange.fields if is_exported else NO_FIELDS
+    return {name: sent.get(name, value) for name, value in _unborn(exchange, kind).items()}
+
+
+def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
+    """Return a record as its owner may have been shown it, what is shown once or to some keys only included."""
+    shown = record_view(kind.type, row, kind.path)
+    if kind.type == "outgoing_webhook":
+        shown["secret"] = _secret_of(exchange, shown)
+    private_key = exchange.fields.get("private_key")
+    if kind.type == "api_key" and isinstance(private_key, str):
+        is_it = compare_digest(fingerprint(private_key), row["body"]["private_key_sha256"])
+        shown["private_key"] = private_key if is_it else None
+    return shown
+
+
+async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
+    """Delete a record."""
+    row = await live_row(exchange, kind)
+    message = RecordChangeRequested(
+        company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=if_versions(exchange)
+    )
+    return _revealed(exchange, kind, await change(exchange, message, render))
+
+
+async def render(exchange: Exchange, result: Result) -> Reply:
+    """Answer with the record that a request was about, without its secrets."""
+    answer = result.answer
+    kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
+    if answer is None or answer.record_id is None or kind is None:
+        raise not_found("record")
+    row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
+    if row is None:
+        raise not_found(kind.words)
+    return await _shown(exchange, kind, row, None, status=answer.status)
+
+
+async def _shown(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, ...] | None, *, status: int = 200) -> Reply:
+    """Answer with a row, cut to columns (None: all), without its secrets."""
+    counted = Counted()
+    await counted.add(exchange, kind.type, [row], columns)
+    shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
+    return tagged(one(exchange, kind.root, shown, status=status), row["version"])
+
+
+async def render_later(exchange: Exchange, result: Result) -> Reply:
+    """Answer as `render`, to somebody who asks what came of a request, with the secrets that may be seen at any time."""
+    reply = await render(exchange, result)
+    kind = None if result.answer is None else KINDS_BY_TYPE.get(result.answer.record_type or "")
+    return reply if kind is None else _revealed(exchange, kind, reply)
+
+
+def _revealed(exchange: Exchange, kind: Kind, reply: Reply, private_keys: Mapping[str, str] = NO_KEYS) -> Reply:
+    """Return an answer with the secrets that its reader may see.
+
+    `private_keys` are what was made for this request, by public key. Of a repeat under an Idempotency-Key another one was
+    made, whose hash nobody stored: it is not shown.
+    """
+    if kind.type not in {"api_key", "outgoing_webhook"} or reply.status == ACCEPTED:
+        return reply
+    content = msgspec.json.decode(reply.content) if isinstance(reply.content, bytes) else dict(reply.content)
+    shown = content.get(kind.root, content)
+    found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, shown)
+    content = {**content, kind.root: {**shown, **found}} if kind.root in content else {**content, **found}
+    unkept = {"Cache-Control": "no-store"} if found else {}
+    return structs.replace(reply, content=content, headers={**reply.headers, **unkept})
+
+
+def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[str, str]:
+    private_key = private_keys.get(shown["public_key"])
+    return {} if private_key is None else {"private_key": private_key}
+
+
+async def live_row(exchange: Exchange, kind: Kind) -> Row:
+    """Return the row of the record in the path. Raises `ProblemError` not_found or deleted."""
+    row = await exchange.services.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
+    return existing(row, kind.words)
+
+
+def _can_pause(kind: Kind) -> bool:
+    return "paused" in RECORD_BODIES[kind.type].__struct_fields__
+
+
+def _sortable(kind: Kind) -> tuple[str, ...]:
+    body = struct_fields(RECORD_BODIES[kind.type])
+    counted = LIST_ORDERS if kind.type == GROUP else ()
+    return (*SORTABLE_BASE, *(one.name for one in body if one.name not in UNSORTABLE and _has_order(one.type)), *counted)
+
+
+def _has_order(type_: Any) -> bool:
+    if get_origin(type_) in {Union, UnionType}:
+        return all(_has_order(one) for one in get_args(type_))
+    return get_origin(type_) is Literal or type_ in PLAIN
+
+
+def _actions(exchange: Exchange, kind: Kind) -> list[str]:
+    """Return what is asked for beside a change of fields. Raises `ProblemError` where that is no boolean."""
+    parameters = Parameters(exchange.fields)
+    asked = [action for action in ACTIONS.get(kind.type, ()) if parameters.flag(action)]
+    parameters.finish()
+    return asked
+
+
+def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
+    """A key gives no more than it has. Left out of a new key, or emptied, the scopes are all there are."""
+    wanted = fields.get("scopes", ["*"] if exchange.request.method == "POST" else [])
+    wanted = ["*"] if is_blank(wanted) else wanted
+    if not isinstance(wanted, list) or not all(isinstance(scope, str) for scope in wanted):
+        return  # no scopes at all: the account says so, with whatever else is wrong
+    if not all(exchange.key.may(scope) for scope in wanted):
+        raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
+
+
+def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:
+    """Refuse to save a webhook to a private address. Raises `ProblemError`."""
+    url = fields.get("url")
+    if kind.type != "outgoing_webhook" or not isinstance(url, str):
+        return
+    settings = exchange.services.settings
+    fault = refusal_of(url, settings.webhook_networks, settings.own_ports)
+    if fault is not None:
+        raise ProblemError("validation_failed", "Correct url and send it again.", {"url": [fault]})
+
+
+def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
+    """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
+    access = exchange.access
+    if access is None or not access.may("outgoing_webhook:secret"):
+        return {}
+    return {"secret": _secret_of(exchange, shown)}
+
+
+def _secret_of(exchange: Exchange, shown: Mapping[str, Any]) -> str:
+    key = signing_key(exchange.services.settings.secret_key, shown["company_id"], shown["id"], shown["secret_generation"])
+    return shown_secret(key)
+
+
+def _body_schema(kind: Kind) -> dict[str, Any]:
+    """Return the JSON Schema of what a sender may set; the fields are those of the struct, described once."""
+    own = {field.name: field for field in struct_fields(RECORD_BODIES[kind.type])}
+    names = settable(kind.type)
+    required = [name for name in names if name in own and own[name].required]
+    return {
+        "type": "object",
+        "required": [*required, "steps"] if kind.type == "action_group" else required,  # a group of none stands for nothing
+        "properties": record_inputs(kind.type, names),
+    }
+
+
+_VERBS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "list": (("GET",), ""),
+    "build": (("GET",), "/new"),
+    "create": (("POST",), ""),
+    "show": (("GET",), "/{id}"),
+    "update": (("PUT", "PATCH"), "/{id}"),
+    "delete": (("DELETE",), "/{id}"),
+}
+"""What can be done -> by which methods, and where below the path of the type."""
+
+
+def _operations(kind: Kind) -> tuple[Operation, ...]:
+    """Return the rows of the interface that every type has."""
+    row = partial(_operation, kind)
+    body = _body_schema(kind)
+    actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
+    plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
+    groups = ("not_supported",) if kind.type == GROUP else ()
+    changes = ("duplicate_value", *plans, *groups)
+    defaults = {"summary": f"Build {called(kind.type)} with the defaults", "parameters": SHOW_PARAMETERS}
+    moved_on = ("version_conflict", *changes)
+    return (
+        row("list", index, **_of_list(kind)),
+        row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),
+        row("create", create, body=body, problems=changes),
+        row("show", show, parameters=SHOW_PARAMETERS),
+        row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),
+        row("delete", delete, problems=("record_in_use", "version_conflict")),
+    )
+
+
+def _of_list(kind: Kind) -> dict[str, Any]:
+    paused = {"paused": "true: what is paused; false: the rest"} if _can_pause(kind) else {}
+    return {
+        "name": f"list_{kind.collection}",
+        "summary": f"List {kind.words}s",
+        "parameters": {**PAGING_PARAMETERS, **paused},
+        "types": {"order": choice(_sortable(kind))},
+        "suffixes": ("", ".csv", ".json"),
+        "answer": many_of(kind.collection, view_name(kind.type)),
+    }
+
+
+def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
+    """Return a row of the interface as most are of a type; `more` is what is otherwise of it, or there besides."""
+    methods, below = _VERBS[verb]
+    reads = methods == ("GET",)
+    usual = {
+        "name": f"{verb}_{kind.root}",
+        "summary": f"{verb.capitalize()} {called(kind.type)}",
+        "scope": f"{kind.type}:{'read' if reads else verb}",
+        "rate": "read" if reads else "write",
+        "safe": reads,
+        "answer": record_answer(kind.type, kind.root),
+        "created": verb == "create",
+        "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
+    }
+    return Operation(methods=methods, path=kind.path + below, handler=partial(handler, kind=kind), **{**usual, **more})
+
+
+OPERATIONS: tuple[Operation, ...] = tuple(operation for kind in KINDS for operation in _operations(kind))

@@ -1,0 +1,128 @@
+"""Which version of a schedule holds, and which did before? What waits as a draft is published; every version can be read.
+
+Versions are read where schedulers read them, in the log of account records: a lead that is pinned to one is shown the
+very same.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from msgspec import to_builtins
+
+from adapters.http.exchange.answers import PAGING_PARAMETERS, many, read_columns, read_paging
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.writes import change, if_versions
+from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
+from adapters.http.records.served_channels import refuse_unserved
+from adapters.http.schema.inputs import record_inputs
+from adapters.http.schema.shapes import many_of, record_answer, view_name
+from adapters.reads.ports import Page, Paging, Row
+from engine.partition.ports import LogError
+from engine.rules import Rules
+from engine.views.record import record_columns, record_view
+from schemas.instant import to_datetime
+from schemas.requests import RecordChangeRequested
+
+KIND = KINDS_BY_TYPE["schedule"]
+ROOT = "versions"
+
+PUBLISH_FIELDS = ("migrate",)
+"""What may be said of a publishing."""
+
+
+async def publish(exchange: Exchange) -> Reply:
+    """Make what waits in the draft the present version of the schedule."""
+    row = await live_row(exchange, KIND)
+    await refuse_unserved(exchange, KIND.type, row["body"].get("draft_fields", {}), row)
+    fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
+    message = RecordChangeRequested(
+        company_id=exchange.company_id,
+        type=KIND.type,
+        operation="publish",
+        id=row["id"],
+        fields=fields,
+        if_versions=if_versions(exchange),
+    )
+    return await change(exchange, message, render)
+
+
+async def versions(exchange: Exchange) -> Reply:
+    """Answer with every published version, the newest first."""
+    row = await live_row(exchange, KIND)
+    parameters = Parameters(exchange.query)
+    known = record_columns(KIND.type)
+    paging = read_paging(parameters, ())
+    columns = read_columns(parameters, known)
+    parameters.finish()
+    source = exchange.services.source
+    with suppress(LogError):  # while the log is away nothing is published: what was read is all
+        await source.refresh()  # what was just published is on its way here as it is to the schedulers
+    found = _published(source.rules, row)
+    if paging.cursor is not None and paging.cursor >= 0:
+        found = [version for version in found if version["version"] < paging.cursor]
+    return many(
+        exchange,
+        ROOT,
+        _cut(found, paging),
+        paging=paging,
+        columns=columns or known,
+        view=lambda version: record_view(KIND.type, version, KIND.path, columns),
+    )
+
+
+def _published(rules: Rules, row: Row) -> list[Row]:
+    """Return the versions with which something new held, newest first; saving a draft makes none of them."""
+    found: list[Row] = []
+    published_at = None
+    for version, made_at in rules.versions(row["id"]):
+        body = rules.schedule(row["id"], version)
+        if body is None or body.unpublished or (found and body.published_at == published_at):
+            continue
+        published_at = body.published_at
+        at = to_datetime(made_at)
+        found.append({**row, "version": version, "updated_at": at, "user_updated_at": at, "body": to_builtins(body)})
+    return found[::-1]
+
+
+def _cut(found: list[Row], paging: Paging) -> Page:
+    """Return the page; a cursor is the number of the last version that was shown."""
+    start = 0 if paging.cursor is not None else (paging.page - 1) * paging.per_page
+    rows = tuple(found[start : start + paging.per_page])
+    more = rows[-1]["version"] if rows and len(found) > start + len(rows) else 0
+    return Page(rows=rows, total_count=len(found), next_cursor=None if paging.cursor is None else more)
+
+
+def _operations() -> Iterator[Operation]:
+    path = f"{KIND.path}/{{id}}"
+    yield Operation(
+        name="publish_schedule",
+        methods=("POST",),
+        path=f"{path}/publish",
+        summary="Publish what waits in the draft of a schedule",
+        handler=publish,
+        scope="schedule:update",
+        rate="write",
+        safe=False,
+        body={
+            "type": "object",
+            "properties": record_inputs(KIND.type, PUBLISH_FIELDS),
+        },
+        answer=record_answer(KIND.type, KIND.root),
+        problems=("invalid_schedule", "duplicate_value", "version_conflict"),
+    )
+    wanted = ("page", "per_page", "cursor", "columns", "root")
+    yield Operation(
+        name="list_schedule_versions",
+        methods=("GET",),
+        path=f"{path}/versions",
+        summary="List the published versions of a schedule, newest first",
+        handler=versions,
+        scope="schedule:read",
+        parameters={name: PAGING_PARAMETERS[name] for name in wanted},
+        suffixes=("", ".csv", ".json"),
+        answer=many_of(ROOT, view_name(KIND.type)),
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = tuple(_operations())

@@ -1,0 +1,128 @@
+"""Would anybody carry out what a schedule asks for? A step on a channel that no gateway serves is not published.
+
+This is looked at where a company asks over HTTP, and decides nothing in the engine: what is written straight to
+`accounts.requests` is not asked. A channel counts as served for a day after its last gateway, so a restart refuses nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.problems import ProblemError
+from adapters.reads.ports import ReadsUnavailableError, Row, Serving
+from engine.account.publishing import DRAFT
+from engine.submission.fields import FieldError, parse_boolean, parse_id
+from schemas.records import ActionGroup
+from schemas.schedule import KIND_OF_STEP
+
+CHANNEL_OF_KIND: Mapping[str, str] = {
+    "call": "call",
+    "schedule_callback": "call",
+    "sms": "sms",
+    "email": "email",
+    "webhook": "webhook",
+}
+"""Kind of a step -> the channel that it needs."""
+
+PLANS = ("steps", "end_steps")
+NAMED_MAX = 3
+"""Steps that the sentence names; `errors` has more of them."""
+
+STEP_ID_LENGTH_MAX = 60
+"""A step that is named in a sentence; whether its id is too long is the account's to say."""
+
+
+class Need(Struct, frozen=True):
+    """A step that needs a channel: where its fault is told, and what its sender calls it."""
+
+    field: str
+    step: str
+    channel: str
+
+
+async def refuse_unserved(exchange: Exchange, record_type: str, fields: Mapping[str, Any], row: Row | None = None) -> None:
+    """Look at the steps that a change would publish; `row` is the record as it is.
+
+    Raises `ProblemError` invalid_schedule, and `ReadsUnavailableError` where nobody could say who serves what.
+    """
+    if record_type not in {"schedule", "action_group"} or _is_draft(fields):
+        return
+    needs = list(_needs(exchange, _published(fields, row)))
+    if not needs:
+        return
+    served = (await _serving(exchange)).channels
+    missing = [need for need in needs if need.channel not in served]
+    if missing:
+        raise _refusal(missing, can_wait=record_type == "schedule")
+
+
+def _refusal(missing: list[Need], *, can_wait: bool) -> ProblemError:
+    channels = ",".join(dict.fromkeys(need.channel for need in missing))
+    steps = ", ".join(need.step for need in missing[:NAMED_MAX]) + (", …" if len(missing) > NAMED_MAX else "")
+    keep = ", or keep the change aside with draft: true" if can_wait else ""
+    return ProblemError(
+        "invalid_schedule",
+        f"No gateway serves {channels}, so nothing would come of {steps}. "
+        f"Start one (leadclock gateway --channels {channels}){keep}.",
+        {
+            need.field: [f"needs a gateway that serves {need.channel}, and none has within a day"]
+            for need in missing[:FIELDS_SHOWN_MAX]
+        },
+    )
+
+
+async def _serving(exchange: Exchange) -> Serving:
+    """Return who serves what now; where the database is away, what was read last."""
+    served = exchange.services.served
+    try:
+        return await served.read()
+    except ReadsUnavailableError:
+        if not served.last.channels:
+            raise
+        return served.last
+
+
+def _is_draft(fields: Mapping[str, Any]) -> bool:
+    try:
+        return parse_boolean(fields.get(DRAFT, False))
+    except FieldError:
+        return False  # the account refuses it, with whatever else is wrong
+
+
+def _published(fields: Mapping[str, Any], row: Row | None) -> dict[str, Any]:
+    """Return the plans that a change would publish: what it sends, and all of a schedule that was never published."""
+    body: Mapping[str, Any] = {} if row is None else row["body"]
+    waiting = {**body, **body.get("draft_fields", {})} if body.get("unpublished") else {}
+    return {name: plan for name, plan in {**waiting, **fields}.items() if name in PLANS}
+
+
+def _needs(exchange: Exchange, plans: Mapping[str, Any]) -> Iterator[Need]:
+    """Yield what the steps need; what is no step is the account's to refuse."""
+    for name, plan in plans.items():
+        for index, step in enumerate(plan if isinstance(plan, list) else ()):
+            if not isinstance(step, Mapping):
+                continue
+            field, kind = f"{name}[{index}]", str(step.get("kind"))
+            step_id = f"step {step['id'][:STEP_ID_LENGTH_MAX]}" if isinstance(step.get("id"), str) else field
+            if kind in CHANNEL_OF_KIND:
+                yield Need(f"{field}.kind", step_id, CHANNEL_OF_KIND[kind])
+            elif kind == "action_group":
+                for channel in _of_group(exchange, step.get("action_group_id")):
+                    yield Need(f"{field}.action_group_id", step_id, channel)
+
+
+def _of_group(exchange: Exchange, given: Any) -> list[str]:
+    """Return the channels that an action group needs; none for one that is unknown here yet: it was just looked at."""
+    rules = exchange.services.source.rules
+    try:
+        group_id = parse_id(given)
+    except FieldError:
+        return []
+    group = rules.body(ActionGroup, "action_group", group_id)
+    if group is None or not rules.owns(exchange.company_id, "action_group", group_id):
+        return []
+    kinds = [KIND_OF_STEP[type(step)] for step in group.steps]
+    return list(dict.fromkeys(CHANNEL_OF_KIND[kind] for kind in kinds if kind in CHANNEL_OF_KIND))

@@ -1,0 +1,1 @@
+"""What do leads and calls add up to? Reports over HTTP."""

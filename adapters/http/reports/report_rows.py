@@ -1,0 +1,124 @@
+"""How does one row of a report look? Its category with a label, and its figures: as JSON, or flat as the line of a file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.report_slots import in_slices
+from engine.rules import Rules
+from engine.views.lead import SENTENCES
+from engine.views.report import NO_VALUE, Key, Measure, Report
+
+NO_CATEGORY = "all"
+"""The label of the one row of a report without a category."""
+
+_RECORDS: Mapping[str, str] = {
+    "offer_id": "offer",
+    "schedule_id": "schedule",
+    "traffic_source_id": "traffic_source",
+    "buyer_id": "buyer",
+    "buyer_group_id": "buyer_group",
+    "recent_call_disposition_id": "call_disposition",
+    "disposition_id": "call_disposition",
+}
+"""Groupings by a record, whose name is their label."""
+
+_HEADS = {status: sentence.partition(":")[0] for status, sentence in SENTENCES.items()}
+_STATUS_LABELS: Mapping[str, str] = {
+    status: head for status, head in _HEADS.items() if list(_HEADS.values()).count(head) == 1
+}
+"""Statuses of leads whose first words are theirs alone: the ways to complete begin alike."""
+
+Cell = Mapping[str, float | None]
+
+
+class Rows(Sequence[dict[str, Any]]):
+    """The rows of a report, made where they are asked for, beside the loop: a page shows few of them."""
+
+    def __init__(self, keys: Sequence[Key], row: Callable[[Key], dict[str, Any]]) -> None:
+        self._keys = keys
+        self._row = row
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._keys[place]
+        return [self._row(key) for key in in_slices(found)] if isinstance(place, slice) else self._row(found)
+
+
+def row_of(
+    exchange: Exchange,
+    names: tuple[str | None, str | None],
+    made: Report,
+    key: Key,
+    *,
+    columns: Sequence[str] | None,
+    measure: Measure,
+) -> dict[str, Any]:
+    """Return a row: its category, and its figures, or those of each pivot and of all. `names` are category and pivot."""
+    named = {"category": key, "category_label": label(exchange, names[0], key)}
+    if names[1] is None:
+        row = {**named, **made.totals[key]}
+        return {name: row[name] for name in columns} if columns else row
+    wanted = [name for name in columns or measure.columns if name in measure.columns]
+    pivots = {text_of(pivot): _chosen(made.cells[key, pivot], wanted) for pivot in made.pivots}
+    return {**named, "pivots": pivots, "total": _chosen(made.totals[key], wanted)}
+
+
+def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, float | None]:
+    return {name: cell[name] for name in wanted}
+
+
+def flat_columns(made: Report, shown: Sequence[str], measure: Measure) -> list[str]:
+    """Return the columns of a file of rows with pivots."""
+    wanted = [name for name in shown if name in measure.columns]
+    pivots = (*map(text_of, made.pivots), total_of(made))
+    across = [f"{pivot}.{name}" for pivot in pivots for name in wanted]
+    return ["category", "category_label", *across]
+
+
+def total_of(made: Report) -> str:
+    """Return what a file calls the whole of a row: something else than any of its pivots."""
+    return "(total)" if "total" in made.pivots else "total"
+
+
+def flat(row: Mapping[str, Any], *, total: str) -> dict[str, Any]:
+    """Return a row with pivots as a line of a file: `<pivot>.<metric>`, and what the whole of the row is called."""
+    parts = {**row["pivots"], total: row["total"]}
+    across = {f"{pivot}.{name}": value for pivot, cell in parts.items() for name, value in cell.items()}
+    return {"category": row["category"], "category_label": row["category_label"], **across}
+
+
+def text_of(key: Key) -> str:
+    """Return what a pivot is called: JSON has texts only for names."""
+    if key is None:
+        return NO_VALUE
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def label(exchange: Exchange, name: str | None, key: Key) -> str:
+    """Return what a category is called by people: a record by its name, a status by its first words."""
+    if name is None:
+        return NO_CATEGORY
+    if key is None:
+        return NO_VALUE
+    if name in _RECORDS and isinstance(key, int):
+        return _record_name(exchange.services.source.rules, _RECORDS[name], key) or str(key)
+    if name == "status" and isinstance(key, str):
+        return status_label(key)
+    return _worded(key) if isinstance(key, str) and name in {"outcome", "origin"} else text_of(key)
+
+
+def status_label(status: str) -> str:
+    """Return what people call a status of leads or calls; no two of leads are called the same."""
+    return _STATUS_LABELS.get(status) or _worded(status)
+
+
+def _worded(code: str) -> str:
+    return code.replace("_", " ").replace("-", " ").capitalize()
+
+
+def _record_name(rules: Rules, record_type: str, record_id: int) -> str | None:
+    record = rules.record(record_type, record_id)
+    return None if record is None else record.body.get("name")

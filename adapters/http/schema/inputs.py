@@ -1,0 +1,359 @@
+"""Which type has each field that is sent? JSON Schemas for the OpenAPI document.
+
+A field has the same type wherever it is sent, so there is one table by name; a row of `OPERATIONS` overrides it where it
+means something else there. Fields of account records are those of their msgspec structs, told
+here where those say too little.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX
+from adapters.http.schema.record_descriptions import sentence_of
+from engine.account import values
+from engine.account.steps import GRACE_MINUTES_MAX
+from engine.calendar.rails_names import RAILS_NAMES
+from engine.calendar.windows import WINDOW_ROWS_MAX
+from engine.calendar.zones import zone_names
+from engine.submission.columns import ZIP_LENGTH_MAX
+from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
+from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
+from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
+from engine.submission.reading import AHEAD_MAX, TOKEN_NAME_LENGTH_MAX, TOKENS_MAX
+from engine.views.record import RECORD_INSTANTS
+from schemas.contact import LeadStatus
+from schemas.instant import SECOND
+from schemas.records import RECORD_BODIES
+from schemas.schedule import Day
+
+Schema = Mapping[str, Any]
+
+_YEAR = "(19[7-9][0-9]|2[01][0-9]{2})"
+_DAY = "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+_DATE = f"{_YEAR}-{_DAY}"
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_OFFSET = "(Z| ?[+-](0[0-9]|1[0-3]):?[0-5][0-9])"
+
+
+def whole(least: int, most: int) -> dict[str, Any]:
+    """Return the schema of a whole number within its bounds, as a number or as text.
+
+    The pattern of the text is the part of what is taken that a pattern can say: up to a digit less than the bound has.
+    """
+    number = {"type": "integer", "minimum": least, "maximum": most}
+    longest = len(str(most)) - 1
+    if least > 1 or not longest:
+        return {"anyOf": [number, {"type": "string", "enum": [str(least), str(most)]}]}
+    return {"anyOf": [number, {"type": "string", "pattern": f"^[1-9][0-9]{{0,{longest - 1}}}$"}]}
+
+
+def text(most: int, *, least: int = 0) -> dict[str, Any]:
+    """Return the schema of text of at most so many characters, with `least` 1 a visible one among them; a number is text."""
+    visible = {"minLength": 1, "pattern": "[!-~]"} if least else {}
+    return {"anyOf": [{"type": "string", "maxLength": most, **visible}, {"type": "number"}]}
+
+
+def decimal(least: float, most: float) -> dict[str, Any]:
+    """Return the schema of a decimal number within its bounds, as a number or as text."""
+    sign = "[+-]?" if least < 0 else "[+]?"
+    pattern = f"^{sign}[0-9]{{1,{len(str(int(most))) - 1}}}([.][0-9]{{1,9}})?$"
+    return {"anyOf": [{"type": "number", "minimum": least, "maximum": most}, {"type": "string", "pattern": pattern}]}
+
+
+NOTES_LENGTH_MAX = 4_000
+"""Of what an agent says of a call."""
+
+MONEY_MAX = 1_000_000_000
+"""Of one call or lead: more than any is worth; sums of it stay exact to the cent."""
+
+CAP_MAX = 10**15
+"""What the account takes as a decimal number at most."""
+
+TOKEN_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_LENGTH_MAX, "pattern": "[!-~]"}
+
+INPUTS: Mapping[str, Schema] = {
+    "BooleanInput": {
+        "description": "1, true, yes, on, 0, false, no, off, in any case",
+        "anyOf": [
+            {"type": "boolean"},
+            {"enum": [0, 1]},
+            {"type": "string", "enum": ["1", "true", "yes", "on", "0", "false", "no", "off"]},
+        ],
+    },
+    "MomentInput": {
+        "description": "`YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339",
+        "type": "string",
+        "pattern": f"^{_DATE}[T ]{_TIME}{_OFFSET}$",
+        "examples": ["2026-03-07 21:30:00 -0500", "2026-03-08T02:30:00Z"],
+    },
+    "LocalMomentInput": {
+        "description": "`YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339; without an offset, or as a date alone, in `time_zone`",
+        "type": "string",
+        "pattern": f"^{_DATE}([T ]{_TIME}{_OFFSET}?)?$",
+        "examples": ["2026-03-07 21:30:00 -0500", "2026-03-07"],
+    },
+    "DecimalInput": {
+        "description": "a decimal number, as a number or as text",
+        **decimal(-MONEY_MAX, MONEY_MAX),
+    },
+    "MoneyInput": {"description": "an amount of money, as a number or as text", **decimal(0, MONEY_MAX)},
+    "CapInput": {"description": "a cap, as a number or as text", **decimal(0, CAP_MAX)},
+    "ReferenceInput": {
+        "description": "an internal id or a uuid",
+        "anyOf": [*whole(1, INTEGER_MAX)["anyOf"], {"type": "string", "format": "uuid"}],
+    },
+    "IdInput": {"description": "an internal id", **whole(1, INTEGER_MAX)},
+    "IdsInput": {
+        "description": "internal ids: an array, or text with commas",
+        "anyOf": [
+            {"type": "array", "items": {"$ref": "#/components/schemas/IdInput"}, "maxItems": values.REFERENCES_MAX},
+            {"type": "string", "pattern": "^[1-9][0-9]{0,14}(,[1-9][0-9]{0,14}){0,99}$"},
+        ],
+    },
+    "WordsInput": {
+        "description": "an array, or text with commas",
+        "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}],
+    },
+    "PhoneInput": {
+        "description": "a telephone number such as +13055550123; a national one is of the offer's country",
+        "anyOf": [
+            {"type": "string", "minLength": 1, "maxLength": NUMBER_LENGTH_MAX, "pattern": "[0-9]"},
+            {"type": "integer"},
+        ],
+    },
+    "TextInput": {"anyOf": [{"type": "string", "maxLength": TEXT_LENGTH_MAX}, {"type": "number"}]},
+    "EmailInput": {
+        "description": "an e-mail address",
+        "type": "string",
+        "maxLength": EMAIL_LENGTH_MAX,
+        "pattern": "^[A-Za-z0-9_-]{1,64}([.+][A-Za-z0-9_-]+)*@([A-Za-z0-9]{1,63}[.])+[A-Za-z]{2,63}$",
+    },
+    "LeadTokenInput": {
+        "description": "the lead token of an offer or a schedule: what it opens is not found where nobody has it",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": TEXT_LENGTH_MAX,
+        "pattern": "[A-Za-z0-9_-]",
+    },
+    "CountryInput": {"description": "a country as two letters", "type": "string", "enum": sorted(REGIONS)},
+    "ZoneInput": {
+        "description": "an IANA name or a Rails name of `/api/v1/collections/time_zone`, in any case",
+        "type": "string",
+        "enum": [*sorted(zone_names()), *sorted(RAILS_NAMES)],
+        "examples": ["America/New_York", "Eastern Time (US & Canada)"],
+    },
+    "AddressInput": {
+        "description": "an IP address",
+        "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}],
+    },
+    "TokensInput": {
+        "description": "an object of tokens; in a form `data[name]=…`, or its JSON as text",
+        "type": "object",
+        "propertyNames": TOKEN_NAME,
+        "maxProperties": TOKENS_MAX,
+    },
+}
+"""What a sender may write. Blank (empty text, null) means left out, wherever a field is optional."""
+
+
+def ref(name: str) -> Schema:
+    """Return the schema that stands for one of the named ones."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def choice(options: Iterable[str]) -> Schema:
+    """Return the schema of one of a few words, blank being left out."""
+    return {"type": "string", "enum": list(options)}
+
+
+BOOLEAN, MOMENT, DECIMAL = ref("BooleanInput"), ref("MomentInput"), ref("DecimalInput")
+LOCAL_MOMENT, LEAD_TOKEN, COUNTRY = ref("LocalMomentInput"), ref("LeadTokenInput"), ref("CountryInput")
+MONEY, REFERENCE = ref("MoneyInput"), ref("ReferenceInput")
+ID, IDS, WORDS = ref("IdInput"), ref("IdsInput"), ref("WordsInput")
+PHONE, TEXT, EMAIL, ZONE, TOKENS = (
+    ref("PhoneInput"), ref("TextInput"), ref("EmailInput"), ref("ZoneInput"), ref("TokensInput")
+)  # fmt: skip
+
+_NAMES: Mapping[str, Schema] = {
+    """
+    blocked opt_out unblock_contact update_all_matching_leads assign_svc_number svc_assign_number assign_trackdrive_number
+    assign_sms_number
+    expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
+    buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
+    offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
+    offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
+    resume_on_unblock keep_callback hangup_live
+    """: BOOLEAN,
+    """
+    created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from
+    updated_at_to at
+    """: LOCAL_MOMENT,
+    "schedule_callback_at next_action_at expires_at revoked_at": MOMENT,
+    "page": whole(1, INTEGER_MAX),
+    "per_page": whole(1, CURSOR_PER_PAGE_MAX),
+    "cursor": {"anyOf": [{"type": "integer", "minimum": -1, "maximum": INTEGER_MAX}, {"type": "string", "pattern": "^-1$"}]},
+    "hours_to_expire": whole(1, HOURS_TO_EXPIRE_MAX),
+    "max_contact_attempts": whole(1, CONTACT_ATTEMPTS_MAX),
+    "callback_grace_minutes": whole(0, GRACE_MINUTES_MAX),
+    "schedule_callback_in_seconds": whole(0, AHEAD_MAX // SECOND),
+    "lead_priority add_revenue add_payout": DECIMAL,
+    "revenue payout": MONEY,
+    """
+    callback_buyer_id callback_buyer_group_id
+    offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id
+    provider_configuration_id call_disposition_id id outgoing_webhook_id buyer_group_id
+    """: ID,
+    "ids buyer_group_ids buyer_ids fire_outgoing_webhook_ids": IDS,
+    "columns": WORDS,
+    "caller_id from to number": PHONE,
+    "email": EMAIL,
+    "remote_ip": ref("AddressInput"),
+    "zip_postal_code": text(ZIP_LENGTH_MAX),
+    "agent_call_disposition_notes": text(NOTES_LENGTH_MAX),
+    "country": COUNTRY,
+    "lead_token offer_token": LEAD_TOKEN,
+    "time_zone": ZONE,
+    "data post_call_tokens": TOKENS,
+    """
+    state_province full_name name sub_id external_record_id
+    contact_field_type fulltext status_wait order token_key token_value digits
+    svc_buyer_id svc_traffic_source_id category pivot group_by stat serializer created_at_label apply_to reason
+    """: TEXT,
+    "order_dir": choice(("desc", "asc")),
+    "status": choice(get_args(LeadStatus)),
+}
+
+PARAMETERS: Mapping[str, Schema] = {name: schema for names, schema in _NAMES.items() for name in names.split()}
+"""Field -> its type."""
+
+
+def record_inputs(record_type: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the schema of each field that a sender may set of a record."""
+    own = RECORD_BODIES[record_type].__struct_fields__
+    struct = RECORD_BODIES[record_type].__name__
+    types = {name: _input(struct, name) if name in own else _INPUTS_BESIDE.get(name, DECIMAL_OR_NULL) for name in names}
+    return {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in types.items()}
+
+
+DECIMAL_OR_NULL: Schema = {"anyOf": [ref("CapInput"), {"type": "null"}]}
+"""Of a cap: null takes it away."""
+
+_INPUTS_BESIDE: Mapping[str, Schema] = {
+    "add_buyer_ids": IDS,
+    "remove_buyer_ids": IDS,
+    "add_user_buyer_ids": WORDS,
+    "remove_user_buyer_ids": WORDS,
+    "reset_total_caps": BOOLEAN,
+    "draft": BOOLEAN,
+}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
+
+
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_BUSINESS_HOURS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["days", "open", "close"],
+        "properties": {
+            "days": {"type": "array", "minItems": 1, "items": {"enum": list(get_args(Day))}},
+            "open": {"type": "string", "pattern": f"^{_CLOCK}$"},
+            "close": {"type": "string", "pattern": f"^({_CLOCK}|24:00)$", "description": "not that of `open`"},
+        },
+    },
+    "maxItems": WINDOW_ROWS_MAX,
+}
+
+_RECORD_INPUTS: Mapping[str, Schema] = {
+    "name": text(TEXT_LENGTH_MAX, least=1),
+    "description": _or_null(text(values.DESCRIPTION_LENGTH_MAX)),
+    "time_zone": ZONE,
+    "country": COUNTRY,
+    **dict.fromkeys(
+        (
+            *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
+            *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
+        ),
+        BOOLEAN,
+    ),
+    **dict.fromkeys(("offer_id", "action_group_id"), _or_null(ID)),
+    **dict.fromkeys(("buyer_ids", "buyer_group_ids"), IDS),
+    **dict.fromkeys(
+        (
+            *("user_buyer_id", "user_traffic_source_id", "external_record_id", "first_name", "last_name"),
+            "company_name",
+        ),
+        _or_null(text(TEXT_LENGTH_MAX)),
+    ),
+    "optout_confirmation": _or_null(text(values.CONFIRMATION_LENGTH_MAX)),
+    "business_hours": _BUSINESS_HOURS,
+    "hours_to_expire": _or_null(whole(1, HOURS_TO_EXPIRE_MAX)),
+    "max_contact_attempts": _or_null(whole(1, CONTACT_ATTEMPTS_MAX)),
+    "retry_max": _or_null(whole(0, CONTACT_ATTEMPTS_MAX)),
+    "close_margin_seconds": whole(0, values.CLOSE_MARGIN_SECONDS_MAX),
+    "jitter_seconds": whole(0, values.JITTER_SECONDS_MAX),
+    "priority_aging": {"type": "number", "minimum": 0, "maximum": values.AGING_MAX},
+    "timeout_seconds": whole(*values.TIMEOUT_SECONDS),
+    "dial_buyers_type": choice(("sequentially",)),
+    "tier": whole(-values.TIER_MAX, values.TIER_MAX),
+    "weight": whole(0, values.WEIGHT_MAX),
+    "concurrency_cap_limit": _or_null(whole(0, values.CONCURRENCY_MAX)),
+    "sortable_order": _or_null(whole(0, values.TIER_MAX)),
+    "retry_delay_seconds": _or_null(whole(0, values.RETRY_SECONDS_MAX)),
+    "code": _or_null(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^[A-Za-z0-9_]{1,16}$"},
+                {"type": "integer", "minimum": 0, "maximum": 10**9},
+            ]
+        }
+    ),
+    "number": {
+        "description": "a telephone number as +13055550123; of a buyer also sip:…",
+        "type": "string",
+        "pattern": "[0-9]",
+    },
+    "url": {
+        "type": "string",
+        "maxLength": values.URL_LENGTH_MAX,
+        "pattern": "^https?://[a-z0-9]{1,30}([.][a-z0-9]{1,30})*(/[!-~]*)?$",
+    },
+    "headers": {
+        "type": "object",
+        "maxProperties": values.HEADERS_MAX,
+        "propertyNames": {"pattern": "^[Xx]-[A-Za-z0-9-]{1,50}$"},
+        "additionalProperties": {"type": "string", "maxLength": values.HEADER_LENGTH_MAX, "pattern": "^[!-~]*$"},
+    },
+    "body_template": _or_null({"type": "string", "maxLength": values.BODY_TEMPLATE_LENGTH_MAX}),
+    "scopes": {
+        "anyOf": [
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": r"^([*]|[a-z_]{1,40}(:[a-z_]{1,40})?)$"},
+                "minItems": 1,
+                "maxItems": values.SCOPES_MAX,
+            },
+            {"type": "string", "pattern": "^([*]|[a-z_]{1,40}(:[a-z_]{1,40})?)$"},
+        ]
+    },
+    "ip_allow_list": {
+        "description": "addresses and networks from which the key is taken",
+        "type": "array",
+        "items": {
+            "type": "string",
+            "description": "an IP address, or a network by its first address and the length of its prefix",
+        },
+        "maxItems": values.NETWORKS_MAX,
+        "examples": [["192.0.2.0/24", "2001:db8::7"]],
+    },
+}
+"""What the account takes (`engine.account.values`), where the type of the struct alone does not say it."""
+
+
+def _input(struct: str, name: str) -> Schema:
+    if name in RECORD_INSTANTS:
+        return _or_null(MOMENT)
+    return _RECORD_INPUTS.get(name) or {"$ref": f"#/components/schemas/{struct}/properties/{name}"}

@@ -1,0 +1,267 @@
+"""What does each answer hold? JSON Schemas for the OpenAPI document.
+
+Records are typed by their msgspec structs, leads and calls by their columns.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from adapters.http.schema.inputs import INPUTS, Schema, ref
+from adapters.http.schema.record_descriptions import sentence_of
+from engine.submission.fields import INTEGER_MAX
+from engine.views.call import COLUMNS as CALL_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
+from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
+from schemas.contact import LeadStatus
+from schemas.records import RECORD_BODIES, called
+
+
+def nullable(*types: str, **more: Any) -> Schema:
+    """Return the schema of a value that may be null."""
+    return {"type": [*types, "null"], **more}
+
+
+MOMENT_SHOWN = nullable("string", format="date-time")
+ID_SHOWN: Schema = {"type": "integer", "minimum": 1, "maximum": INTEGER_MAX}
+UUID_SHOWN: Schema = {"type": "string", "format": "uuid"}
+
+_LEAD_NAMES: Mapping[str, Schema] = {
+    "id": ID_SHOWN,
+    "uuid": UUID_SHOWN,
+    "type": {"type": "string", "const": "Lead"},
+    """
+    created_at updated_at deleted_at user_updated_at last_action_at first_action_at first_queued_at schedule_ended_at
+    next_action_at last_call_at expires_at planned_at requested_next_action_at callback_at
+    """: MOMENT_SHOWN,
+    """
+    routes_show_path routes_edit_path external_record_id context_menu_name name caller_id email full_name
+    contact_field_type country state_province zip_postal_code time_zone sub_id remote_ip schedule_trigger_type status_wait
+    svc_number sms_number svc_number_plain sms_number_plain human_status css_status
+    """: nullable("string"),
+    """
+    legacy_id expires_in offer_id schedule_id traffic_source_id buyer_id lead_import_id attempted_call_id
+    connected_call_id scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id
+    dial_tier schedule_version recent_call_disposition_id
+    """: nullable("integer"),
+    "revenue payout lead_priority": {"type": "number"},
+    "outbound_calls_count sms_count emails_count inbound_calls_count": nullable("integer"),
+    "status": {"type": "string", "enum": list(get_args(LeadStatus))},
+    "has_next_action opt_out offer_converted buyer_converted is_live blocked": {"type": "boolean"},
+    "data": {"type": "object"},
+}
+LEAD_TYPES: Mapping[str, Schema] = {name: schema for names, schema in _LEAD_NAMES.items() for name in names.split()}
+"""Column of a lead -> its type. Of a lead that is only built (`/leads/new`), id, uuid and paths are null."""
+
+_CALL_CELLS: Mapping[str, Schema] = {
+    "integer": {"type": ["integer", "null"]},
+    "number": {"type": ["number", "null"]},
+    "boolean": {"type": "boolean"},
+    "object": {"type": "object"},
+    "date-time": {"type": ["string", "null"], "format": "date-time"},
+    "uuid": {"type": "string", "format": "uuid"},
+}
+CALL_TYPES: Mapping[str, Schema] = {
+    column.name: _CALL_CELLS.get(column.type, {"type": ["string", "null"]}) for column in CALL_COLUMNS
+}
+"""Column of a call -> its type."""
+
+_BASE_TYPES: Mapping[str, Schema] = {
+    "id": ID_SHOWN,
+    "legacy_id": {"type": "null"},
+    "uuid": UUID_SHOWN,
+    "routes_show_path": {"type": "string"},
+    "routes_edit_path": {"type": "string"},
+    "company_id": ID_SHOWN,
+    "version": {"type": "integer", "minimum": 1},
+    "external_record_id": nullable("string"),
+    **dict.fromkeys(("created_at", "updated_at", "deleted_at", "user_updated_at"), MOMENT_SHOWN),
+    "buyers_count": {"type": "integer"},
+    "concurrency_cap_used": {"type": "integer"},
+    "maxed_out": {"type": "boolean"},
+}
+
+
+def components() -> dict[str, Any]:
+    """Return every named schema of the document."""
+    structs = msgspec.json.schema_components(RECORD_BODIES.values(), ref_template="#/components/schemas/{name}")[1]
+    records = {view_name(kind): _record(kind, structs) for kind in RECORD_BODIES}
+    shown = {
+        "Lead": lead(),
+        "Call": columned("A call", CALL_TYPES),
+        "NewLead": _unborn(lead()),
+        "TokenLead": TOKEN_LEAD,
+        "Paging": PAGING,
+        "Accepted": ACCEPTED,
+    }
+    return {**INPUTS, **shown, **structs, **records, **_unborn_records(records)}
+
+
+def lead() -> Schema:
+    """Return the schema of a lead; a list or `columns` may show a part of it."""
+    return columned("A lead", {name: LEAD_TYPES.get(name, {}) for name in LEAD_COLUMNS})
+
+
+def columned(title: str, properties: Mapping[str, Schema]) -> dict[str, Any]:
+    """Return the schema of a record of which `columns` may choose: nothing is required, nothing else is there."""
+    return {"title": title, "type": "object", "properties": dict(properties), "additionalProperties": False}
+
+
+def view_name(record_type: str) -> str:
+    """Return what a record as it is shown is called in the document."""
+    return f"{TYPE_NAMES[record_type]}Record"
+
+
+def one_of(root: str, shown: Schema | str, **more: Schema) -> Schema:
+    """Return the schema of an answer with one record, bare where `root=false`."""
+    record = ref(shown) if isinstance(shown, str) else shown
+    return {"anyOf": [_envelope(root, record, more), record]}
+
+
+def many_of(root: str, shown: Schema | str) -> Schema:
+    """Return the schema of an answer with a list, bare where `root=false`."""
+    rows = {"type": "array", "items": ref(shown) if isinstance(shown, str) else shown}
+    return {"anyOf": [_envelope(root, rows, {}, ref("Paging")), rows]}
+
+
+def _envelope(root: str, record: Schema, more: Mapping[str, Schema], metadata: Schema | None = None) -> Schema:
+    return {
+        "type": "object",
+        "required": ["status", "errors", root, "metadata"],
+        "properties": {
+            "status": {"type": "integer"},
+            "errors": {"type": "object", "maxProperties": 0},
+            root: record,
+            **more,
+            "metadata": metadata or {"type": "object", "properties": {"root": {"type": "string", "const": root}}},
+        },
+    }
+
+
+PAGING: Schema = {
+    "title": "Where a page is in its list",
+    "type": "object",
+    "required": ["root", "per_page", "next_cursor"],
+    "properties": {
+        "root": {"type": "string"},
+        "page": {"type": "integer"},
+        "per_page": {"type": "integer"},
+        "total_count": nullable("integer", description="exact to 10,000, null beyond"),
+        "total_pages": nullable("integer"),
+        "next_cursor": nullable("integer", description="with cursor: send it next; 0 at the end"),
+    },
+}
+
+ACCEPTED: Schema = {
+    "title": "Stored, not decided or not shown yet",
+    "type": "object",
+    "required": ["status", "request"],
+    "properties": {
+        "status": {"type": "integer", "const": 202},
+        "errors": {"type": "object"},
+        "request": {
+            "type": "object",
+            "required": ["id", "path"],
+            "properties": {"id": UUID_SHOWN, "path": {"type": "string"}},
+        },
+        "metadata": {"type": "object"},
+    },
+}
+
+LEAD_ANSWER: Schema = one_of(
+    "lead",
+    {"anyOf": [ref("Lead"), ref("TokenLead")]},
+    created={"type": "boolean"},
+    dedupe_action=nullable("string", description="what was done with leads that were there"),
+    schedule_id=nullable("integer"),
+    next_action_at=MOMENT_SHOWN,
+    svc_number_plain=nullable("string"),
+    sms_number_plain=nullable("string"),
+    request_id={"type": "string"},
+    warnings={"type": "array", "items": {"type": "string"}},
+    lead_ids={"type": "array", "items": {"type": "integer"}},
+)
+"""Of every change of a lead: the lead, or with a lead token and no key the little that its sender is told."""
+
+TOKEN_LEAD: Schema = {
+    "title": "What the sender with a lead token and no key is told",
+    "type": "object",
+    "properties": {
+        **{name: LEAD_TYPES[name] for name in ("id", "uuid", "status", "schedule_id", "next_action_at")},
+        "created": {"type": "boolean"},
+        "dedupe_action": nullable("string"),
+        "svc_number_plain": nullable("string"),
+        "sms_number_plain": nullable("string"),
+    },
+    "additionalProperties": False,
+}
+
+
+ANY_RECORD: Schema = {
+    "description": "what the request itself would have been answered with",
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["status", "metadata"],
+            "properties": {"status": {"type": "integer"}, "errors": {"type": "object"}, "metadata": {"type": "object"}},
+        },
+        {"type": "object"},
+    ],
+}
+
+_TIME_ZONES: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name", "iana"],
+        "properties": {"name": {"type": "string"}, "iana": {"type": "string"}},
+    },
+}
+TIME_ZONES: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["status", "time_zones"],
+            "properties": {"status": {"type": "integer"}, "time_zones": _TIME_ZONES},
+        },
+        _TIME_ZONES,
+    ]
+}
+
+
+def record_answer(record_type: str, root: str, *, unborn: bool = False) -> Schema:
+    """Return the schema of an answer with one account record."""
+    return one_of(root, ("New" if unborn else "") + view_name(record_type))
+
+
+def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
+    own: Mapping[str, Any] = structs[RECORD_BODIES[record_type].__name__]["properties"]
+    found: dict[str, Schema] = {}
+    for name in record_columns(record_type):
+        if name in RECORD_INSTANTS:
+            found[name] = MOMENT_SHOWN
+        elif name == "type":
+            found[name] = {"type": "string", "const": TYPE_NAMES[record_type]}
+        elif name in own:
+            found[name] = _without_default(own[name])
+        else:
+            found[name] = _BASE_TYPES.get(name, nullable("number"))
+    found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
+    found |= {"secret": {"type": "string"}} if record_type == "outgoing_webhook" else {}
+    found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}
+    return columned(called(record_type).replace("a", "A", 1), found)
+
+
+def _without_default(schema: Schema) -> Schema:
+    return {name: value for name, value in schema.items() if name != "default"}
+
+
+def _unborn(schema: Schema) -> dict[str, Any]:
+    """Return the schema of a record that is only built: whatever follows from its creation is null."""
+    properties = {name: {"anyOf": [shown, {"type": "null"}]} for name, shown in schema["properties"].items()}
+    return {**schema, "title": f"{schema['title']} that does not exist, with the defaults", "properties": properties}
+
+
+def _unborn_records(records: Mapping[str, Schema]) -> dict[str, Any]:
+    return {f"New{name}": _unborn(schema) for name, schema in records.items()}

@@ -1,0 +1,188 @@
+"""To whom is an answered call connected? The buyers of the step, else of the lead's offer, as the records stand now.
+
+Where one of them, or the traffic source of the lead, has a limit, the account chooses, which counts what is in use.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from msgspec import Struct, structs
+
+from engine.calendar.business import is_open_for_business
+from engine.contact.commands.emission import Connection
+from engine.contact.facts.person import Person
+from engine.contact.schedule.round_robin import turn_of
+from schemas.contact import Lead
+from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
+from schemas.requests import SlotAnswered
+from schemas.schedule import Connect
+
+Buyers = list[tuple[int, Buyer]]
+
+
+class Wanted(Struct, frozen=True):
+    """Who may take a call: the buyers of the groups; where none of them takes calls, the buyers named beside them.
+
+    Where nobody is named, the call is connected to whomever the gateway has. A traffic source is named if it has a limit.
+    """
+
+    buyer_group_ids: tuple[int, ...] = ()
+    buyer_ids: tuple[int, ...] = ()
+    traffic_source_id: int | None = None
+
+    @property
+    def is_anyone(self) -> bool:
+        """Tell whether no buyer is named."""
+        return not self.buyer_group_ids and not self.buyer_ids
+
+
+ANYONE = Wanted()
+
+
+class Way(Struct, frozen=True):
+    """The buyers that take calls now in one group, or named without one."""
+
+    buyers: Buyers
+    group_id: int | None = None
+    group: BuyerGroup | None = None
+
+
+def named_by(connect: Connect) -> Wanted:
+    """Return whom a step names itself: a group, or buyers."""
+    if connect.buyer_group_id is not None:
+        return Wanted(buyer_group_ids=(connect.buyer_group_id,))
+    return Wanted(buyer_ids=connect.buyer_ids)
+
+
+def wanted(person: Person, lead: Lead, connect: Connect) -> Wanted:
+    """Return who may take the call of a step: whom the step names, else whom the lead's offer names."""
+    named = named_by(connect)
+    if named == ANYONE:
+        offer = _offer(person, lead)
+        named = ANYONE if offer is None else Wanted(offer.buyer_group_ids, offer.buyer_ids)
+    return from_source(person, lead, named)
+
+
+def from_source(person: Person, lead: Lead, named: Wanted) -> Wanted:
+    """Name the traffic source of the lead as well, where it has a limit."""
+    source_id = source_of(lead)
+    if source_id is None or not person.rules.owns(person.company_id, "traffic_source", source_id):
+        return named
+    source = person.rules.body(TrafficSource, "traffic_source", source_id)
+    return named if source is None or not _has_limit(source) else structs.replace(named, traffic_source_id=source_id)
+
+
+def source_of(lead: Lead) -> int | None:
+    """Return the id of the traffic source that sent a lead."""
+    source_id = lead.columns.get("traffic_source_id")
+    return source_id if isinstance(source_id, int) and not isinstance(source_id, bool) else None
+
+
+def is_limited(person: Person, named: Wanted) -> bool:
+    """Tell whether a slot must be asked for: a group, one of the buyers or the traffic source has a cap."""
+    if named.traffic_source_id is not None:
+        return True
+    groups = [_group(person, group_id) for group_id in named.buyer_group_ids]
+    if any(group is not None and _has_limit(group) for group in groups):
+        return True
+    return any(_has_limit(buyer) for way in _ways(person, named) for _, buyer in way.buyers)
+
+
+def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
+    return body.concurrency_cap_limit is not None or bool(body.caps)
+
+
+def connection(person: Person, lead: Lead, named: Wanted, grant: SlotAnswered | None) -> Connection | None:
+    """Return whom to connect to, or None where buyers are named and none of them takes calls."""
+    if grant is not None and grant.buyer_id is not None:
+        return _granted(person, grant)
+    if named.is_anyone:
+        return Connection(slot_id=None if grant is None else grant.request_id)
+    ways = list(_ways(person, named))
+    if not ways:
+        return None
+    way, turns = _way_in_turn(lead, ways)
+    buyer_id, buyer = _buyer_in_turn(lead, way.buyers, turns)
+    slot_id = grant.request_id if grant is not None else None
+    return Connection(buyer_id, way.group_id, buyer.number, buyer.timeout_seconds, slot_id)
+
+
+def _way_in_turn(lead: Lead, ways: Sequence[Way]) -> tuple[Way, int]:
+    """Return the group of the lowest tier whose turn it is, else the buyers without one; and how many turns there are."""
+    groups = [(way, way.group) for way in ways if way.group is not None]
+    if not groups:
+        return ways[0], 1
+    first_tier = min(group.tier for _, group in groups)
+    tier = [(way, group.weight) for way, group in groups if group.tier == first_tier]
+    ends = list(accumulate(_shares([weight for _, weight in tier])))
+    return tier[bisect_right(ends, turn_of(lead, ends[-1], later=lead.attempts))][0], ends[-1]
+
+
+def _buyer_in_turn(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
+    """Return the buyer of the lowest tier whose turn it is: each has as many turns as its weight.
+
+    Each of the `turns` of the groups is divided once more, so that the choice of a group does not decide the buyer.
+    """
+    first_tier = min(buyer.tier for _, buyer in buyers)
+    tier = [found for found in buyers if found[1].tier == first_tier]
+    ends = list(accumulate(_shares([buyer.weight for _, buyer in tier])))
+    turn = turn_of(lead, turns * ends[-1], later=lead.attempts) % ends[-1]
+    return tier[bisect_right(ends, turn)]
+
+
+def _shares(weights: list[int]) -> list[int]:
+    """Return the weights; where nobody has one all share alike."""
+    return weights if any(weights) else [1] * len(weights)
+
+
+def _granted(person: Person, grant: SlotAnswered) -> Connection | None:
+    buyer = person.rules.body(Buyer, "buyer", grant.buyer_id)
+    if buyer is None:
+        return None
+    return Connection(grant.buyer_id, grant.buyer_group_id, buyer.number, buyer.timeout_seconds, grant.request_id)
+
+
+def _offer(person: Person, lead: Lead) -> Offer | None:
+    """Return the offer of a lead, else that of its schedule."""
+    offer_id = lead.offer_id
+    if offer_id is None and lead.schedule_id is not None:
+        schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
+        offer_id = None if schedule is None else schedule.offer_id
+    if offer_id is None or not person.rules.owns(person.company_id, "offer", offer_id):
+        return None
+    return person.rules.body(Offer, "offer", offer_id)
+
+
+def _ways(person: Person, named: Wanted) -> Iterator[Way]:
+    """Yield the ways in which the call can be connected now."""
+    for group_id in named.buyer_group_ids:
+        group = _group(person, group_id)
+        if group is not None and _takes_calls(person, group):
+            buyers = _available(person, group.buyer_ids)
+            if buyers:
+                yield Way(buyers, group_id, group)
+    buyers = _available(person, named.buyer_ids)
+    if buyers:
+        yield Way(buyers)
+
+
+def _available(person: Person, buyer_ids: Sequence[int]) -> Buyers:
+    found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids)
+    return [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer)]
+
+
+def _takes_calls(person: Person, body: Buyer | BuyerGroup) -> bool:
+    return not body.paused and is_open_for_business(body.business_hours, body.time_zone, person.now)
+
+
+def _group(person: Person, group_id: int) -> BuyerGroup | None:
+    if not person.rules.owns(person.company_id, "buyer_group", group_id):
+        return None
+    return person.rules.body(BuyerGroup, "buyer_group", group_id)
+
+
+def _buyer(person: Person, buyer_id: int) -> Buyer | None:
+    if not person.rules.owns(person.company_id, "buyer", buyer_id):
+        return None
+    return person.rules.body(Buyer, "buyer", buyer_id)

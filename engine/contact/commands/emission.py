@@ -1,0 +1,454 @@
+"""What exactly is ordered? The command of a step, its place among the attempts, and until when its outcome is awaited."""
+
+from typing import Any
+
+import msgspec
+
+from engine.contact.commands.numbers import dialing_number, texting_number
+from engine.contact.facts import ledger
+from engine.contact.facts.call_record import enter, of_order, tier_of
+from engine.contact.facts.person import Person
+from engine.contact.facts.result import earned
+from engine.contact.schedule.cadence import Cadence, duration
+from engine.contact.schedule.templates import Lookup, TextTooLongError, render, render_body, render_sms, segments
+from engine.contact.timing.contact_hours import PROMISED, closing, countries_of, purpose_of
+from engine.identity import command_id, uuid_of
+from engine.limits import SUBJECT_LENGTH_MAX
+from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.contact import Call, Flight, Lead
+from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
+from schemas.outcomes import OUTCOME_TIMEOUT
+from schemas.records import OutgoingWebhook
+from schemas.requests import ReachRequested
+from schemas.schedule import CallStep, EmailStep, SmsStep, WebhookStep
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import to_json
+
+MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
+"""How late a contact may be and still be meant (research/domain.md 3.2.10)."""
+
+DROP_REPORTED_WITHIN = 2 * MINUTE
+DROP_REPORTED_SHARE = 5
+"""A text or call must go out this long before its outcome is given up, or a fifth of that time where it is less: so the
+report that a gateway dropped it comes while the lead still waits for it, and the step is planned again."""
+
+CALLBACK = "(callback)"
+"""Stands for the step of a call that is no step."""
+
+MANUAL = "(manual)"
+"""Stands for the step of a call that somebody asked for just now."""
+
+CALL_NOW = "call_now"
+"""The source of an order that was not planned: somebody asked for it."""
+
+MINDS_NOT = "empty"
+FAILS = "fail"
+"""What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
+
+TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
+TEXT_TOO_LARGE = "too_large"
+"""Why a message cannot be said: a token that its step insists on has no value; its text is longer than may be sent."""
+
+WEBHOOK_EVENT = "lead.schedule_step"
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """Whom an answered call is connected to, how long they are rung, and the slot that this takes.
+
+    `callback`: the call was promised.
+
+    `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers; `overrides_law`,
+    outside all hours, for a reason that was written down.
+    """
+
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    number: str | None = None
+    timeout_seconds: int | None = None
+    slot_id: str | None = None
+    callback: bool = False
+    manual: bool = False
+    forced: bool = False
+    overrides_law: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Return what the call came of."""
+        return "callback" if self.callback else "api" if self.manual else "schedule"
+
+
+def next_command_id(lead: Lead, step_id: str) -> str:
+    """Count one more attempt at a step and return the id of its command."""
+    lead.step_attempts += 1
+    return present_command_id(lead, step_id)
+
+
+def present_command_id(lead: Lead, step_id: str) -> str:
+    """Return the id of the command of the attempt that was counted last."""
+    return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
+
+
+def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
+    """Order a call. With a slot, the command has the slot's id."""
+    call_id = person.draft.next_id()
+    until = person.now + _timeout("call", step.outcome_timeout)
+    command = PlaceCall(
+        **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
+        not_after=_dialled_until(person, lead, cadence, connection, _sent_until(person, until)),
+        to=lead.caller_id or "",
+        from_number=step.from_number or dialing_number(person, lead),
+        call_id=call_id,
+        buyer_id=connection.buyer_id,
+        buyer_group_id=connection.buyer_group_id,
+        buyer_number=connection.number,
+        buyer_timeout_seconds=connection.timeout_seconds,
+        ring_timeout_seconds=step.ring_timeout_seconds,
+        machine=step.machine,
+    )
+    flight = Flight(
+        kind="call",
+        counted=True,
+        call_id=call_id,
+        slot_id=connection.slot_id,
+        callback=connection.callback or connection.manual,
+        **_flight(person, lead, command, until),
+    )
+    lead.outbound_calls_count += 1
+    lead.attempted_call_id = call_id
+    lead.last_call_at = person.now
+    if connection.buyer_id is not None:
+        lead.dial_tier = tier_of(person, connection.buyer_group_id, connection.buyer_id)
+    _dispatch(person, lead, command, flight)
+    step_id = None if flight.callback else step.id
+    enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))
+
+
+def _dialled_until(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
+    """Return when the hours for the call are over; for one that passes over the law its lead's expiry alone counts."""
+    if connection.overrides_law:
+        return until if lead.expires_at is None else min(until, lead.expires_at)
+    return _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
+
+
+def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
+    """Order the call that was promised."""
+    lead.callbacks += 1
+    place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
+
+
+class UnsayableError(Exception):
+    """A message cannot be put into words for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a message says to one person; a text has no subject."""
+
+    body: str
+    subject: str = ""
+
+
+def compose(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Said:
+    """Put a message into words. Raises `UnsayableError`."""
+    lookup = lookup_of(person, lead)
+    subject, not_in_subject = "", tuple[str, ...]()
+    try:
+        if isinstance(step, SmsStep):
+            body, missing = render_sms(step.template, lookup)
+        else:
+            subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX)
+            body, missing = render_body(step.template, lookup, is_recorded=True)
+    except TextTooLongError as error:
+        raise UnsayableError(TEXT_TOO_LARGE) from error
+    if (missing or not_in_subject) and step.missing_token != MINDS_NOT:
+        raise UnsayableError(TOKEN_MISSING)
+    for tokens in (not_in_subject, missing):
+        if tokens:
+            person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(tokens))
+    return Said(body, subject)
+
+
+def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: Said) -> None:
+    """Order a text."""
+    until = person.now + _timeout("sms", step.outcome_timeout)
+    command = SendSms(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
+        not_after=_close(person, lead, cadence, "sms", _sent_until(person, until)),
+        to=lead.caller_id or "",
+        from_number=step.from_number or texting_number(person, lead),
+        body=said.body,
+        segments=segments(said.body),
+    )
+    lead.sms_count += 1
+    _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight(person, lead, command, until)))
+
+
+def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, said: Said) -> None:
+    """Order an e-mail; where the lead is keyed by a number, the contact of the address is asked to."""
+    until = person.now + _timeout("email", step.outcome_timeout)
+    address_key = email_key(lead.company_id, lead.email or "")
+    command = SendEmail(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), address_key),
+        # Late mail is still welcome: it may go out long after the lead was moved on.
+        not_after=_close(person, lead, cadence, "email", person.now + _lateness(step)),
+        to=lead.email or "",
+        from_address=step.from_address,
+        subject=said.subject,
+        body=said.body,
+    )
+    lead.emails_count += 1
+    lead.last_email_at = person.now
+    _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
+
+
+def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
+    """Order a webhook and await its outcome."""
+    until = person.now + _timeout("webhook", step.outcome_timeout)
+    command = webhook_command(person, lead, step)
+    _dispatch(person, lead, command, Flight(kind="webhook", **_flight(person, lead, command, until)))
+
+
+def webhook_command(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
+    """Return the order of a webhook step."""
+    record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
+    return PostWebhook(
+        **_common(person, lead, step.id, next_command_id(lead, step.id), person.key),
+        outgoing_webhook_id=step.outgoing_webhook_id,
+        webhook_version=record.version if record else 0,
+        payload={"type": WEBHOOK_EVENT, "timestamp": to_rfc3339(person.now), "data": _payload(lead, step.id)},
+    )
+
+
+def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
+    """Return the order of a webhook about a call, outside any step."""
+    record = person.rules.record("outgoing_webhook", webhook_id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    about: dict[str, Any] = {} if lead is None else _payload(lead, step_id)
+    return PostWebhook(
+        **about_call(person, call, step_id, identity),
+        urgency_class=5,
+        outgoing_webhook_id=webhook_id,
+        webhook_version=record.version if record else 0,
+        call_id=call.id,
+        payload={"type": event, "timestamp": to_rfc3339(person.now), "data": {**about, "call": _call_payload(call)}},
+    )
+
+
+def about_call(person: Person, call: Call, step_id: str, identity: str) -> dict[str, Any]:
+    """Return what every order about a call says that no step gave: whose it is, and that it may go out at once."""
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    return {
+        "command_id": identity,
+        "company_id": call.company_id,
+        "contact_key": call.contact_key,
+        "lead_id": call.lead_id or 0,
+        "lead_uuid": "" if lead is None else lead.uuid,
+        "step_id": step_id,
+        "enrolment": 0,
+        "attempt": 1,
+        "decided_at": person.now,
+        "not_before": person.now,
+    }
+
+
+def _call_payload(call: Call) -> dict[str, Any]:
+    moments = ("created_at", "initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at")
+    names = (
+        *("id", "uuid", "direction", "origin", "status", "sub_status", "outcome", "number_called", "from_number"),
+        *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "revenue", "payout"),
+        *("cost", "buyer_converted", "offer_converted", "call_disposition_id", "agent_call_disposition_notes"),
+        *("token_values", "talk_seconds", "hold_seconds", "recording_url"),
+    )
+    found = {name: getattr(call, name) for name in names}
+    told = {name: getattr(call, name) for name in moments}
+    return {**found, **{name: None if moment is None else to_rfc3339(moment) for name, moment in told.items()}}
+
+
+def has_webhook(person: Person, step: WebhookStep) -> bool:
+    """Tell whether the webhook of a step is there, the company's own, and not paused."""
+    record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
+    body = person.rules.body(OutgoingWebhook, "outgoing_webhook", step.outgoing_webhook_id)
+    return record is not None and body is not None and record.company_id == person.company_id and not body.paused
+
+
+def email_key(company_id: int, address: str) -> str:
+    """Return the contact key of an e-mail address."""
+    return f"{company_id}|email:{address.lower()}"
+
+
+def _number_key(lead: Lead) -> str:
+    return f"{lead.company_id}|{lead.caller_id}"
+
+
+def _call_command_id(lead: Lead, step: CallStep, connection: Connection, call_id: int) -> str:
+    if connection.manual:
+        return command_id(uuid_of("call", call_id), lead.enrolment, 0, step.id, 1)
+    if connection.callback:
+        # Below zero: steps are counted from one, so that no step's command can have this id.
+        return command_id(lead.uuid, lead.enrolment, -lead.callbacks, step.id, 1)
+    return connection.slot_id or next_command_id(lead, step.id)
+
+
+def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> None:
+    """Emit a command from the contact that it reaches, and let the lead wait for what comes of it."""
+    now = person.now
+    if flight.counted:
+        lead.attempts += 1
+    if command.contact_key == person.key:
+        if flight.counted:
+            ledger.reserve(person, flight.kind, command.command_id)
+        person.draft.emit(command)
+        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
+    else:
+        flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
+        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, lead, command, flight))
+        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
+    lead.flight = flight
+    person.draft.take_place(flight.kind)
+    lead.status, lead.status_wait = "running", "awaiting_outcome"
+    lead.first_action_at = lead.first_action_at or now
+    lead.last_action_at = now
+    lead.recheck_at = lead.held_at = None
+    if not flight.callback:  # a call that was promised, or is made by hand, is none of the schedule's steps
+        lead.requested_next_action_at = None
+    if lead.heard and flight.kind != "webhook":
+        lead.heard = ()
+    if lead.pause is not None and lead.pause.until <= now:
+        lead.pause = None
+    person.keep(lead)
+
+
+def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
+    """Return what is told of an order whose outcome the lead awaits; its `source` is that of its plan."""
+    about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
+    if isinstance(command, SendSms):
+        about["segments"] = command.segments
+    source = None if command.step_id == MANUAL else person.source
+    about["source"], person.source = source or CALL_NOW, None
+    return about
+
+
+def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> ReachRequested:
+    return ReachRequested(
+        company_id=command.company_id,
+        contact_key=command.contact_key,
+        lead_id=command.lead_id,
+        reply_to=person.key,
+        kind=flight.kind,  # type: ignore[arg-type]  # webhooks reach nobody's address
+        command=msgspec.Raw(to_json(command)),
+        states=lead.states,
+        countries=countries_of(lead),
+        purpose=PROMISED if flight.callback else purpose_of(person.rules, lead),
+        offer_id=lead.offer_id,
+    )
+
+
+def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
+    due_at = lead.planned_at or lead.next_action_at
+    return {
+        "command_id": identity,
+        "company_id": lead.company_id,
+        "contact_key": contact_key,
+        "lead_id": lead.id,
+        "lead_uuid": lead.uuid,
+        "step_id": step_id,
+        "enrolment": lead.enrolment,
+        "attempt": max(1, lead.step_attempts),
+        "decided_at": person.now,
+        "not_before": person.now,
+        "urgency_class": lead.urgency_class,
+        "priority": lead.lead_priority,
+        "due_at": due_at if due_at is not None and due_at < person.now else None,
+    }
+
+
+def _flight(person: Person, lead: Lead, command: Command, until: Instant) -> dict[str, Any]:
+    return {
+        "command_id": command.command_id,
+        "step_id": command.step_id,
+        "emitted_at": person.now,
+        "due_at": until,
+        "enrolment": lead.enrolment,
+    }
+
+
+def _timeout(kind: str, text: str | None) -> Instant:
+    return OUTCOME_TIMEOUT[kind] if text is None else duration(text).elapsed
+
+
+def _sent_until(person: Person, until: Instant) -> Instant:
+    """Return the term of a command whose outcome is given up at `until`."""
+    return until - min(DROP_REPORTED_WITHIN, (until - person.now) // DROP_REPORTED_SHARE)
+
+
+def _lateness(step: EmailStep) -> Instant:
+    return MAX_LATENESS["email"] if step.max_lateness is None else duration(step.max_lateness).elapsed
+
+
+def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True) -> Instant:
+    """Return until when a command may be carried out: its hours, its lead's expiry and its own term.
+
+    The term of a telephone is over before its outcome is given up: it must not ring after the lead was moved on.
+    """
+    close = closing(person.law, lead, cadence, kind, person.now, preferred=preferred)
+    expiry = None if lead.ending else lead.expires_at
+    return min(moment for moment in (close, expiry, until) if moment is not None)
+
+
+def lookup_of(person: Person, lead: Lead) -> Lookup:
+    """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows.
+
+    `svc_number` is the number that calls come from, whatever a sender wrote under this name (research/domain.md 2.17).
+    """
+
+    def value_of(token: str) -> Any:
+        if token == "svc_number":  # noqa: S105 - of a template
+            return dialing_number(person, lead)
+        for values in (lead.data, lead.columns):
+            if values.get(token) is not None:
+                return values[token]
+        return _system_token(person, lead, token)
+
+    return value_of
+
+
+def _system_token(person: Person, lead: Lead, token: str) -> Any:
+    match token:
+        case "sms_number":
+            return texting_number(person, lead)
+        case "caller_id" | "email" | "id" | "uuid" | "offer_id" | "schedule_id":
+            return getattr(lead, token)
+        case "created_at" | "first_action_at" | "last_action_at" | "last_call_at" | "expires_at":
+            moment = getattr(lead, token)
+            return None if moment is None else to_rfc3339(moment)
+        case _:
+            return None
+
+
+def _payload(lead: Lead, step_id: str) -> dict[str, Any]:
+    return {
+        "step_id": step_id,
+        "enrolment": lead.enrolment,
+        "lead": {
+            "id": lead.id,
+            "uuid": lead.uuid,
+            "status": earned(lead, lead.end_status or lead.status),
+            "offer_id": lead.offer_id,
+            "schedule_id": lead.schedule_id,
+            "caller_id": lead.caller_id,
+            "email": lead.email,
+            "created_at": to_rfc3339(lead.created_at),
+            "outbound_calls_count": lead.outbound_calls_count,
+            "sms_count": lead.sms_count,
+            "emails_count": lead.emails_count,
+            "opt_out": lead.opt_out,
+            "blocked": lead.blocked,
+            "buyer_converted": lead.buyer_converted,
+            "offer_converted": lead.offer_converted,
+            **lead.columns,
+            "data": lead.data,
+        },
+    }

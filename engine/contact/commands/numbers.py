@@ -1,0 +1,35 @@
+"""Which of the company's numbers calls and texts this lead? Taken in turn, the offer's own first, and then kept.
+
+One that was kept is given up when it is paused, deleted, or of this use no longer.
+"""
+
+from engine.contact.facts.person import Person
+from engine.contact.schedule.round_robin import turn_of
+from engine.rules import Capability
+from schemas.contact import Lead
+from schemas.records import Number
+
+
+def dialing_number(person: Person, lead: Lead) -> str | None:
+    """Return the number that the lead is called from, giving it one if it has none; None where the company has none."""
+    if not _is_usable(person, lead.svc_number, "voice"):
+        lead.svc_number = _in_turn(person, lead, "voice")
+    return lead.svc_number
+
+
+def texting_number(person: Person, lead: Lead) -> str | None:
+    """Return the number that the lead is texted from, giving it one if it has none; None where the company has none."""
+    if not _is_usable(person, lead.sms_number, "sms"):
+        lead.sms_number = _in_turn(person, lead, "sms")
+    return lead.sms_number
+
+
+def _is_usable(person: Person, kept: str | None, capability: Capability) -> bool:
+    record = person.rules.number(person.company_id, kept)
+    body = None if record is None else person.rules.body(Number, "number", record.id)
+    return body is not None and not body.paused and bool(getattr(body, capability))
+
+
+def _in_turn(person: Person, lead: Lead, capability: Capability) -> str | None:
+    fleet = person.rules.numbers_for(person.company_id, lead.offer_id, capability)
+    return fleet[turn_of(lead, len(fleet))] if fleet else None

@@ -1,0 +1,1 @@
+"""Has the person opted in, and does a text opt them out?"""

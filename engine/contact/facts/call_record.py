@@ -1,0 +1,220 @@
+"""What is kept of a call? The lead as it was when it began, how it compares with earlier ones, and what was said since."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from engine.contact.facts.person import Person, at_once
+from engine.identity import uuid_of
+from engine.tokens import CALL_BYTES_MAX, check_tokens
+from schemas.commands import PlaceCall
+from schemas.contact import Call, Lead
+from schemas.instant import SECOND, Instant
+from schemas.records import Buyer, BuyerGroup, Number
+from schemas.requests import CallReceived, OutcomeRecorded
+from schemas.wire import to_json
+
+CALLS_LISTED_MAX = 100
+"""Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
+
+CALLS_COMPARED_MAX = 50
+"""Earlier calls that a new one is compared with."""
+
+DELETED_REFS_MAX = 20
+"""Deleted calls of a person whose names are remembered, the newest: a gateway tells of a call once more within minutes."""
+
+MONEY_DIGITS = 4
+"""Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
+
+TEXT_LENGTH_MAX = 500
+"""Of what a gateway says in words."""
+
+
+def of_order(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
+    """Return the record of a call that is being ordered."""
+    number = person.rules.number(person.company_id, command.from_number)
+    return Call(
+        **_identity(person, command.call_id),
+        **_of_lead(lead),
+        schedule_action_id=step_id,
+        command_id=command.command_id,
+        origin=origin,
+        number_called=command.to,
+        from_number=command.from_number,
+        number_id=None if number is None else number.id,
+        buyer_id=command.buyer_id,
+        buyer_group_id=command.buyer_group_id,
+        attempt_number=lead.attempts,
+        scheduled_callback_id=lead.scheduled_callback_id if origin == "callback" else None,
+        dial_tier=None if command.buyer_id is None else tier_of(person, command.buyer_group_id, command.buyer_id),
+    )
+
+
+def of_caller(person: Person, lead: Lead | None, *, from_number: str, number_called: str) -> Call:
+    """Return the record of a call that the person makes to one of the company's numbers."""
+    number = person.rules.number(person.company_id, number_called)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    fields: dict[str, Any] = {} if lead is None else _of_lead(lead)
+    # The number that was called says which offer it is for, whatever else the person was sent to.
+    fields["offer_id"] = fields.get("offer_id") if own is None or own.offer_id is None else own.offer_id
+    return Call(
+        **_identity(person, person.draft.next_id()),
+        **fields,
+        direction="inbound",
+        origin="inbound",
+        status="ringing",
+        number_called=number_called,
+        from_number=from_number,
+        number_id=None if number is None else number.id,
+        attempt_number=0,
+    )
+
+
+def enter(person: Person, call: Call) -> None:
+    """Put a call into the person's record, compared with those before it."""
+    compare(person, call)
+    person.head.call_ids = (*person.head.call_ids[-CALLS_LISTED_MAX + 1 :], call.id)
+    person.keep_head()
+    person.keep_call(call)
+
+
+def drop(person: Person, call: Call) -> None:
+    """Let a call go for good; what its gateway still tells of it is of no call any more."""
+    if call.gateway_ref is not None:
+        person.head.deleted_refs = (*person.head.deleted_refs, _hash(call.gateway_ref))[-DELETED_REFS_MAX:]
+    person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
+    person.keep_head()
+    person.drop_call(call)
+
+
+def is_deleted(person: Person, gateway_ref: str) -> bool:
+    """Return whether a gateway's name of a call is that of one that was deleted."""
+    refs = person.head.deleted_refs
+    return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # they were kept as they are before
+
+
+def _hash(gateway_ref: str) -> str:
+    return blake2b(gateway_ref.encode(), digest_size=8).hexdigest()
+
+
+def leave_alone(person: Person, lead: Lead) -> None:
+    """The lead goes away, and nobody waits for what comes of its call: the call itself is given up when the lead would."""
+    flight = lead.flight
+    call = None if flight is None else person.call(flight.call_id)
+    if flight is not None and call is not None and call.ended_at is None:
+        call.give_up_at = flight.due_at
+        person.keep_call(call)
+
+
+def calls_of(person: Person) -> Iterator[Call]:
+    """Iterate over the listed calls of the person, newest first."""
+    for call_id in reversed(person.head.call_ids):
+        call = person.call(call_id)
+        if call is not None:
+            yield call
+
+
+def compare(person: Person, call: Call) -> None:
+    """Say whether an earlier call of the person was for the same buyer or offer, and whether it converted there.
+
+    An offer is the same where its traffic source is, too: that is who would be paid twice.
+    """
+    earlier = list(islice((other for other in calls_of(person) if other.id < call.id), CALLS_COMPARED_MAX))
+    same_buyer = [other for other in earlier if call.buyer_id is not None and other.buyer_id == call.buyer_id]
+    offer = call.offer_id, call.traffic_source_id
+    same_offer = [other for other in earlier if (other.offer_id, other.traffic_source_id) == offer and offer[0] is not None]
+    call.buyer_repeat_caller = bool(same_buyer)
+    call.offer_repeat_caller = bool(same_offer)
+    call.buyer_conversion_duplicated_call = any(other.buyer_converted for other in same_buyer)
+    call.offer_conversion_duplicated_call = any(other.offer_converted for other in same_offer)
+
+
+def tier_of(person: Person, buyer_group_id: int | None, buyer_id: int | None) -> int | None:
+    """Return the tier of whom a call is put through to: that of the group takes the place of the buyer's own."""
+    group = person.rules.body(BuyerGroup, "buyer_group", buyer_group_id)
+    found = group or person.rules.body(Buyer, "buyer", buyer_id)
+    return None if found is None else found.tier
+
+
+def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
+    """Keep who and what handled the call, as far as this report of its gateway says."""
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
+    call.agent_id = request.agent_id or call.agent_id
+    call.provider_configuration_id = request.provider_configuration_id or call.provider_configuration_id
+    call.transcription_status = request.transcription_status or call.transcription_status
+
+
+def merge_tokens(call: Call, data: dict[str, Any], *, field: str = "data") -> None:
+    """Merge tokens, sent as `field`, into those of a call; None deletes. Raises `RefusedError` where they are too many."""
+    call.token_values = {name: value for name, value in {**call.token_values, **data}.items() if value is not None}
+    check_tokens(call.token_values, "call", CALL_BYTES_MAX, field=field)
+
+
+def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:
+    """Write the data of a lead to its calls as well: the newest, as many as one decision may change."""
+    if not data:
+        return
+    for call in at_once([call for call in calls_of(person) if call.lead_id == lead.id], growth=len(to_json(data))):
+        merge_tokens(call, data)
+        person.keep_call(call)
+        person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])
+
+
+def put_on_hold(call: Call, at: Instant) -> None:
+    """The call is on hold from now on."""
+    call.status, call.placed_on_hold = "on-hold", True
+    call.held_at = at if call.held_at is None else call.held_at
+
+
+def take_off_hold(call: Call, at: Instant) -> None:
+    """The call is not on hold any more, if it was."""
+    if call.held_at is None:
+        return
+    call.hold_seconds += max(0, at - call.held_at) // SECOND
+    call.held_at = None
+    call.status = "established"
+
+
+def _identity(person: Person, call_id: int) -> dict[str, Any]:
+    return {
+        "id": call_id,
+        "uuid": uuid_of("call", call_id),
+        "company_id": person.company_id,
+        "contact_key": person.key,
+        "version": 0,
+        "created_at": person.now,
+        "updated_at": person.now,
+    }
+
+
+def _of_lead(lead: Lead) -> dict[str, Any]:
+    columns = lead.columns
+    return {
+        "lead_id": lead.id,
+        "offer_id": lead.offer_id,
+        "schedule_id": lead.schedule_id,
+        "traffic_source_id": _id(columns.get("traffic_source_id")),
+        "country": _text(columns.get("country")),
+        "state": _text(columns.get("state_province")) or next(iter(lead.states), None),
+        "city": _text(lead.data.get("city")),
+        "zip": _text(columns.get("zip_postal_code")),
+        "time_zone": _text(columns.get("time_zone")) or next(iter(lead.zones), None),
+        "contact_field_type": _text(columns.get("contact_field_type")),
+        "token_values": _tokens_of(lead),
+    }
+
+
+def _tokens_of(lead: Lead) -> dict[str, Any]:
+    """Return the tokens that a call begins with: those of its lead, and the lead's id in the sender's system."""
+    named = lead.columns.get("external_record_id")
+    return dict(lead.data) if named is None else {"external_record_id": named, **lead.data}
+
+
+def _id(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value[:TEXT_LENGTH_MAX] if isinstance(value, str) else None

@@ -1,0 +1,61 @@
+"""What does a call bring to the caps of its buyer, group and traffic source? Conversions and revenue, told as they change.
+
+Attempts and connections are not told here: the slot of a call counts them.
+"""
+
+from collections.abc import Mapping
+
+from engine.contact.facts.call_record import MONEY_DIGITS
+from engine.contact.facts.person import Person
+from schemas.contact import Call
+from schemas.records import Buyer, BuyerGroup, TrafficSource
+from schemas.requests import CallEarned
+from schemas.topics import ACCOUNTS_REQUESTS
+
+Brought = Mapping[str, Mapping[str, float]]
+"""Resource (`buyer_group/7`) -> metric -> amount."""
+
+
+def brought(call: Call) -> Brought:
+    """Return what a call has brought so far, whether anybody has caps or not."""
+    found: dict[str, Mapping[str, float]] = {}
+    earned = {
+        "buyer_conversion": int(call.buyer_converted),
+        "earned_revenue": round(call.revenue - call.payout, MONEY_DIGITS),
+        "revenue": call.revenue,
+    }
+    if call.buyer_group_id is not None:
+        found[f"buyer_group/{call.buyer_group_id}"] = earned
+    if call.buyer_id is not None:
+        found[f"buyer/{call.buyer_id}"] = earned
+    if call.traffic_source_id is not None:
+        found[f"traffic_source/{call.traffic_source_id}"] = {"offer_conversion": int(call.offer_converted)}
+    return found
+
+
+def tell(person: Person, call: Call, before: Brought) -> None:
+    """Tell the account by how much a change of a call changed what it brought, where that counts against a cap."""
+    after, amounts = brought(call), dict[str, dict[str, float]]()
+    for resource in dict.fromkeys((*before, *after)):
+        had, has = before.get(resource, {}), after.get(resource, {})
+        more = {name: round(has.get(name, 0) - had.get(name, 0), MONEY_DIGITS) for name in dict.fromkeys((*had, *has))}
+        changed = {name: amount for name, amount in more.items() if amount}
+        if changed and _has_caps(person, resource):
+            amounts[resource] = changed
+    if amounts:
+        message = CallEarned(company_id=person.company_id, call_id=call.id, at=call.created_at, amounts=amounts)
+        person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
+
+
+_KINDS: Mapping[str, type[Buyer | BuyerGroup | TrafficSource]] = {
+    "buyer": Buyer,
+    "buyer_group": BuyerGroup,
+    "traffic_source": TrafficSource,
+}
+
+
+def _has_caps(person: Person, resource: str) -> bool:
+    record_type, _, number = resource.partition("/")
+    record_id = int(number)
+    body = person.rules.body(_KINDS[record_type], record_type, record_id)
+    return body is not None and bool(body.caps) and person.rules.owns(person.company_id, record_type, record_id)

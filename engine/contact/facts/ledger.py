@@ -1,0 +1,134 @@
+"""How often was this number contacted? Attempts are reserved with the command and given back when nobody was reached.
+
+Two counts: the lead's own (`max_contact_attempts`, reset by a restart) and the legal ledger of the number (never reset).
+"""
+
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from operator import attrgetter
+
+from engine.contact.facts.person import Person
+from schemas.contact import Attempt, Flight, Head, Lead
+from schemas.instant import DAY, SECOND, Instant
+from schemas.law import CHANNELS
+from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
+
+SAME_NUMBER_GUARD = 30 * SECOND
+"""Between two calls to one number, whatever else is allowed (contracts.md section 2)."""
+
+LEDGER_FOR = 31 * DAY
+"""How long an attempt stays in the state: longer than any frequency cap looks back (7 days, research/domain.md 2.20).
+The log keeps every attempt."""
+
+LEDGER_MAX = 1_000
+"""Attempts kept per number; no cap allows this many within a month."""
+
+LEDGER_WHOLE_MAX = 32
+"""Attempts that are kept with the id of their command, the newest: only these can be taken back or moved to when they were
+placed. Of those before, the head keeps the instants alone (`Head.attempts_before`), some 9 bytes each."""
+
+
+_at = attrgetter("at")
+
+
+def attempts_of(head: Head) -> tuple[Attempt, ...]:
+    """Return every attempt that the ledger of a number holds, oldest first; the older ones without the id of a command."""
+    if not head.attempts_before:
+        return head.ledger
+    before = [
+        Attempt(at=at, kind=kind, command_id="") for kind, gaps in head.attempts_before.items() for at in accumulate(gaps)
+    ]
+    return (*sorted(before, key=_at), *head.ledger)
+
+
+def reserve(person: Person, kind: str, command_id: str) -> None:
+    """Enter a call or text to this contact's number into its ledger, from the moment of its command."""
+    head = person.head
+    kept = [entry for entry in attempts_of(head)[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
+    _write(head, (*kept, Attempt(at=person.now, kind=kind, command_id=command_id)))
+    if kind == "call":
+        head.last_call_at = person.now
+    person.keep_head()
+
+
+def release(person: Person, command_id: str) -> None:
+    """Take an attempt that reached nobody out of the ledger."""
+    head = person.head
+    if any(entry.command_id == command_id for entry in head.ledger):
+        _write(head, tuple(entry for entry in attempts_of(head) if entry.command_id != command_id))
+        person.keep_head()
+
+
+def shorten(head: Head) -> None:
+    """Keep what a ledger holds in as few bytes as may be."""
+    _write(head, attempts_of(head)[-LEDGER_MAX:])
+
+
+def _write(head: Head, attempts: tuple[Attempt, ...]) -> None:
+    """Keep the newest attempts whole, and of the others the instants, by kind, each as its distance from the one before."""
+    head.ledger = attempts[-LEDGER_WHOLE_MAX:]
+    before: dict[str, list[Instant]] = {}
+    for entry in attempts[:-LEDGER_WHOLE_MAX]:
+        before.setdefault(entry.kind, []).append(entry.at)
+    head.attempts_before = {
+        kind: (instants[0], *(at - last for last, at in pairwise(instants))) for kind, instants in before.items()
+    }
+
+
+def give_back(lead: Lead, flight: Flight) -> None:
+    """Let an attempt that does not count be made again; one of an earlier run was forgotten with it."""
+    if flight.counted and flight.enrolment == lead.enrolment and lead.attempts > 0:
+        lead.attempts -= 1
+
+
+def is_at_limit(lead: Lead, limit: int | None) -> bool:
+    """Tell whether the lead may not be called or texted any more; `limit` is its schedule's, its own goes first."""
+    most = lead.attempts_max if lead.attempts_max is not None else limit
+    return most is not None and lead.attempts >= most
+
+
+def guarded_until(head: Head, kind: str) -> Instant | None:
+    """Return until when the number may not be called again, or None."""
+    if kind != "call" or head.last_call_at is None:
+        return None
+    return head.last_call_at + SAME_NUMBER_GUARD
+
+
+def spaced_until(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
+    """Return until when a schedule keeps its distance to earlier contacts of the person, or None.
+
+    `spacing` (`call`, `sms`, `email`, `any`: milliseconds) is between two of a kind, and between any two. No law counts
+    e-mails, so they stand in no ledger: each lead remembers its last.
+    """
+    if kind not in CHANNELS:
+        return None
+    made = [(entry.at, entry.kind) for entry in attempts_of(person.head)]
+    if "email" in spacing or "any" in spacing:
+        made += [(lead.last_email_at, "email") for lead in person.leads() if lead.last_email_at is not None]
+    alike = [at + spacing[kind] for at, made_kind in made if made_kind == kind] if kind in spacing else []
+    others = [at + spacing["any"] for at, _ in made] if "any" in spacing else []
+    return max((*alike, *others), default=None)
+
+
+def placed(person: Person, command_id: str, at: Instant) -> None:
+    """Count an attempt from when its call was placed, where a gateway tells: the law counts calls, not orders.
+
+    Never earlier than its order, and never later than now.
+    """
+    head = person.head
+    for place, entry in enumerate(head.ledger):
+        if entry.command_id == command_id and entry.at < at <= person.now:
+            moved = Attempt(at=at, kind=entry.kind, command_id=command_id)
+            head.ledger = (*head.ledger[:place], moved, *head.ledger[place + 1 :])
+            person.keep_head()
+            return
+
+
+def row_of(kind: str, outcome: str) -> Outcome | None:
+    """Return what an outcome counts for, or None where there is no such outcome of that kind."""
+    return NOT_REACHED if outcome in GATE_OUTCOMES else OUTCOMES[kind].get(outcome)
+
+
+def counts_legally(row: Outcome, *, rang: bool) -> bool:
+    """Tell whether the outcome stays in the ledger of the number."""
+    return rang if row.counts_legal is None else row.counts_legal

@@ -1,0 +1,244 @@
+"""What does one decision know and touch of one contact? Its head, leads and calls; what was kept is put once, at the end."""
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import TypeVar
+
+from engine.law.company import law_of
+from engine.law.pack import RulePack
+from engine.limits import RECORD_BYTES_MAX
+from engine.partition.draft import Draft, RefusedError, RepeatedError
+from schemas.account import Seen
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.envelope import Envelope
+from schemas.instant import DAY, SECOND, Instant
+from schemas.requests import SlotAnswered
+from schemas.state import call_key, head_key, lead_key, seen_of_contact_key
+from schemas.wire import to_json
+
+E = TypeVar("E", Lead, Call)
+
+SEEN_FOR = DAY
+"""How long the id of a request is remembered (design.md section 4)."""
+
+SEEN_INLINE_MAX = 32
+"""Ids that a head remembers: it is written with almost every decision. Those beyond are kept in 16 values of their own."""
+
+SEEN_APART_MAX = 64
+"""Ids in one of these values, some 1,000 of a contact in all: more requests about one person in a day come from a fault; the
+oldest is forgotten first."""
+
+LEADS_LISTED_MAX = 200
+"""Leads that a head lists. One more leaves out the oldest that has ended, which is found by its own key alone from then on;
+where all are live it is refused (`too_many_leads`): nobody has as many intents, and each costs room in every decision."""
+
+LEADS_AT_ONCE_MAX = 100
+BYTES_AT_ONCE_MAX = RECORD_BYTES_MAX // 4
+"""Leads of one contact that one decision changes, so that its record stays small enough to be written, as JSON with all
+the data of each; more are left to later ticks (design.md section 3)."""
+
+
+class Person:
+    """The contact of one decision.
+
+    `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
+    `ends_leads_later`: a stop changes the head alone (see `requests/fallback_stop.py`). `sweep_key`: leads that are due wait
+    until this sweep has visited every lead (see `lifecycle/replan.py`). `has_turn`: the queue of due timers chose this lead.
+    """
+
+    grant: SlotAnswered | None = None
+    source: str | None = None
+    ends_leads_later: bool = False
+    sweep_key: str | None = None
+    has_turn: bool = False
+    _law: RulePack | None = None
+
+    def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
+        self.draft = draft
+        self.now = draft.now
+        self.rules = draft.rules
+        self.company_id = company_id
+        self.key = contact_key
+        self._head_key = head_key(contact_key)
+        self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
+        self._kept: dict[str, Head | Lead | Call] = {}
+
+    @property
+    def law(self) -> RulePack:
+        """The rules of the law that hold for this company now."""
+        law = self._law
+        if law is None:
+            law = self._law = law_of(self.rules, self.company_id)
+        return law
+
+    def lead(self, lead_id: int) -> Lead | None:
+        """Return a lead of this contact, or None."""
+        key = lead_key(lead_id)
+        kept = self._kept.get(key)
+        lead = kept if isinstance(kept, Lead) else self.draft.get(key, Lead)
+        return lead if lead is not None and lead.contact_key == self.key else None
+
+    def leads(self) -> Iterator[Lead]:
+        """Iterate over the leads of the contact, newest first."""
+        for lead_id in reversed(self.head.lead_ids):
+            lead = self.lead(lead_id)
+            if lead is not None:
+                yield lead
+
+    def live_leads(self) -> Iterator[Lead]:
+        """Iterate over the leads that are still on their way, newest first."""
+        return (lead for lead in self.leads() if lead.status in LIVE_STATUSES)
+
+    def call(self, call_id: int | None) -> Call | None:
+        """Return a call of this contact, or None."""
+        if call_id is None:
+            return None
+        key = call_key(call_id)
+        kept = self._kept.get(key)
+        call = kept if isinstance(kept, Call) else self.draft.get(key, Call)
+        return call if call is not None and call.contact_key == self.key else None
+
+    def add(self, lead: Lead) -> None:
+        """List a new lead. Raises `RefusedError` too_many_leads where as many live ones are listed as may be."""
+        if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.makes_room():
+            detail = f"This person has {LEADS_LISTED_MAX} live leads, which is the most."
+            raise RefusedError("too_many_leads", f"{detail} End or delete some, then send it again.")
+        self.head.lead_ids = (*self.head.lead_ids, lead.id)
+        self.keep_head()
+        self.keep(lead)
+
+    def makes_room(self) -> bool:
+        """Leave out the oldest ended leads until one more can be listed; return False where there are not enough."""
+        head = self.head
+        excess = len(head.lead_ids) - LEADS_LISTED_MAX + 1
+        if excess <= 0:
+            return True
+        left_out = set(islice(self._ended_ids(), excess))
+        head.sweep_from -= sum(lead_id in left_out for lead_id in head.lead_ids[: head.sweep_from])
+        head.lead_ids = tuple(lead_id for lead_id in head.lead_ids if lead_id not in left_out)
+        self.keep_head()
+        return len(left_out) == excess
+
+    def _ended_ids(self) -> Iterator[int]:
+        """Iterate over the listed leads of which no outcome is awaited any more, oldest first."""
+        for lead_id in self.head.lead_ids:
+            lead = self.lead(lead_id)
+            if lead is None or (lead.status not in LIVE_STATUSES and lead.flight is None):
+                yield lead_id
+
+    def drop(self, lead: Lead) -> None:
+        """Let a lead go: it was deleted, or it moved to another contact."""
+        self.head.lead_ids = tuple(lead_id for lead_id in self.head.lead_ids if lead_id != lead.id)
+        self.head.sweep_from = max(0, self.head.sweep_from - 1)
+        self.keep_head()
+        self._kept.pop(lead_key(lead.id), None)
+        self.draft.remove(lead_key(lead.id))
+
+    def keep(self, lead: Lead) -> None:
+        """Remember that a lead was changed."""
+        self._kept[lead_key(lead.id)] = lead
+
+    def keep_call(self, call: Call) -> None:
+        """Remember that a call was made or changed."""
+        self._kept[call_key(call.id)] = call
+
+    def drop_call(self, call: Call) -> None:
+        """Let a call go: it was deleted."""
+        self._kept.pop(call_key(call.id), None)
+        self.draft.remove(call_key(call.id))
+
+    def changes_others_than(self, lead: Lead) -> bool:
+        """Tell whether this decision changes other leads, or calls."""
+        return any(entity is not lead and entity is not self.head for entity in self._kept.values())
+
+    def keep_head(self) -> None:
+        """Remember that the head was changed."""
+        self._kept[self._head_key] = self.head
+
+    def put(self) -> None:
+        """Write what was kept into the draft: one rise of the version per entity and decision."""
+        for entity in self._kept.values():
+            entity.version += 1
+            if isinstance(entity, Lead):
+                entity.updated_at = self.now
+                entity.wake_at = wake_at(entity)
+            elif isinstance(entity, Call):
+                entity.updated_at = self.now
+        self.draft.put_all(self._kept)
+
+    def see(self, envelope: Envelope) -> None:
+        """Refuse a request that came before. Raises `RepeatedError`.
+
+        Numbered streams are the runner's to refuse; a producer's own id within one is remembered here all the same.
+        """
+        if envelope.stream is not None and envelope.id == f"{envelope.stream}/{envelope.number}":
+            return
+        self.see_id(envelope.source, envelope.id)
+
+    def see_id(self, source: str, name: str) -> None:
+        """Refuse what came before under this name. Raises `RepeatedError`."""
+        seen = self.head.seen
+        mark = blake2b(f"{source}\n{name}".encode(), digest_size=8).hexdigest()
+        key = seen_of_contact_key(self.key, mark)
+        apart = self.draft.get(key, Seen) if self.head.version else None  # nothing is kept of who is new
+        at = seen.get(mark) or (None if apart is None else apart.ids.get(mark))
+        since = self.now - SEEN_FOR
+        if at is not None and at > since:
+            raise RepeatedError
+        _forget(seen, since)
+        if len(seen) < SEEN_INLINE_MAX:
+            seen[mark] = self.now
+            self.keep_head()
+            return
+        apart = apart or Seen(company_id=self.company_id)
+        _forget(apart.ids, since, most=SEEN_APART_MAX - 1)
+        apart.ids[mark] = self.now
+        self.draft.put(key, apart)
+
+
+def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None) -> None:
+    """Forget the ids of requests that are old, and the oldest beyond `most`."""
+    for old in [mark for mark, at in seen.items() if at <= since]:
+        del seen[old]
+    for old in list(seen)[: 0 if most is None else max(0, len(seen) - most)]:
+        del seen[old]
+
+
+def at_once(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
+    """Iterate over as many of the leads or calls as one decision may change, each by `growth` bytes more; at least one."""
+    size = 0
+    for number, entity in enumerate(entities):
+        size += len(to_json(entity)) + growth
+        if number and (number >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX):
+            return
+        yield entity
+
+
+def wake_at(lead: Lead) -> Instant | None:
+    """Return when a lead must be looked at again: an outcome that stays out, a slot, an action, its expiry; or never."""
+    if lead.flight is not None:
+        return lead.flight.due_at
+    if lead.status not in LIVE_STATUSES:
+        return None
+    # Asked for every lead that is put: plain comparisons cost a fifth of a list and its least.
+    due_at = _next_look(lead) if lead.slot_id is None else lead.slot_due_at
+    expires_at, disposition_due_at = lead.expires_at, lead.disposition_due_at
+    if expires_at is not None and not lead.ending and (due_at is None or expires_at < due_at):
+        due_at = expires_at
+    if disposition_due_at is not None and (due_at is None or disposition_due_at < due_at):
+        due_at = disposition_due_at
+    return due_at
+
+
+def _next_look(lead: Lead) -> Instant | None:
+    if lead.recheck_at is None and lead.held_at is not None and lead.status_wait in PAUSES:
+        return None
+    return lead.next_action_at if lead.recheck_at is None else lead.recheck_at
+
+
+PAUSES = frozenset({"company_paused", "offer_paused", "schedule_paused"})
+"""What a due lead waits for without a time: the adoption of the rule that lifts the pause."""
+
+RECHECK_AFTER = SECOND
+"""How soon a lead is looked at again that may not be contacted because requests are unread."""

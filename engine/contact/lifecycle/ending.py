@@ -1,0 +1,76 @@
+"""How does a lead end? Its end steps are walked, then it takes the status that it earned; a stop leaves no time."""
+
+from typing import Any
+
+from engine.contact.commands.emission import has_webhook, webhook_command
+from engine.contact.commands.slots import withdraw
+from engine.contact.facts.person import Person
+from engine.contact.facts.result import earned
+from engine.contact.schedule.cadence import cadence_of
+from engine.limits import RECORD_BYTES_MAX
+from schemas.contact import Lead, LeadStatus
+from schemas.schedule import WebhookStep
+from schemas.wire import to_json
+
+LEAD_BYTES_MAX = RECORD_BYTES_MAX // 2
+"""Of an ended lead as JSON. Tokens have had a bound of their own, far below, since version 2 of the decision rules."""
+
+
+def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback: bool = True) -> None:
+    """Leave the steps: the end steps are next, then the status. A command on its way is waited for, and a promised call."""
+    withdraw(person, lead)
+    if lead.callback_at is not None and not keeps_callback:
+        lead.callback_at = None
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+    lead.ending, lead.end_status = True, status
+    lead.step, lead.base_at, lead.planned_at, lead.disposition_due_at = None, person.now, None, None
+    lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    person.draft.fact("lead.ending", lead_id=lead.id, status=status)
+    person.keep(lead)
+
+
+def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = None) -> None:
+    """End a lead here and now. The outcome of what is on its way is still awaited, for the records and the slot alone."""
+    withdraw(person, lead)
+    if lead.callback_at is not None:
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+    lead.status = earned(lead, status)
+    lead.status_wait = lead.step = lead.end_status = None
+    lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None
+    lead.callback_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = lead.pause = None
+    lead.reasons, lead.zone_deciding, lead.ending = (), None, False
+    lead.schedule_ended_at = lead.schedule_ended_at or person.now
+    person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_why(reason))
+    person.keep(lead)
+
+
+def tell_webhooks(person: Person, lead: Lead) -> bool:
+    """Order the webhooks among the end steps at once: all that a person who must not be contacted still causes.
+
+    Nothing waits for their outcomes; a gateway tries a webhook again by itself. Return whether any was ordered.
+    """
+    schedule = None
+    if lead.schedule_id is not None and lead.schedule_version is not None:
+        schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
+    ordered = False
+    for step in () if schedule is None else cadence_of(schedule).end_steps:
+        if isinstance(step, WebhookStep) and has_webhook(person, step):
+            lead.step_entered += 1
+            command = webhook_command(person, lead, step)
+            person.draft.emit(command)
+            ordered = True
+            person.draft.fact(
+                "command.emitted", lead_id=lead.id, command_id=command.command_id, kind="webhook", step_id=step.id
+            )
+    return ordered
+
+
+def remove_excess_tokens(person: Person, lead: Lead, reason: str) -> None:
+    """Remove the tokens of a lead that cannot be written beside anything else: it was stored before tokens were bounded."""
+    if lead.data and len(to_json(lead)) > LEAD_BYTES_MAX:
+        lead.data = {}
+        person.draft.fact("lead.tokens_removed", lead_id=lead.id, reason=reason)
+
+
+def _why(reason: str | None) -> dict[str, Any]:
+    return {"reason": reason} if reason else {}

@@ -1,0 +1,82 @@
+"""How does a lead come to be, and how does its run of a schedule begin? At the first step, pinned to the present version."""
+
+from engine.contact.commands import slots
+from engine.contact.facts.person import Person
+from engine.identity import uuid_of
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.instant import HOUR, Instant
+from schemas.records import Offer, Record, Schedule
+
+
+def new_lead(person: Person) -> Lead:
+    """Return a lead that begins now, of which nothing is said yet."""
+    now, lead_id = person.now, person.draft.next_id()
+    return Lead(
+        id=lead_id,
+        uuid=uuid_of("lead", lead_id),
+        company_id=person.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=now,
+        updated_at=now,
+        base_at=now,
+    )
+
+
+def schedule_of(person: Person, schedule_id: int) -> tuple[Record, Schedule] | None:
+    """Return a schedule of the contact's company as it is now; None where there is none, or it was deleted or is a draft."""
+    record = person.rules.record("schedule", schedule_id)
+    body = person.rules.body(Schedule, "schedule", schedule_id)
+    if record is None or body is None or record.company_id != person.company_id or body.unpublished:
+        return None
+    return record, body
+
+
+def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Instant | None:
+    """Return when a lead expires: by the hours given, else its schedule's, else its offer's, else never."""
+    if hours is None and lead.schedule_id is not None:
+        schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
+        hours = None if schedule is None else schedule.hours_to_expire
+    elif hours is None:
+        offer = person.rules.body(Offer, "offer", lead.offer_id)
+        hours = None if offer is None else offer.hours_to_expire
+    return None if hours is None else since + hours * HOUR
+
+
+def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
+    """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
+
+    A lead that comes to the schedule of another offer is that offer's from then on; the token of the first still finds it. A
+    live lead keeps its expiry unless hours are given, or nothing had been said of it before its first schedule. A command
+    on its way is waited for; it moves the old run only.
+    """
+    slots.withdraw(person, lead)
+    was_live = lead.status in LIVE_STATUSES
+    has_no_expiry = lead.schedule_id is None and lead.expires_at is None
+    if lead.schedule_id != record.id:
+        _go_over_to_offer(person, lead, record.id)
+    lead.schedule_id, lead.schedule_version = record.id, record.version
+    if hours is not None or not was_live or has_no_expiry:
+        lead.expires_at = expiry(person, lead, person.now, hours)
+    lead.enrolment += 1
+    lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
+    lead.step, lead.step_entered, lead.step_attempts, lead.retries = None, 0, 0, {}
+    lead.attempts, lead.connected, lead.failed_channels = 0, False, ()
+    lead.ending, lead.end_status, lead.schedule_ended_at = False, None, None
+    lead.opt_out = lead.blocked = False
+    lead.base_at, lead.planned_at = person.now, None
+    lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
+    lead.reasons, lead.zone_deciding, lead.last_outcome = (), None, None
+    lead.restarts, lead.fired, lead.schedule_trigger_type = 0, (), None
+    lead.disposition_due_at, lead.disposition, lead.heard, lead.pause, lead.judged = None, None, (), None, {}
+    lead.first_queued_at = lead.first_queued_at or person.now
+    person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
+    person.keep(lead)
+
+
+def _go_over_to_offer(person: Person, lead: Lead, schedule_id: int) -> None:
+    schedule = person.rules.body(Schedule, "schedule", schedule_id)
+    if schedule is None or schedule.offer_id is None or schedule.offer_id == lead.offer_id:
+        return
+    lead.first_offer_id = lead.first_offer_id or lead.offer_id
+    lead.offer_id = schedule.offer_id

@@ -1,0 +1,81 @@
+"""Where does a lead live whose number or address changed? With the new contact; the old one keeps a stub and forwards."""
+
+import msgspec
+
+from engine.contact.commands import slots
+from engine.contact.facts.call_record import leave_alone
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle.ending import end
+from engine.contact.lifecycle.stop import block, fence, opt_out, recall
+from engine.partition.parts import whole
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.requests import ContactRequest, LeadMoved
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import from_json, to_json
+
+STUBS_MAX = 30
+"""Leads whose way a contact remembers, the newest: what is asked of a lead goes to its new contact as soon as its row shows
+that, so a stub serves what was under way at that time."""
+
+TOO_MANY_LEADS = "too_many_leads"
+"""Why a lead ends that moved to a contact which lists as many live ones as it may: nobody is left who could be refused."""
+
+
+def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
+    """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted.
+
+    With `opt_out` or `blocked` the new contact is stopped as well.
+    """
+    slots.withdraw(person, lead)
+    if lead.flight is not None and lead.flight.slot_id is not None:
+        slots.release(person, lead.id, lead.flight.slot_id, "unknown")
+    fence(person, "lead_moved", lead.id)
+    recall(person, lead, "lead_moved")
+    leave_alone(person, lead)
+    lead.flight = None
+    lead.contact_key = contact_key
+    lead.updated_at = person.now
+    lead.version += 1
+    person.drop(lead)
+    moved = person.head.moved
+    for oldest in list(moved)[: max(0, len(moved) - STUBS_MAX + 1)]:
+        del moved[oldest]
+    moved[str(lead.id)] = contact_key
+    message = LeadMoved(
+        company_id=lead.company_id,
+        contact_key=contact_key,
+        lead=msgspec.Raw(to_json(whole(lead))),
+        from_contact_key=person.key,
+        opt_out=opt_out,
+        blocked=blocked,
+    )
+    person.draft.send(CONTACTS_REQUESTS.name, contact_key, message)
+    person.draft.fact("lead.sent_away", lead_id=lead.id)
+
+
+def take_in(person: Person, request: LeadMoved) -> Lead:
+    """Take a lead from the contact that it was keyed by before; the caller plans it anew."""
+    lead = from_json(bytes(request.lead), Lead)
+    person.head.moved.pop(str(lead.id), None)
+    if lead.status in LIVE_STATUSES and lead.status != "captured":
+        lead.status, lead.status_wait = "queue", None
+    person.draft.fact("lead.taken_in", lead_id=lead.id)
+    if person.makes_room():
+        person.add(lead)
+    else:
+        end(person, lead, "failure", TOO_MANY_LEADS)
+    if request.blocked:
+        block(person, "lead_update")
+    if request.opt_out:
+        opt_out(person, "lead_update", offer_id=lead.offer_id)
+    return lead
+
+
+def forward(person: Person, request: ContactRequest, lead_id: int) -> bool:
+    """Send a request on to where its lead went; False where it never was here, or is gone for good."""
+    contact_key = person.head.moved.get(str(lead_id))
+    if contact_key is None:
+        return False
+    person.draft.send(CONTACTS_REQUESTS.name, contact_key, msgspec.structs.replace(request, contact_key=contact_key))
+    person.draft.fact("request.forwarded", lead_id=lead_id)
+    return True

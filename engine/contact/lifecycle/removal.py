@@ -1,0 +1,35 @@
+"""How does a lead leave for good? Taken off its schedule, or deleted; what was ordered is fenced, the legal ledger stays."""
+
+from engine.contact.commands import slots
+from engine.contact.facts.call_record import leave_alone
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle.ending import end
+from engine.contact.lifecycle.stop import fence, recall
+from schemas.contact import LIVE_STATUSES, Lead
+
+
+def remove(person: Person, lead: Lead, source: str) -> None:
+    """Take a lead off its schedule or offer: no further action, no end steps. Idempotent."""
+    if lead.status not in LIVE_STATUSES:
+        return
+    fence(person, "removed", lead.id)
+    recall(person, lead, "removed")
+    end(person, lead, "removed", source)
+
+
+def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
+    """Destroy a lead; its calls and the ledger of its number stay.
+
+    Without `calls_too` the record of a call under way is not touched: it stays open until its gateway reports its end.
+    """
+    slots.withdraw(person, lead)
+    if lead.flight is not None and lead.flight.slot_id is not None:
+        slots.release(person, lead.id, lead.flight.slot_id, "unknown")
+    fence(person, "deleted", lead.id)
+    recall(person, lead, "deleted")
+    if calls_too:
+        leave_alone(person, lead)
+    if lead.callback_at is not None:
+        person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
+    person.drop(lead)
+    person.draft.fact("lead.deleted", lead_id=lead.id)

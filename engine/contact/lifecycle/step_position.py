@@ -1,0 +1,56 @@
+"""How does a lead come to stand before a step, and leave it? With nothing tried yet, to be planned from a base."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engine.contact.facts.person import Person
+from engine.contact.facts.result import COMPLETED
+from engine.contact.lifecycle.ending import begin_end, end
+from engine.contact.schedule.cadence import Cadence
+from engine.tokens import LEAD_BYTES_MAX, fits
+from schemas.contact import Lead
+from schemas.instant import Instant
+from schemas.schedule import Step
+
+
+def enter(lead: Lead, step: Step | None, base: Instant) -> None:
+    """Let the lead stand before a step, to be planned from a base; None: behind the last one."""
+    lead.step = None if step is None else step.id
+    lead.step_entered += 1
+    lead.step_attempts = 0
+    lead.retries = {}
+    lead.base_at = base
+    lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = None
+    lead.reasons = ()
+
+
+def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:
+    """Go from the present step to the one that follows, or end the list that it was in."""
+    assert lead.step is not None  # noqa: S101 - a step was stood before
+    following = cadence.after(lead.step)
+    if following is not None:
+        enter(lead, following, base)
+    elif lead.ending:
+        end(person, lead, lead.end_status or COMPLETED)
+    else:
+        begin_end(person, lead, COMPLETED)
+
+
+def pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
+    """Leave a step that is not carried out, and say why; True, because the next one is to be looked at."""
+    person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
+    leave_step(person, lead, cadence, lead.base_at or person.now)
+    return True
+
+
+def set_tokens(
+    person: Person, lead: Lead, given: Mapping[str, Any], removed: Iterable[str] = (), *, step_id: str | None
+) -> None:
+    """Set and remove tokens of a lead as its schedule says; where they would be too many, none is set and a fact says so."""
+    data = {**lead.data, **given}
+    for name in removed:
+        data.pop(name, None)
+    if given and not fits(data, LEAD_BYTES_MAX):
+        person.draft.fact("step.skipped", lead_id=lead.id, step_id=step_id, reason="too_large")
+        return
+    lead.data = data

@@ -1,0 +1,276 @@
+"""What can be done with a call by hand? Its money, tokens, conversion and disposition change; keys are pressed; it goes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from engine.contact.commands.emission import about_call, webhook_about
+from engine.contact.facts import earnings
+from engine.contact.facts.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
+from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.references import Named, check_references
+from engine.contact.lifecycle.moving import forward
+from engine.contact.requests import reactions
+from engine.contact.requests.update import CONVERSIONS
+from engine.contact.requests.update import update as update_lead
+from engine.identity import command_id
+from engine.partition.draft import RefusedError
+from schemas.commands import PressKeys
+from schemas.contact import Call, Lead
+from schemas.decisions import Answer
+from schemas.instant import SECOND, Instant
+from schemas.records import CallDisposition
+from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateRequested, LeadUpdateRequested
+
+FIRED = "(fired)"
+KEYS = "(keys)"
+"""Stand for the step of an order that no step gave."""
+
+FIRED_EVENT = "call.fired"
+
+KEYS_WITHIN = 10 * SECOND
+"""A key that is pressed later answers another question."""
+
+
+def update(person: Person, request: CallUpdateRequested) -> None:
+    """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`; then nothing is."""
+    _check_references(person, request)
+    calls = _meant(person, request)
+    for call in calls:
+        _change(person, call, request, callback_at=request.callback_at if call is calls[0] else None)
+    ids = tuple(call.id for call in calls)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=ids[0], record_ids=ids)
+
+
+def delete(person: Person, request: CallDeleteRequested) -> None:
+    """Delete a call and answer. Its money leaves its lead, as it leaves the calls: reports of both tell the same.
+
+    What came of it stays with the lead (a conversion, a contact), and its attempt in the ledger of the number.
+    """
+    call = _one(person, request.call_id)
+    if call.direction == "inbound" and call.ended_at is None:
+        reactions.inbound_ended(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
+    drop(person, call)
+    _take_money_back(person, call)
+    person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+
+
+def _take_money_back(person: Person, call: Call) -> None:
+    """Let a lead, wherever it is now, have earned what its other calls did."""
+    if call.lead_id is None or not (call.revenue or call.payout):
+        return
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id,
+        call_id=call.id,
+        add_revenue=-call.revenue,
+        add_payout=-call.payout,
+    )
+    if person.lead(call.lead_id) is not None:
+        update_lead(person, message)
+    else:
+        forward(person, message, call.lead_id)
+
+
+def press_keys(person: Person, request: CallKeysRequested) -> None:
+    """Order keys to be pressed on a call in progress. Raises `RefusedError` where it has ended."""
+    call = _one(person, request.call_id)
+    if call.ended_at is not None:
+        raise RefusedError("call_ended", f"The call has ended ({call.status}); no key can be pressed.")
+    if call.command_id is None:
+        raise RefusedError("not_supported", "Keys can be pressed on calls that were placed from here, not on inbound ones.")
+    if request.data:
+        merge_tokens(call, request.data, field="post_call_tokens")
+    call.user_updated_at = person.now
+    person.keep_call(call)
+    person.draft.fact("call.keys_pressed", lead_id=call.lead_id, call_id=call.id, digits=request.digits)
+    person.draft.emit(_press(person, call, call.command_id, request.digits))
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+
+
+def _press(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
+    # The version is another one at every change of the call: no two presses share an id.
+    identity = command_id(call.uuid, 0, call.version + 1, KEYS, 1)
+    return PressKeys(
+        **about_call(person, call, KEYS, identity),
+        not_after=person.now + KEYS_WITHIN,
+        urgency_class=0,
+        call_id=call.id,
+        call_command_id=call_command_id,
+        digits=digits,
+    )
+
+
+def _one(person: Person, call_id: int) -> Call:
+    call = person.call(call_id)
+    if call is None:
+        raise RefusedError("not_found", "There is no such call.")
+    return call
+
+
+def _meant(person: Person, request: CallUpdateRequested) -> list[Call]:
+    """Return the call, or the newest calls of the offer; as many as one decision may change."""
+    if request.call_id is not None:
+        return [_one(person, request.call_id)]
+    since: Instant = request.since or 0
+    found = [call for call in calls_of(person) if call.offer_id == request.offer_id and call.created_at >= since]
+    if not found:
+        raise RefusedError("not_found", "There is no call of this number and offer within the time.")
+    return list(at_once(found))
+
+
+def _check_references(person: Person, request: CallUpdateRequested) -> None:
+    named: list[Named] = [
+        ("svc_buyer_id", "buyer", request.buyer_id),
+        ("svc_traffic_source_id", "traffic_source", request.traffic_source_id),
+        ("call_disposition_id", "call_disposition", request.call_disposition_id),
+        *(("fire_outgoing_webhook_ids", "outgoing_webhook", found) for found in request.outgoing_webhook_ids),
+    ]
+    check_references(person, named)
+
+
+def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
+    """Change one call; `callback_at` is when its lead is to be called back, whatever the disposition is."""
+    before = call.revenue, call.payout
+    had_brought = earnings.brought(call)
+    had_disposition = call.call_disposition_id
+    had_converted = {flag: getattr(call, flag) for flag in CONVERSIONS}
+    changed = _write(call, request)
+    if {"buyer_id", "traffic_source_id", "buyer_converted", "offer_converted"} & set(changed):
+        compare(person, call)
+    if changed:
+        call.user_updated_at = person.now
+        person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
+        person.keep_call(call)
+        earnings.tell(person, call, had_brought)
+    if callback_at is not None:
+        _promise(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
+    _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
+    if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
+        _tell_disposition(person, call, request)
+    for webhook_id in request.outgoing_webhook_ids:
+        _fire(person, call, webhook_id)
+
+
+def _write(call: Call, request: CallUpdateRequested) -> list[str]:
+    """Write what was said into the call; return the names of what is different now."""
+    changed: list[str] = []
+    for field in (
+        "buyer_converted",
+        "offer_converted",
+        "buyer_id",
+        "traffic_source_id",
+        "contact_field_type",
+        "call_disposition_id",
+        "agent_call_disposition_notes",
+    ):
+        value = getattr(request, field)
+        if value is not UNSET and value != getattr(call, field):
+            setattr(call, field, value)
+            changed.append(field)
+    for field, added in (("revenue", request.add_revenue), ("payout", request.add_payout)):
+        value, before = getattr(request, field), getattr(call, field)
+        after = round((before if value is UNSET else value) + added, MONEY_DIGITS)
+        if after != before:
+            setattr(call, field, after)
+            changed.append(field)
+    tokens = call.token_values
+    if request.data:
+        merge_tokens(call, request.data)
+    if call.token_values != tokens:
+        changed.append("token_values")
+    return changed
+
+
+def _tell_lead(
+    person: Person,
+    call: Call,
+    request: CallUpdateRequested,
+    had_converted: Mapping[str, bool],
+    *,
+    revenue: float,
+    payout: float,
+) -> None:
+    """Pass on to the lead what it earned, and that it converted: as if its own update said so, wherever it is now."""
+    if call.lead_id is None:
+        return
+    lead = person.lead(call.lead_id)
+    if lead is not None:
+        _name_on_lead(person, lead, call, request)
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id,
+        call_id=call.id,
+        buyer_converted=_news(person, call, "buyer_converted", had_converted),
+        offer_converted=_news(person, call, "offer_converted", had_converted),
+        add_revenue=round(revenue, MONEY_DIGITS),
+        add_payout=round(payout, MONEY_DIGITS),
+    )
+    said = (message.buyer_converted, message.offer_converted)
+    if said == (UNSET, UNSET) and not message.add_revenue and not message.add_payout:
+        return
+    if lead is not None:
+        update_lead(person, message)
+    else:
+        forward(person, message, call.lead_id)
+
+
+def _name_on_lead(person: Person, lead: Lead, call: Call, request: CallUpdateRequested) -> None:
+    """Write to the lead who its buyer is now, and which other call its conversion is of, where it is not of this one."""
+    if request.buyer_id is not UNSET:
+        lead.buyer_id = request.buyer_id
+    for flag, named in CONVERSIONS.items():
+        other = None if getattr(call, flag) or getattr(lead, named) != call.id else _other_converted(person, call, flag)
+        if other is not None:
+            setattr(lead, named, other.id)
+    person.keep(lead)
+
+
+def _news(person: Person, call: Call, flag: str, had_converted: Mapping[str, bool]) -> bool | UnsetType:
+    """Return what the lead's flag becomes, UNSET where nothing is new.
+
+    A conversion that is told again leads no lead on once more; one is taken back only where no other call of it converted.
+    """
+    has_converted: bool = getattr(call, flag)
+    if has_converted == had_converted[flag] or (not has_converted and _other_converted(person, call, flag) is not None):
+        return UNSET
+    return has_converted
+
+
+def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
+    """Return the newest other call of the lead that converted."""
+    others = (other for other in calls_of(person) if other.lead_id == call.lead_id and other.id != call.id)
+    return next((other for other in others if getattr(other, flag)), None)
+
+
+def _promise(person: Person, call: Call, callback_at: Instant) -> None:
+    """Promise the lead of the call a call back, as its own update would. Raises `RefusedError` where it has ended."""
+    message = LeadUpdateRequested(
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=call.lead_id or 0,
+        call_id=call.id,
+        schedule_callback_at=callback_at,
+    )
+    if person.lead(message.lead_id) is not None:
+        update_lead(person, message)
+    elif not forward(person, message, message.lead_id):
+        raise RefusedError("lead_not_live", "The call has no lead that could be called back.")
+
+
+def _tell_disposition(person: Person, call: Call, request: CallUpdateRequested) -> None:
+    body = person.rules.body(CallDisposition, "call_disposition", call.call_disposition_id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    reactions.dispositioned(person, lead, call, body, callback_at=request.callback_at)
+
+
+def _fire(person: Person, call: Call, webhook_id: int) -> None:
+    identity = command_id(call.uuid, webhook_id, call.version + 1, FIRED, 1)
+    person.draft.emit(webhook_about(person, call, webhook_id, identity, step_id=FIRED, event=FIRED_EVENT))
+    about: dict[str, Any] = {"command_id": identity, "kind": "webhook", "step_id": FIRED, "outgoing_webhook_id": webhook_id}
+    person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)

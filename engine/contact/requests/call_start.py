@@ -1,0 +1,253 @@
+"""May this person be called now, because somebody asks for it? Guard after guard in a fixed order, then the order.
+
+A call by hand is a call: it counts to the lead's attempts and to every cap of the law (research/domain.md 2.7).
+"""
+
+from typing import Any
+
+import msgspec
+
+from engine.contact.commands import slots
+from engine.contact.commands.emission import MANUAL, Connection, place_call
+from engine.contact.facts import ledger
+from engine.contact.facts.person import Person
+from engine.contact.facts.references import check_references
+from engine.contact.lifecycle.enrolment import expiry, new_lead, schedule_of
+from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
+from engine.contact.schedule.cadence import Cadence, cadence_for
+from engine.contact.timing.contact_hours import is_lost, limits, opening
+from engine.contact.timing.earliest import OPTOUT_REVIEW
+from engine.contact.timing.plan import paused
+from engine.law.caps import last_release
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.instant import SECOND, Instant, to_rfc3339
+from schemas.records import Number, Record, Schedule
+from schemas.requests import CallStartRequested
+from schemas.schedule import CallStep
+
+CLASS_NOW = 0
+"""Goes before everything else that is due (research/domain.md 3.8)."""
+
+CAPS_LOOKED_AT = 50
+"""Hours open into a cap and caps end outside hours: so often at most is the one looked at after the other."""
+
+
+def start(person: Person, request: CallStartRequested) -> None:
+    """Order the call and answer with it. Raises `RefusedError` for the first guard that says no; then nothing is changed."""
+    _check_caller(person, request)
+    lead = _present(person, request)
+    schedule = _schedule(person, request, lead)
+    _check_active(person, lead, schedule, request)
+    _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id)
+    is_new = lead is None
+    lead = lead or _new(person, request, schedule)
+    if request.override_reason is None:
+        _check_hours(person, lead, force=request.force)
+    _check_recent(person)
+    _check_in_progress(person, lead)
+    if is_new:
+        person.add(lead)
+        person.draft.fact(
+            "lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id, source="call_start"
+        )
+    call_id = _place(person, lead, request)
+    if request.override_reason is not None:
+        about: dict[str, Any] = {"reason": request.override_reason, "key_id": request.override_key_id}
+        person.draft.fact("law.overridden", lead_id=lead.id, call_id=call_id, **about)
+    person.draft.answer = Answer(status=201, record_type="call", record_id=call_id, record_ids=(call_id,))
+
+
+def _present(person: Person, request: CallStartRequested) -> Lead | None:
+    """Return the lead to call: the one named, else the live one of the schedule or offer, else the person's newest."""
+    if request.lead_id is not None:
+        lead = person.lead(request.lead_id)
+        if lead is None:
+            raise RefusedError("not_found", "There is no such lead.")
+        return lead
+    leads = list(person.leads())
+    live = [lead for lead in leads if lead.status in LIVE_STATUSES]
+    offer_id = _offer_id(person, request)
+    if request.schedule_id is not None:
+        on_it = next((lead for lead in live if lead.schedule_id == request.schedule_id), None)
+        if on_it is not None or request.enrols:
+            return on_it
+        return next((lead for lead in live if offer_id is not None and lead.offer_id == offer_id), None)
+    if offer_id is not None:
+        return next((lead for lead in live if lead.offer_id == offer_id), None)
+    return next(iter(live), None) or next(iter(leads), None)
+
+
+def _offer_id(person: Person, request: CallStartRequested) -> int | None:
+    """Return the offer that is meant: the one named, the schedule's, or that of the number that is called from."""
+    if request.offer_id is not None:
+        return request.offer_id
+    if request.schedule_id is not None:
+        schedule = person.rules.body(Schedule, "schedule", request.schedule_id)
+        return None if schedule is None else schedule.offer_id
+    number = person.rules.number(person.company_id, request.from_number)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    return None if own is None else own.offer_id
+
+
+def _schedule(person: Person, request: CallStartRequested, lead: Lead | None) -> Record | None:
+    schedule_id = request.schedule_id if lead is None else lead.schedule_id
+    if schedule_id is None:
+        check_references(person, [("offer_id", "offer", request.offer_id)])
+        return None
+    found = schedule_of(person, schedule_id)
+    if found is None:
+        if lead is not None:
+            raise RefusedError("schedule_inactive", "The schedule of the lead was deleted.")
+        problem = f"names no schedule: {schedule_id}"
+        raise RefusedError("validation_failed", f"schedule_id {problem}", {"schedule_id": [problem]})
+    return found[0]
+
+
+def _check_caller(person: Person, request: CallStartRequested) -> None:
+    """Refuse to call from a number that is not the company's, or that places no calls."""
+    if request.from_number is None:
+        return
+    record = person.rules.number(person.company_id, request.from_number)
+    body = None if record is None else person.rules.body(Number, "number", record.id)
+    if body is None:
+        problem = f"{request.from_number} is no number of this company; GET /api/v1/numbers lists those"
+    elif body.paused:
+        problem = f"{request.from_number} is paused"
+    elif not body.voice:
+        problem = f"{request.from_number} places no calls (voice is false)"
+    else:
+        return
+    raise RefusedError("validation_failed", "Correct from and send it again.", {"from": [problem]})
+
+
+def _check_active(person: Person, lead: Lead | None, schedule: Record | None, request: CallStartRequested) -> None:
+    """Refuse where the company, the offer or the schedule is paused."""
+    schedule_id = None if schedule is None else schedule.id
+    offer_id = _offer_id(person, request) if lead is None else lead.offer_id
+    reason = paused(person, offer_id, schedule_id)
+    if reason is not None:
+        raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
+
+
+def _check_person(person: Person, offer_id: int | None) -> None:
+    until = person.head.disabled_until.get("call")
+    if until is not None and until > person.now:
+        raise RefusedError(
+            "invalid_number",
+            "The carrier said that this number is not in service.",
+            {"to": ["was found to be no number in service"]},
+            extra={"next_allowed_at": to_rfc3339(until)},
+        )
+    reason = stop_reason(person.head, offer_id) or ("opt_out" if is_opted_out_of(person.head, "call") else None)
+    if reason is not None:
+        said = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(reason, reason)
+        raise RefusedError("suppressed_contact", f"This person {said} and is not called.", extra={"reason": reason})
+    review_until = person.head.review_until
+    if review_until is not None and review_until > person.now:
+        raise RefusedError(
+            "suppressed_contact",
+            "A text of this person may be an opt-out: read it, then opt them out, or lift the doubt with opt_out=false.",
+            extra={"reason": OPTOUT_REVIEW, "next_allowed_at": to_rfc3339(review_until)},
+        )
+
+
+def _check_hours(person: Person, lead: Lead, *, force: bool) -> None:
+    """Refuse outside the hours of the law and over its caps; outside those of the schedule as well, unless forced."""
+    cadence = cadence_for(person, lead)
+    legal = Cadence(msgspec.structs.replace(cadence.schedule, windows={}, pauses=(), steps=(), end_steps=(), triggers=()))
+    if is_lost(lead, cadence, "call"):
+        raise RefusedError(
+            "quiet_hours", "Nothing tells in which time zone this person is.", extra={"next_allowed_at": None}
+        )
+    wanted = legal if force else cadence
+    now = person.now
+    allowed_at = _first_allowed(person, lead, wanted, now)
+    if allowed_at == now:
+        return
+    extra = {"next_allowed_at": None if allowed_at is None else to_rfc3339(allowed_at)}
+    if not _is_open(person, lead, legal):
+        raise RefusedError("quiet_hours", "The law allows no call to this person at this hour.", extra=extra)
+    if _release(person, lead, legal, now) is not None:
+        raise RefusedError("frequency_cap", "The law allows no further call to this number yet.", extra=extra)
+    raise RefusedError(
+        "outside_hours", "The schedule makes no calls at this hour; force=true passes over that.", extra=extra
+    )
+
+
+def _first_allowed(person: Person, lead: Lead, cadence: Cadence, at: Instant) -> Instant | None:
+    """Return the first instant >= at in all hours and under all caps, or None."""
+    for _ in range(CAPS_LOOKED_AT):
+        release = _release(person, lead, cadence, at)
+        found = opening(person.law, lead, cadence, "call", at if release is None else release)
+        if found is None or found.at == at:
+            return None if found is None else found.at
+        at = found.at
+    return None
+
+
+def _release(person: Person, lead: Lead, cadence: Cadence, at: Instant) -> Instant | None:
+    """Return when the caps allow a call again, or None where they allow one at the instant."""
+    caps = limits(person.law, lead, "call", at, cadence.schedule.purpose).caps
+    last = last_release(ledger.attempts_of(person.head), caps, at)
+    return None if last is None else last.at
+
+
+def _is_open(person: Person, lead: Lead, cadence: Cadence) -> bool:
+    found = opening(person.law, lead, cadence, "call", person.now)
+    return found is not None and found.at == person.now
+
+
+def _check_recent(person: Person) -> None:
+    if person.draft.behind:
+        detail = "An opt-out may be among what is still being read; try again in a moment."
+        raise RefusedError("requests_unread", detail, extra={"retry_after_seconds": 1})
+    until = ledger.guarded_until(person.head, "call")
+    if until is not None and until > person.now:
+        seconds = -(-(until - person.now) // SECOND)
+        raise RefusedError("number_recently_dialed", f"Try again in {seconds} s.", extra={"retry_after_seconds": seconds})
+
+
+def _check_in_progress(person: Person, lead: Lead) -> None:
+    head = person.head
+    if head.inbound_call_id is not None and (head.inbound_until or 0) > person.now:
+        raise RefusedError("call_in_progress", "This person is calling us right now.")
+    if any(other.flight is not None and other.flight.kind == "call" for other in person.leads()):
+        raise RefusedError("call_in_progress", "A call to this person is on its way.")
+    if lead.flight is not None:
+        what = {"sms": "A text", "email": "An e-mail", "webhook": "A webhook"}.get(lead.flight.kind, "An action")
+        raise RefusedError("call_in_progress", f"{what} of this lead is on its way; try again when its outcome is known.")
+
+
+def _new(person: Person, request: CallStartRequested, schedule: Record | None) -> Lead:
+    """Return a lead for a person who has none here: on the schedule where it enrols, else of the offer alone."""
+    lead = new_lead(person)
+    lead.status, lead.offer_id = "captured", _offer_id(person, request)
+    lead.caller_id = request.caller_id
+    lead.columns, lead.zones = dict(request.columns), request.zones
+    lead.zone_source, lead.states = request.zone_source, request.states
+    if schedule is not None and request.enrols:
+        lead.schedule_id, lead.schedule_version = schedule.id, schedule.version
+        lead.status, lead.first_queued_at = "queue", person.now
+    lead.expires_at = expiry(person, lead, person.now, None)
+    return lead
+
+
+def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:
+    """Order the call; a lead that has ended stays as it ended."""
+    if not person.draft.has_place("call", lead.company_id, is_in_turn=True):
+        raise RefusedError("commands_open", "As many calls are on their way as may be; try again in a moment.")
+    slots.withdraw(person, lead)
+    status, wait, expires_at = lead.status, lead.status_wait, lead.expires_at
+    if status not in LIVE_STATUSES:
+        lead.expires_at = None  # the end of the schedule is no end of the call
+    cadence = cadence_for(person, lead)
+    lead.urgency_class = CLASS_NOW
+    connection = Connection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)
+    place_call(person, lead, cadence, CallStep(id=MANUAL, from_number=request.from_number), connection)
+    if status not in LIVE_STATUSES:
+        lead.status, lead.status_wait, lead.expires_at = status, wait, expires_at
+        person.keep(lead)
+    assert lead.attempted_call_id is not None  # noqa: S101 - just placed
+    return lead.attempted_call_id

@@ -1,0 +1,61 @@
+"""What may a person do for themselves, or somebody for them, by token and number? Opt out, leave, skip to the end."""
+
+from typing import assert_never
+
+from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.result import COMPLETED
+from engine.contact.lifecycle.ending import begin_end
+from engine.contact.lifecycle.removal import remove
+from engine.contact.lifecycle.stop import mark, opt_out, stop
+from engine.contact.lifecycle.walk import go_on
+from engine.contact.requests.submission import matches
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.requests import CallerActed
+
+
+def act(person: Person, request: CallerActed) -> None:
+    """Do it and answer with the lead, also one that has ended. Raises `RefusedError` for none, or nothing to skip."""
+    leads = _meant(person, request)
+    match request.action:
+        case "opt_out":
+            _opt_out(person, leads)
+        case "remove":
+            for lead in leads:
+                remove(person, lead, "caller_remove")
+        case "move_to_end":
+            _move_to_end(person, leads, keeps_callback=request.keep_callback)
+        case _:
+            assert_never(request.action)
+    ids = tuple(lead.id for lead in leads)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=ids[0], record_ids=ids)
+
+
+def _meant(person: Person, request: CallerActed) -> list[Lead]:
+    """Return the newest live lead of the token, else the newest; or all of them, where all are asked for."""
+    matching = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
+    if not matching:
+        raise RefusedError("not_found", "There is no lead of this token and number.")
+    if request.update_all_matching_leads:
+        return list(at_once(matching))
+    return [next((lead for lead in matching if lead.status in LIVE_STATUSES), matching[0])]
+
+
+def _opt_out(person: Person, leads: list[Lead]) -> None:
+    for offer_id in dict.fromkeys(lead.offer_id for lead in leads):
+        opt_out(person, "caller_opt_out", offer_id=offer_id)
+    for lead in leads:
+        if lead.status != "opt_out":
+            stop(person, lead, "opt_out")
+        mark(person, lead, "opt_out")  # also where an earlier one was lifted
+
+
+def _move_to_end(person: Person, leads: list[Lead], *, keeps_callback: bool) -> None:
+    live = [lead for lead in leads if lead.status in LIVE_STATUSES]
+    if not live:
+        raise RefusedError("lead_not_live", "The lead has ended; there is no schedule to move to the end of.")
+    for lead in live:
+        if not lead.ending:
+            begin_end(person, lead, COMPLETED, keeps_callback=keeps_callback)
+            go_on(person, lead)

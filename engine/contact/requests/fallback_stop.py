@@ -1,0 +1,166 @@
+"""How is a person stopped where a request could not be decided whole? Their head changes and the gates are told.
+
+An opt-out, a block and the deletion of a lead must not fail for what is kept of the person: more than one decision can
+write, or something on which deciding raises. What is decided here is a few hundred bytes beside the head. The leads are
+ended by the head's own timer, a bounded number at a time, and each is checked against the head before any command anyway.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import UNSET, structs
+
+from engine.contact.consent.opt_out import meaning_of
+from engine.contact.facts.call_record import CALLS_LISTED_MAX
+from engine.contact.facts.ledger import row_of, shorten
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle.removal import delete
+from engine.contact.lifecycle.stop import block, opt_out
+from engine.contact.requests.dispositions import stops, stops_in_group
+from engine.contact.requests.replies import receive
+from engine.contact.requests.submission import matches
+from engine.limits import RECORD_BYTES_MAX
+from schemas.contact import LIVE_STATUSES
+from schemas.decisions import Answer
+from schemas.records import CallDisposition
+from schemas.requests import (
+    CallerActed,
+    CallUpdateRequested,
+    ContactRequest,
+    LeadDeleteRequested,
+    LeadMoved,
+    LeadSubmitted,
+    LeadUpdateRequested,
+    OutcomeRecorded,
+    SmsReceived,
+)
+from schemas.wire import to_json
+
+HEAD_BYTES_MAX = RECORD_BYTES_MAX // 2
+"""Of a head as JSON: one that is larger was written before its lists were bounded, and is shortened, so that it fits."""
+
+LEADS_KEPT_MAX = 10_000
+"""Leads that such a head goes on listing, the newest. The others end when they are due."""
+
+
+def stop_alone(person: Person, request: ContactRequest) -> bool:
+    """Decide only that nobody contacts the person, as far as the request asks for it; return False where it does not.
+
+    `person.draft.answer` is set where nothing else was asked for.
+    """
+    rule = _RULES.get(type(request))
+    if rule is None:
+        return False
+    person.ends_leads_later = True
+    if not rule(person, request):
+        return False
+    if len(to_json(person.head)) > HEAD_BYTES_MAX:
+        _shorten(person)
+    return True
+
+
+def _shorten(person: Person) -> None:
+    head = person.head
+    head.lead_ids, head.sweep_from = head.lead_ids[-LEADS_KEPT_MAX:], 0
+    head.call_ids = head.call_ids[-CALLS_LISTED_MAX:]
+    head.seen, head.moved, head.deleted_refs = {}, {}, ()
+    shorten(head)
+    person.draft.fact("contact.shortened", leads=len(head.lead_ids))
+
+
+def _of_caller(person: Person, request: CallerActed) -> bool:
+    if request.action != "opt_out":
+        return False
+    leads = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
+    if not leads:
+        return False
+    if not request.update_all_matching_leads:
+        leads = [next((lead for lead in leads if lead.status in LIVE_STATUSES), leads[0])]
+    for offer_id in dict.fromkeys(lead.offer_id for lead in leads):
+        opt_out(person, "caller_opt_out", offer_id=offer_id)
+    _answer(person, leads[0].id)
+    return True
+
+
+def _of_update(person: Person, request: LeadUpdateRequested) -> bool:
+    lead = person.lead(request.lead_id)
+    if lead is None or (request.opt_out is not True and request.blocked is not True):
+        return False
+    if request.blocked is True:
+        block(person, "lead_update")
+    if request.opt_out is True:
+        opt_out(person, "lead_update", offer_id=lead.offer_id)
+    rest = structs.replace(request, opt_out=UNSET, blocked=UNSET, if_versions=None)
+    if rest == LeadUpdateRequested(company_id=rest.company_id, contact_key=rest.contact_key, lead_id=rest.lead_id):
+        _answer(person, lead.id)
+    return True
+
+
+def _of_submission(person: Person, request: LeadSubmitted) -> bool:
+    if request.blocked:
+        block(person, "submission")
+    return bool(request.blocked)
+
+
+def _of_move(person: Person, request: LeadMoved) -> bool:
+    if request.blocked:
+        block(person, "lead_update")
+    if request.opt_out:
+        opt_out(person, "lead_update")
+    return request.blocked or request.opt_out
+
+
+def _of_text(person: Person, request: SmsReceived) -> bool:
+    if meaning_of(request.body) != "opt_out":
+        return False
+    receive(person, request)
+    return True
+
+
+def _of_outcome(person: Person, request: OutcomeRecorded) -> bool:
+    row = row_of(request.kind, request.outcome)
+    if row is None or not row.opts_out:
+        return False
+    lead = person.lead(request.lead_id)
+    opt_out(person, f"outcome {request.outcome}", offer_id=None if lead is None else lead.offer_id, channel=request.kind)
+    return True
+
+
+def _of_disposition(person: Person, request: CallUpdateRequested) -> bool:
+    call = person.call(request.call_id)
+    if call is None or request.call_disposition_id in {UNSET, None}:
+        return False
+    disposition = person.rules.body(CallDisposition, "call_disposition", request.call_disposition_id)
+    if disposition is None:
+        return False
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    facts = len(person.draft.facts)
+    stops(person, lead, disposition)
+    if lead is not None:
+        stops_in_group(person, lead, disposition)
+    return len(person.draft.facts) > facts
+
+
+def _of_deletion(person: Person, request: LeadDeleteRequested) -> bool:
+    lead = person.lead(request.lead_id)
+    if lead is None:
+        return False
+    delete(person, lead, calls_too=False)
+    _answer(person, lead.id)
+    return True
+
+
+def _answer(person: Person, lead_id: int) -> None:
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=lead_id, record_ids=(lead_id,))
+
+
+_RULES: Mapping[type[ContactRequest], Callable[[Person, Any], bool]] = {
+    CallerActed: _of_caller,
+    LeadUpdateRequested: _of_update,
+    LeadSubmitted: _of_submission,
+    LeadMoved: _of_move,
+    SmsReceived: _of_text,
+    OutcomeRecorded: _of_outcome,
+    CallUpdateRequested: _of_disposition,
+    LeadDeleteRequested: _of_deletion,
+}

@@ -1,0 +1,291 @@
+"""What does it mean that the person calls one of our numbers? A record of the call, and the lead that it is about."""
+
+from typing import assert_never
+
+import msgspec
+
+from engine.contact.facts.call_record import (
+    calls_of,
+    compare,
+    enter,
+    is_deleted,
+    note_handling,
+    of_caller,
+    put_on_hold,
+    take_off_hold,
+    tier_of,
+)
+from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.person import Person
+from engine.contact.facts.references import check_references
+from engine.contact.facts.result import COMPLETED
+from engine.contact.lifecycle.ending import begin_end
+from engine.contact.lifecycle.enrolment import expiry, new_lead
+from engine.contact.lifecycle.stop import stop_reason
+from engine.contact.lifecycle.walk import go_on
+from engine.contact.requests import reactions
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Call, Lead
+from schemas.decisions import Answer
+from schemas.instant import SECOND, Instant
+from schemas.outcomes import CALL_OUTCOMES, TIMED_OUT
+from schemas.records import Number, Offer
+from schemas.requests import CallReceived
+
+CALLS_LOOKED_AT = 20
+"""Newest calls among which the one of a report is found: nobody makes more than one at a time."""
+
+BLOCKED_STATUS = "blocked"
+
+TRANSCRIBED = frozenset({"completed", "failed"})
+"""What becomes of a transcription in the end."""
+
+
+def receive(person: Person, request: CallReceived) -> None:
+    """Take in how far a call of the person to us is, and answer with it; what is over stays over, and may be completed."""
+    if f"{person.company_id}|{request.from_number}" != person.key:
+        problem = "is not the number of this contact"
+        raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
+    check_references(person, [("buyer_id", "buyer", request.buyer_id)])
+    if is_deleted(person, request.gateway_ref):
+        raise RefusedError("deleted", "This call was deleted.")
+    call = _known(person, request.gateway_ref) or _begin(person, request)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
+    if skew := marked(person.now, request.occurred_at):
+        person.draft.fact("call.reported", lead_id=call.lead_id, call_id=call.id, state=request.state, **skew)
+    if call.ended_at is None:
+        _move_on(person, call, request)
+        person.keep_call(call)
+    elif call.sub_status == TIMED_OUT:
+        _find(person, call, request)
+    elif request.state == "ended":
+        _complete(person, call, request)
+    elif call.outcome is not None and call.status != BLOCKED_STATUS and request.occurred_at <= call.ended_at:
+        _fill_in(person, call, request)
+
+
+def _known(person: Person, gateway_ref: str) -> Call | None:
+    for call, _ in zip(calls_of(person), range(CALLS_LOOKED_AT), strict=False):
+        if call.gateway_ref == gateway_ref:
+            return call
+    return None
+
+
+def _begin(person: Person, request: CallReceived) -> Call:
+    """Make the record of a call that is new, for the lead that it is about."""
+    is_blocked = person.head.blocked_at is not None
+    lead = None if is_blocked else _lead(person, request)
+    call = of_caller(person, lead, from_number=request.from_number, number_called=request.number_called)
+    at = _past(person, request.occurred_at)
+    call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
+    # Of a call that is told of at its end alone, the talk was before that.
+    call.initiated_at = call.ringing_at = at - (request.talk_seconds * SECOND if request.state == "ended" else 0)
+    if is_blocked:
+        call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
+        call.hung_up_by, call.hangup_cause, call.ended_at = "us", "contact_blocked", at
+    enter(person, call)
+    if is_blocked:
+        person.draft.fact("call.refused", call_id=call.id, reason=BLOCKED_STATUS)
+        return call
+    if lead is not None:
+        lead.inbound_calls_count += 1
+        lead.last_call_at = person.now
+        person.keep(lead)
+        if lead.status == "captured":
+            person.draft.fact("lead.picked_up", lead_id=lead.id, call_id=call.id)
+    reactions.inbound_started(person, call)
+    return call
+
+
+def _lead(person: Person, request: CallReceived) -> Lead | None:
+    """Return the lead that the call is about: of the offer of the number called first, live ones first, captured first.
+
+    Where the number stands for an offer and the person has no lead of it, one is made, as if they had been sent to it.
+    A lead that was removed takes no more calls, nor do they take its data.
+    """
+    number = person.rules.number(person.company_id, request.number_called)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    offer_id = None if own is None else own.offer_id
+    leads = [lead for lead in person.leads() if lead.status != "removed"]
+    of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
+    is_new = offer_id is not None and not of_offer and person.makes_room()
+    if is_new and offer_id is not None and person.rules.body(Offer, "offer", offer_id) is not None:
+        return _capture(person, request, offer_id)
+    return min(of_offer or leads, key=_rank, default=None)
+
+
+def _rank(lead: Lead) -> tuple[bool, bool, int]:
+    return lead.status not in LIVE_STATUSES, lead.status != "captured", -lead.id
+
+
+def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
+    lead = new_lead(person)
+    lead.status, lead.offer_id = "captured", offer_id
+    lead.caller_id, lead.columns = request.from_number, dict(request.columns)
+    lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
+    lead.expires_at = expiry(person, lead, person.now, None)
+    lead.opt_out = stop_reason(person.head, offer_id) == "opt_out"
+    person.add(lead)
+    person.draft.fact("lead.created", lead_id=lead.id, offer_id=offer_id, schedule_id=None, source="inbound_call")
+    return lead
+
+
+def _move_on(person: Person, call: Call, request: CallReceived) -> None:
+    at = _past(person, request.occurred_at)
+    call.give_up_at = person.now + reactions.INBOUND_MAX
+    if request.state != "ended":
+        _began_by(call, at)
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
+        _connect_to(person, call, request.buyer_id)
+    note_handling(call, request)
+    call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
+    if request.buyer_answered_at is not None:
+        call.buyer_answered_at = _past(person, request.buyer_answered_at)
+    match request.state:
+        case "ringing":
+            pass
+        case "connected":
+            if call.answered_at is None:
+                _connect(person, call, at)
+        case "on-hold":
+            put_on_hold(call, at)
+            person.draft.fact("call.held", lead_id=call.lead_id, call_id=call.id)
+        case "resumed":
+            take_off_hold(call, at)
+            person.draft.fact("call.resumed", lead_id=call.lead_id, call_id=call.id)
+        case "ended":
+            _end(person, call, request, at)
+        case _:
+            assert_never(request.state)
+
+
+def _past(person: Person, told: Instant) -> Instant:
+    """Return a moment that a gateway told, if it can be one: neither before 1970 nor still to come."""
+    return min(max(told, 0), person.now)
+
+
+def _began_by(call: Call, at: Instant) -> None:
+    """The call was there at this instant: it came in no later, whichever report of it came first."""
+    call.initiated_at = at if call.initiated_at is None else min(call.initiated_at, at)
+    call.ringing_at = at if call.ringing_at is None else min(call.ringing_at, at)
+
+
+def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in what was before the end and is told after it: when it rang and was answered, and by whom; the end stays."""
+    before, at = msgspec.structs.replace(call), _past(person, request.occurred_at)
+    _began_by(call, at)
+    call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
+    if call.buyer_id is None and request.buyer_id is not None:
+        _connect_to(person, call, request.buyer_id)
+    if call.buyer_answered_at is None and request.buyer_answered_at is not None:
+        call.buyer_answered_at = _past(person, request.buyer_answered_at)
+    was_missed = call.answered_at is None
+    if request.state == "connected" and call.answered_at is not None:
+        call.answered_at = min(call.answered_at, at)
+    elif request.state == "connected":
+        _connect(person, call, at)
+    for name in ("provider", "provider_ref", "agent_id", "ring_pool_id", "provider_configuration_id"):
+        setattr(call, name, getattr(call, name) or getattr(request, name))
+    _name_outcome(call)
+    call.hangup_cause = call.outcome if call.hangup_cause == before.outcome else call.hangup_cause
+    changed = [name for name in call.__struct_fields__ if getattr(call, name) != getattr(before, name)]
+    if not changed:
+        return
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+    if was_missed and call.answered_at is not None:
+        _over(person, call)
+
+
+def _complete(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in what is known only after the end: the recording, what became of its transcription, and the price.
+
+    A transcription that is done is not pending again: an earlier report came late.
+    """
+    told = {name: getattr(request, name) for name in ("recording_url", "transcription_status", "cost")}
+    news = {name: value for name, value in told.items() if value is not None and value != getattr(call, name)}
+    if call.transcription_status in TRANSCRIBED and news.get("transcription_status") not in TRANSCRIBED:
+        news.pop("transcription_status", None)
+    if not news:
+        return
+    for name, value in news.items():
+        setattr(call, name, value)
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(news))
+
+
+def _connect(person: Person, call: Call, at: int) -> None:
+    call.status = "established" if call.held_at is None else call.status
+    call.answered_at, call.answered_by = at, "human"
+    person.draft.fact("call.answered", lead_id=call.lead_id, call_id=call.id)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if lead is not None:
+        lead.connected, lead.connected_call_id = True, call.id
+        _has_buyer_of(person, lead, call)
+
+
+def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
+    """Write down which buyer has the call, and has the lead where somebody answered already: later reports may name them."""
+    call.buyer_id = buyer_id
+    call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
+    compare(person, call)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if call.answered_at is not None and lead is not None:
+        _has_buyer_of(person, lead, call)
+
+
+def _has_buyer_of(person: Person, lead: Lead, call: Call) -> None:
+    lead.buyer_id = call.buyer_id or lead.buyer_id
+    lead.dial_tier = lead.dial_tier if call.dial_tier is None else call.dial_tier
+    person.keep(lead)
+
+
+def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
+    """Say what came of the call."""
+    _write_end(person, call, request, at)
+    person.keep_call(call)
+    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+    _over(person, call)
+
+
+def _find(person: Person, call: Call, request: CallReceived) -> None:
+    """Take in the end of a call that was given up: its record says so; whoever waited for it has gone on (E26)."""
+    if request.state != "ended":
+        return
+    call.sub_status = None
+    _write_end(person, call, request, _past(person, request.occurred_at))
+    person.keep_call(call)
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=["outcome", "ended_at"])
+
+
+def _write_end(person: Person, call: Call, request: CallReceived, at: int) -> None:
+    take_off_hold(call, at)
+    if call.answered_at is None and request.talk_seconds:
+        # Who talked was answered, although the report of that was lost.
+        _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
+    call.ended_at, call.give_up_at = at, None
+    call.talk_seconds, call.hung_up_by = request.talk_seconds, request.hung_up_by
+    _name_outcome(call)
+    call.hangup_cause = request.hangup_cause or call.outcome
+    call.cost = call.cost if request.cost is None else request.cost
+    call.recording_url = request.recording_url or call.recording_url
+    call.detail = request.detail
+
+
+def _name_outcome(call: Call) -> None:
+    """Say what came of a call that is over, by whether somebody answered it."""
+    if call.answered_at is not None:
+        call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
+    else:
+        call.outcome = "caller_hung_up" if call.hung_up_by == "caller" else "no_answer"
+    call.status = CALL_OUTCOMES[call.outcome].call_status or call.status
+
+
+def _over(person: Person, call: Call) -> None:
+    """Let the person's leads react to the call; one that only waited for it has had it."""
+    is_connected = call.answered_at is not None
+    reactions.inbound_ended(person, call, connected=is_connected)
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if is_connected and lead is not None and lead.status == "captured" and lead.callback_at is None:
+        begin_end(person, lead, COMPLETED)
+        go_on(person, lead)

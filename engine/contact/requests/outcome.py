@@ -1,0 +1,424 @@
+"""What came of a command, and what follows? Records first, whoever they concern; then the lead goes on, if it waited."""
+
+from typing import Any
+
+import msgspec
+
+from engine.contact.commands import slots
+from engine.contact.facts import ledger
+from engine.contact.facts.call_record import compare, note_handling, put_on_hold, take_off_hold, tier_of
+from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.ledger import counts_legally, row_of
+from engine.contact.facts.person import Person, at_once
+from engine.contact.lifecycle import callbacks, triggers
+from engine.contact.lifecycle.moving import forward
+from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
+from engine.contact.lifecycle.stop import opt_out
+from engine.contact.lifecycle.walk import go_on
+from engine.contact.requests import dispositions
+from engine.contact.requests.contact_relay import TEMPORARY, pass_on
+from engine.contact.schedule.cadence import cadence_for
+from engine.contact.timing.holding import SIBLING_CALLED
+from engine.law.caps import FREQUENCY_CAP_CODE
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
+from schemas.instant import HOUR, SECOND, Instant
+from schemas.outcomes import EXPIRED, GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
+from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
+from schemas.state import relay_key
+
+GATE_BACKOFF = 30 * SECOND
+GATE_BACKOFF_MAX = HOUR
+GATE_DROPS_MAX = 20
+"""A command that a gate dropped is planned again after a pause, twice as long each time; after this many drops (some 14
+hours) the step is left: a gate that drops everything must neither spin a lead nor keep it for ever."""
+
+DROPPED = "(dropped)"
+"""Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
+
+LATE = "(late)"
+"""Marks a step whose lateness was reset because our own delay dropped its command; at most once per step."""
+
+UNHEARD_MAX = 8
+"""Commands of a lead that are remembered after they timed out, the newest: one that a gateway drops later is not counted."""
+
+NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
+
+REFUSED_FOR_GOOD = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
+"""What it counts for that the contact of an address refuses to be reached."""
+
+CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2, "on-hold": 2, "resumed": 2}
+"""How far a call is; it does not go back."""
+
+
+def record(person: Person, request: OutcomeRecorded) -> None:
+    """Take an outcome in: for the number, for the call, for the lead. Raises `RefusedError` for an outcome of no kind."""
+    row = row_of(request.kind, request.outcome)
+    if row is None:
+        known = ", ".join([*OUTCOMES[request.kind], *sorted(GATE_OUTCOMES)])
+        problem = f"is not an outcome of a {request.kind}; those are {known}"
+        raise RefusedError("validation_failed", f"outcome {problem}", {"outcome": [problem]})
+    _tell_contact(person, request, row)
+    if pass_on(person, request):
+        return
+    lead = person.lead(request.lead_id)
+    replaced = _tell_call(person, lead, request, row)
+    if lead is None:
+        sent_on = msgspec.structs.replace(request, reached=request.reached or person.key)
+        is_elsewhere, cost = forward(person, sent_on, request.lead_id), _cost_of_deleted(person, request, request.call_id)
+        if cost or (not is_elsewhere and person.call(request.call_id) is not None):
+            about: dict[str, Any] = {"command_id": request.command_id, "kind": request.kind, "outcome": request.outcome}
+            about |= cost
+            person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
+        return
+    _tell_lead(person, lead, request, row)
+    if replaced not in {None, "unknown", request.outcome}:
+        _replan(person, lead, request, row, replaced or "")
+
+
+def progress(person: Person, request: CallProgressed) -> None:
+    """Take in how far a call is; a later state is never taken back."""
+    if request.state == "initiated":
+        ledger.placed(person, request.command_id, request.occurred_at)
+    if pass_on(person, request):
+        return
+    lead = person.lead(request.lead_id)
+    call = _find_call(person, lead, request.command_id, request.call_id)
+    if call is None and lead is None:
+        forward(person, request, request.lead_id)
+        return
+    if call is not None:
+        _progress(person, call, request, min(request.occurred_at, person.now))
+
+
+def _progress(person: Person, call: Call, request: CallProgressed, at: Instant) -> None:
+    if CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
+        _rang_before(person, call, request.state, at)
+        return
+    call.initiated_at = call.initiated_at or at
+    _enter_state(call, request.state, at)
+    call.provider = request.provider or call.provider
+    call.provider_ref = request.provider_ref or call.provider_ref
+    person.keep_call(call)
+    person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
+
+
+def _enter_state(call: Call, state: str, at: Instant) -> None:
+    match state:
+        case "on-hold":
+            put_on_hold(call, at)
+        case "resumed":
+            take_off_hold(call, at)
+        case "established" if call.held_at is not None:
+            pass
+        case _:
+            call.status = state
+    if state == "ringing":
+        call.ringing_at = call.ringing_at or at
+    if state == "established":
+        call.answered_at = call.answered_at or at
+
+
+def _rang_before(person: Person, call: Call, state: str, at: Instant) -> None:
+    """Keep when a call rang of which more was told already, where that was not said."""
+    if state == "ringing" and call.ringing_at is None and at <= (call.answered_at or call.ended_at or at):
+        call.ringing_at = at
+        person.keep_call(call)
+
+
+def take_refusal(person: Person, request: ReachAnswered) -> None:
+    """The contact of an address refused: try again soon where that may help, else that channel is closed to this lead."""
+    lead = person.lead(request.lead_id)
+    if lead is None or lead.flight is None or lead.flight.command_id != request.command_id or request.emitted:
+        return
+    person.draft.fact("reach.refused", lead_id=lead.id, command_id=request.command_id, reason=request.reason)
+    if request.until is not None:
+        _wait_for_release(person, lead, lead.flight, request.until)
+        return
+    if request.reason in TEMPORARY:
+        settle(person, lead, "rejected_at_gate", NOT_REACHED, person.now)
+        return
+    lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, lead.flight.kind)))
+    settle(person, lead, "not_placed", REFUSED_FOR_GOOD, person.now)
+
+
+def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant) -> None:
+    """The number may be contacted again at a known time (a cap, a doubtful text): the same step again then."""
+    lead.flight = None
+    if flight.slot_id is not None:
+        slots.release(person, lead.id, flight.slot_id)
+    ledger.give_back(lead, flight)
+    _uncount(lead, flight)
+    person.keep(lead)
+    if lead.status not in LIVE_STATUSES:
+        return
+    lead.status, lead.status_wait, lead.planned_at = "queue", None, None
+    lead.base_at = max(until, lead.base_at or 0)
+    go_on(person, lead)
+    if lead.flight is None and lead.next_action_at is not None and lead.next_action_at >= until > person.now:
+        lead.status, lead.status_wait = "waiting", FREQUENCY_CAP_CODE
+        lead.reasons = (FREQUENCY_CAP_CODE, *lead.reasons)
+
+
+def time_out(person: Person, lead: Lead, flight: Flight) -> None:
+    """Nothing was heard of a command in time: its outcome is unknown, its attempt counted unless a gateway drops it yet."""
+    row = OUTCOMES[flight.kind]["unknown"]
+    call = person.call(flight.call_id)
+    if call is not None and call.outcome is None:
+        _lose(person, call)
+    about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
+    person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
+    lead.unheard = (*lead.unheard, flight)[-UNHEARD_MAX:]
+    settle(person, lead, "unknown", row, person.now)
+
+
+def give_up(person: Person, call: Call) -> None:
+    """Nobody told of the end of a call that no lead waits for (it is inbound, or its lead is gone): it is over."""
+    if person.head.inbound_call_id == call.id:
+        person.head.inbound_call_id = None
+        person.keep_head()
+    _lose(person, call)
+
+
+def _lose(person: Person, call: Call) -> None:
+    """What came of a call is unknown; it is over as of now."""
+    call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
+    _end_call(person, call, OUTCOMES["call"]["unknown"], person.now)
+
+
+def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    """End the flight of a lead and let it go on from there."""
+    flight = lead.flight
+    assert flight is not None  # noqa: S101 - whoever calls has matched it
+    lead.flight = None
+    if flight.slot_id is not None:
+        slots.release(person, lead.id, flight.slot_id, _ended(outcome))
+    if not row.counts_attempt:
+        ledger.give_back(lead, flight)
+    if outcome in NOBODY_TRIED:
+        _uncount(lead, flight)
+    person.keep(lead)
+    if lead.status in LIVE_STATUSES:
+        _go_on_from(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+    if flight.kind == "call":
+        _wake_siblings(person, lead)
+
+
+def _ended(outcome: str) -> slots.Ended:
+    """Return what of its slot a call used: nobody knows of one whose outcome stayed out, so that counts as all."""
+    if outcome in NOBODY_TRIED:
+        return "unused"
+    if outcome == "unknown":
+        return "unknown"
+    return "connected" if outcome == "connected_buyer" else "attempted"
+
+
+def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    lead.status, lead.status_wait = "queue", None
+    is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
+    if flight.enrolment == lead.enrolment and triggers.happens(
+        person, lead, cadence_for(person, lead), _types_of(flight, outcome)
+    ):
+        go_on(person, lead)
+        return
+    if flight.callback:
+        if flight.enrolment == lead.enrolment:
+            callbacks.tries_again(person, lead, flight, outcome, row, occurred_at)
+        lead.base_at = max(lead.base_at or 0, occurred_at)
+    elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
+        drops = lead.retries.get(DROPPED, 0)
+        lead.retries[DROPPED] = drops + 1
+        if outcome == EXPIRED and LATE not in lead.retries:
+            lead.retries[LATE], lead.planned_at = 1, None
+        lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
+    elif is_own_step:
+        lead.last_outcome = outcome
+        if flight.kind != "call" or not dispositions.awaits(person, lead, flight, outcome, occurred_at):
+            retry_or_leave(person, lead, outcome, row, occurred_at)
+    go_on(person, lead)
+
+
+def _types_of(flight: Flight, outcome: str) -> tuple[str, ...]:
+    """Return the types of triggers that the outcome of a command is for."""
+    if flight.kind != "call" or outcome in NOBODY_TRIED:
+        return ()
+    return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
+
+
+def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, replaced: str) -> None:
+    """Plan a retry anew, for the outcome that holds now, where one is planned for the outcome that it replaces (E19)."""
+    call = person.call(request.call_id)
+    stands = lead.flight is None and lead.status in LIVE_STATUSES and not lead.ending and lead.disposition_due_at is None
+    if not stands or call is None or lead.attempted_call_id != call.id or lead.last_action_at != call.created_at:
+        return
+    if replaced not in lead.retries or lead.step != call.schedule_action_id or lead.last_outcome != replaced:
+        return
+    lead.retries[replaced] -= 1
+    lead.last_outcome = request.outcome
+    slots.withdraw(person, lead)
+    lead.status, lead.status_wait = "queue", None
+    retry_or_leave(person, lead, request.outcome, row, min(request.occurred_at, person.now))
+    go_on(person, lead)
+
+
+def _uncount(lead: Lead, flight: Flight) -> None:
+    """Nobody was reached, not even tried: the counters of what was done do not say so."""
+    match flight.kind:
+        case "call":
+            lead.outbound_calls_count = max(0, lead.outbound_calls_count - 1)
+        case "sms":
+            lead.sms_count = max(0, lead.sms_count - 1)
+        case "email":
+            lead.emails_count = max(0, lead.emails_count - 1)
+            if lead.last_email_at == flight.emitted_at:
+                lead.last_email_at = None  # the one before was kept its distance from, or there would have been none
+
+
+def _wake_siblings(person: Person, lead: Lead) -> None:
+    """Let go on whoever waited for the end of this call."""
+    if len(person.head.lead_ids) == 1:
+        return
+    waiting = (other for other in person.live_leads() if other.flight is None and other.status_wait == SIBLING_CALLED)
+    for other in at_once([other for other in waiting if other.id != lead.id]):
+        go_on(person, other)
+
+
+def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
+    """Keep what the outcome says about the number or address itself, whichever lead it was for."""
+    if request.reached is None:
+        if request.final and not counts_legally(row, rang=request.rang):
+            ledger.release(person, request.command_id)
+        if row.disables_channel:
+            close_channel(person, request.lead_id, request.kind, request.outcome)
+    if row.opts_out:
+        opt_out(person, f"outcome {request.outcome}", offer_id=_offer_of(person, request), channel=request.kind)
+
+
+def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
+    """Return what a command was about: the offer of its lead, which another contact may have."""
+    lead = person.lead(request.lead_id)
+    if lead is not None:
+        return lead.offer_id
+    relay = person.draft.get(relay_key(request.command_id), Relay)
+    return None if relay is None else relay.offer_id
+
+
+def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
+    flight = lead.flight
+    is_awaited = flight is not None and flight.command_id == request.command_id
+    call_id = request.call_id or (flight.call_id if flight is not None and is_awaited else None)
+    person.draft.fact(
+        "outcome.recorded",
+        lead_id=lead.id,
+        call_id=call_id,
+        command_id=request.command_id,
+        kind=request.kind,
+        outcome=request.outcome,
+        **({} if is_awaited or _is_told_beside(request) else {"late": True}),
+        **marked(person.now, request.occurred_at),
+        **_cost_of_deleted(person, request, call_id),
+    )
+    if row.disables_channel and request.reached is not None:
+        lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
+        person.keep(lead)
+    if row.connected:
+        judged = dispositions.of_call(person, _find_call(person, lead, request.command_id, request.call_id))
+        lead.connected = lead.connected or judged is None or judged.counts_as_contact
+        lead.buyer_id = request.buyer_id or lead.buyer_id
+        person.keep(lead)
+    if not is_awaited and request.final:
+        _hear_late(person, lead, request)
+    if flight is not None and is_awaited and request.final:
+        # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
+        settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
+
+
+def _hear_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
+    """Count no attempt that a gateway dropped, also where it says so after the command timed out; each is heard of once."""
+    flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
+    if flight is None:
+        return
+    lead.unheard = tuple(one for one in lead.unheard if one is not flight)
+    if request.outcome in NOBODY_TRIED:
+        ledger.give_back(lead, flight)
+        _uncount(lead, flight)
+    person.keep(lead)
+
+
+def _is_told_beside(request: OutcomeRecorded) -> bool:
+    """Tell whether it is of a webhook about a call, which no lead waits for: whenever it comes, it is not late."""
+    return request.kind == "webhook" and request.call_id is not None
+
+
+def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:
+    """Return what a call cost that was deleted while it went on: no call's record can say so any more."""
+    is_here = request.kind == "call" and request.reached is None
+    is_gone = is_here and call_id is not None and person.call(call_id) is None
+    return {"cost": request.cost} if is_gone and request.cost else {}
+
+
+def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:
+    """Write the outcome into its call; return the outcome that it replaces, if any."""
+    if request.kind != "call":
+        return None
+    call = _find_call(person, lead, request.command_id, request.call_id)
+    occurred_at = min(request.occurred_at, person.now)
+    if call is None or not request.final:
+        return None
+    is_known = call.outcome not in {None, "unknown"}
+    if is_known and call.ended_at is not None and call.ended_at > occurred_at:
+        return None  # of two outcomes the later one holds (research/domain.md E19)
+    replaced = call.outcome
+    _take_over(call, request)
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
+        call.buyer_id = request.buyer_id
+        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
+        compare(person, call)
+    _end_call(person, call, row, occurred_at)
+    if lead is not None and row.connected:
+        lead.connected_call_id = call.id
+        person.keep(lead)
+    return replaced
+
+
+def _take_over(call: Call, request: OutcomeRecorded) -> None:
+    """Write what an outcome says of a call into it; what it leaves out was said before."""
+    call.outcome = request.outcome
+    call.sub_status = _more_precisely(request)
+    call.answered_by = request.answered_by or call.answered_by
+    call.answered_at = request.answered_at or call.answered_at
+    call.ringing_at = request.ringing_at or call.ringing_at
+    call.talk_seconds = request.talk_seconds
+    call.hung_up_by = request.hung_up_by or call.hung_up_by
+    call.hangup_cause = request.hangup_cause or request.outcome
+    call.cost = call.cost if request.cost is None else request.cost
+    call.recording_url = request.recording_url or call.recording_url
+    note_handling(call, request)
+    call.detail = request.detail
+    if request.outcome == "connected_buyer":
+        call.buyer_answered_at = request.buyer_answered_at or call.answered_at
+
+
+def _more_precisely(request: OutcomeRecorded) -> str | None:
+    """Return what an outcome does not say: the gate that refused, or that a machine answered."""
+    if request.outcome in NOBODY_TRIED:
+        return request.outcome
+    return "machine" if request.answered_by == "machine" else None
+
+
+def _end_call(person: Person, call: Call, row: Outcome, at: Instant) -> None:
+    take_off_hold(call, at)
+    call.status, call.ended_at, call.give_up_at = row.call_status or "canceled", at, None
+    person.keep_call(call)
+    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+
+
+def _find_call(person: Person, lead: Lead | None, command_id: str, call_id: int | None) -> Call | None:
+    """Return the call of a command: by its own id, or the lead's last one."""
+    flight = None if lead is None else lead.flight
+    candidates = [call_id, flight.call_id if flight else None, lead.attempted_call_id if lead else None]
+    for candidate in candidates:
+        call = person.call(candidate)
+        if call is not None and call.command_id == command_id:
+            return call
+    return None

@@ -1,0 +1,184 @@
+"""What does a text from the person do? It ends all contact, makes somebody look, or is an answer that the schedule heeds."""
+
+from engine.contact.commands.numbers import texting_number
+from engine.contact.consent.opt_in import CONSENT_MISSING
+from engine.contact.consent.opt_out import meaning_of
+from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.ledger import reserve
+from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.result import COMPLETED
+from engine.contact.lifecycle import triggers
+from engine.contact.lifecycle.ending import begin_end
+from engine.contact.lifecycle.stop import TEXTED as TEXT_SOURCE
+from engine.contact.lifecycle.stop import is_opted_out_of, opt_in_by_text, opt_out, stop_reason
+from engine.contact.lifecycle.walk import go_on
+from engine.contact.requests.reactions import call_off, hear, waits_for
+from engine.contact.schedule.cadence import cadence_for, duration
+from engine.contact.timing.contact_hours import after
+from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLIED
+from engine.identity import command_id, contact_id
+from engine.partition.draft import RepeatedError
+from schemas.commands import SendSms
+from schemas.contact import ContactPause, Lead
+from schemas.decisions import Answer
+from schemas.instant import DAY, MINUTE
+from schemas.records import Company, Number
+from schemas.requests import SmsReceived
+
+TEXTED = "sms.received"
+"""The event that a step may wait for."""
+
+REVIEW_FOR = DAY
+"""How long nothing goes out after a text that may have been an opt-out (research/domain.md E23)."""
+
+CONFIRMED_WITHIN = 5 * MINUTE
+"""Later than this a confirmation of an opt-out is a contact like any other (research/domain.md 2.20)."""
+
+CONFIRMATION = "(optout-confirmation)"
+"""Stands for the step of a text that is no step."""
+
+BODY_KEPT_MAX = 1_600
+"""Characters of a text that are kept: ten segments, the most that carriers join."""
+
+
+def receive(person: Person, request: SmsReceived) -> None:
+    """Decide a text, and answer how it was understood; one that came before changes nothing, and its sender is told so."""
+    if request.provider_ref is not None and not _is_new(person, request.provider, request.provider_ref):
+        person.draft.answer = _understood(request, None, None)
+        return
+    lead = next(person.live_leads(), None) or next(person.leads(), None)
+    meaning = meaning_of(request.body)
+    person.draft.fact(
+        "sms.received",
+        lead_id=None if lead is None else lead.id,
+        # No database keeps a NUL, and no telephone shows one.
+        body=request.body.replace("\0", "")[:BODY_KEPT_MAX],
+        meaning=meaning,
+        to_number=request.to_number,
+        received_at=min(request.received_at, person.now),
+        **marked(person.now, request.received_at),
+    )
+    person.draft.answer = _understood(request, lead, meaning)
+    match meaning:
+        case "opt_out":
+            _stop(person, request, lead)
+        case "opt_in":
+            _consent(person, lead)
+        case "unclear":
+            _review(person, lead)
+        case _:
+            _answer(person)
+
+
+def _understood(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
+    """Return the answer to whoever told of the text; one without a meaning was told before."""
+    extra = {"contact_id": contact_id(request.contact_key), "meaning": meaning, "repeated": meaning is None}
+    return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
+
+
+def _is_new(person: Person, provider: str | None, provider_ref: str) -> bool:
+    try:
+        person.see_id(f"sms/{provider or ''}", provider_ref)
+    except RepeatedError:
+        return False
+    return True
+
+
+def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
+    is_new = opt_out(person, TEXT_SOURCE, offer_id=_offer_of(person, request, lead), channel="sms")
+    if person.head.review_until is not None:
+        person.head.review_until = None
+        person.draft.fact("contact.optout_reviewed", opted_out=True)
+    company = person.rules.body(Company, "company", person.company_id)
+    text = None if company is None else company.optout_confirmation
+    if person.ends_leads_later:
+        return
+    # While requests are unread nothing is sent to anybody; a confirmation is owed to nobody.
+    if is_new and text and lead is not None and lead.caller_id and not person.draft.behind:
+        _confirm(person, lead, text, request.to_number)
+
+
+def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | None:
+    """Return what a text is about: the offer of the number that it was sent to, else of the lead that was last contacted."""
+    number = None if request.to_number is None else person.rules.number(person.company_id, request.to_number)
+    own = None if number is None else person.rules.body(Number, "number", number.id)
+    if own is not None and own.offer_id is not None:
+        return own.offer_id
+    return None if lead is None else lead.offer_id
+
+
+def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> None:
+    """Order the one text that the law allows after an opt-out; nothing waits for what comes of it."""
+    command = SendSms(
+        command_id=command_id(lead.uuid, lead.enrolment, person.head.version, CONFIRMATION, 1),
+        company_id=lead.company_id,
+        contact_key=person.key,
+        lead_id=lead.id,
+        lead_uuid=lead.uuid,
+        step_id=CONFIRMATION,
+        enrolment=lead.enrolment,
+        attempt=1,
+        decided_at=person.now,
+        not_before=person.now,
+        not_after=person.now + CONFIRMED_WITHIN,
+        urgency_class=lead.urgency_class,
+        priority=lead.lead_priority,
+        to=lead.caller_id or "",
+        from_number=from_number or texting_number(person, lead),
+        body=text,
+    )
+    reserve(person, "sms", command.command_id)
+    person.draft.emit(command)
+    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
+
+
+def _consent(person: Person, lead: Lead | None) -> None:
+    """Lift an opt-out of texts that a text made, and let go on who waited for consent.
+
+    What an opt-out ended is not begun again by a word: a new submission does that.
+    """
+    person.draft.fact("contact.optin_word", lead_id=None if lead is None else lead.id)
+    opt_in_by_text(person)
+    if stop_reason(person.head) is not None or is_opted_out_of(person.head, "sms"):
+        return
+    person.head.opted_in_at = person.now
+    person.keep_head()
+    for waiting in at_once([other for other in person.live_leads() if other.status_wait == CONSENT_MISSING]):
+        go_on(person, waiting)
+
+
+def _review(person: Person, lead: Lead | None) -> None:
+    """Let nothing go out for a day: somebody must read whether this was an opt-out."""
+    if stop_reason(person.head) is not None:
+        return
+    person.head.review_until = person.now + REVIEW_FOR
+    person.keep_head()
+    person.draft.fact("contact.optout_review", lead_id=None if lead is None else lead.id, until=person.head.review_until)
+    call_off(person, OPTOUT_REVIEW)
+    for other in at_once([other for other in person.live_leads() if other.flight is None]):
+        go_on(person, other)
+
+
+def _answer(person: Person) -> None:
+    for lead in at_once([lead for lead in person.live_leads() if lead.schedule_id is not None]):
+        person.keep(lead)
+        if not lead.ending:
+            _heed(person, lead)
+        go_on(person, lead)
+
+
+def _heed(person: Person, lead: Lead) -> None:
+    """Do what the schedule says of an answer: a trigger, a step that waits for it, else `on_reply`."""
+    hear(lead, TEXTED)
+    cadence = cadence_for(person, lead)
+    if triggers.happens(person, lead, cadence, ("replied",)) or waits_for(person, lead, TEXTED):
+        return
+    reaction = cadence.schedule.on_reply
+    match reaction.action:
+        case "exit":
+            begin_end(person, lead, COMPLETED)
+        case "pause":
+            until = after(person.now, duration(reaction.duration), lead, cadence)
+            lead.pause = ContactPause(until=until, code=REPLIED)
+        case _:
+            pass

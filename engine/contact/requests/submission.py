@@ -1,0 +1,377 @@
+"""What does a submission do? It makes a lead or finds the one that is there already, and sets it on its way."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from engine.contact.commands.numbers import dialing_number, texting_number
+from engine.contact.facts.call_record import apply_data
+from engine.contact.facts.person import Person, at_once
+from engine.contact.lifecycle import callbacks
+from engine.contact.lifecycle.ending import begin_end, end
+from engine.contact.lifecycle.enrolment import begin, expiry, new_lead, schedule_of
+from engine.contact.lifecycle.removal import delete
+from engine.contact.lifecycle.stop import block, mark, stop_reason, unblock
+from engine.contact.lifecycle.walk import basis, go_on, plan_again
+from engine.partition.draft import RefusedError
+from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.instant import DAY, Instant
+from schemas.records import Record, Schedule
+from schemas.requests import LeadSubmitted
+from schemas.wire import to_json
+
+AHEAD_MAX = 366 * DAY
+"""Nothing is asked for later than this (research/domain.md 2.17)."""
+
+WEAK_SOURCES = frozenset({"number", "default"})
+"""Zones that were found by these give way to whatever is found later."""
+
+
+class Duplicates(Struct, frozen=True):
+    """The leads that a token and number stand for already, newest first: all that the data is for, and the live ones."""
+
+    meant: list[Lead]
+    live: list[Lead]
+
+
+def submit(person: Person, request: LeadSubmitted) -> None:
+    """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
+    if request.next_action_at is not None:
+        check_ahead("next_action_at", request.next_action_at, person.now)
+    if request.schedule_callback_at is not None:
+        check_callback(request.schedule_callback_at, request.caller_id, person.now)
+    target = _target(person, request)
+    if request.unblock_contact:
+        unblock(person)
+    _check_block(person, request)
+    matching, live = _there(person, request, target) if person.head.lead_ids else ([], [])
+    if request.update_only and not live:
+        raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
+    if request.blocked:
+        block(person, "submission")
+    # Who creates where none is live means a new lead, never an ended one that runs again.
+    candidates = live if live or request.create_or_update else matching
+    meant = _meant(request, matching, live)
+    if request.delete_existing or request.expire_existing:
+        action = _clear(person, matching, request)
+        _create(person, request, target, action, others=() if request.delete_existing else meant)
+    elif not matching:
+        _create(person, request, target, "created")
+    elif (again := _run_again(person, request, target, candidates)) is not None:
+        _restart(person, request, again, _chosen(request, candidates), others=meant)
+    elif not live:
+        _create(person, request, target, "created", others=meant)
+    else:
+        _decide_duplicate(person, request, target, Duplicates(meant, live))
+
+
+def _check_block(person: Person, request: LeadSubmitted) -> None:
+    """Refuse `blocked=false` of a person who is blocked: a lead token is no right to lift that. Of others it is true."""
+    if request.blocked is False and person.head.blocked_at is not None:
+        problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
+        raise RefusedError(
+            "validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]}
+        )
+
+
+def _meant(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
+    """Return all leads that the data is for beside the one that is made or found; who only updates means no ended one."""
+    if not request.update_all_matching_leads:
+        return []
+    return live if request.update_only else matching
+
+
+def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
+    return (lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id))
+
+
+def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
+    """Tell whether a token stands for this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
+
+    The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
+    """
+    if schedule_id is not None:
+        return lead.schedule_id == schedule_id
+    if lead.offer_id == offer_id or (offer_id is not None and lead.first_offer_id == offer_id):
+        return True
+    if lead.schedule_id is None:
+        return False
+    schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
+    return schedule is not None and schedule.offer_id == offer_id
+
+
+def check_ahead(field: str, moment: Instant | None, now: Instant) -> None:
+    """Refuse a moment that is too far ahead. Raises `RefusedError`."""
+    if moment is not None and moment > now + AHEAD_MAX:
+        problem = "is more than 366 days ahead"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+
+
+def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) -> None:
+    """Refuse a promise that cannot be kept: too far ahead, or of a call to nobody's number. Raises `RefusedError`."""
+    check_ahead("schedule_callback_at", moment, now)
+    if moment is not None and not caller_id:
+        problem = "needs a caller_id to call"
+        raise RefusedError("validation_failed", f"schedule_callback_at {problem}", {"schedule_callback_at": [problem]})
+
+
+Target = tuple[Record, Schedule] | tuple[None, None]
+"""The schedule that a lead token stands for; none where it is an offer's."""
+
+
+def _target(person: Person, request: LeadSubmitted) -> Target:
+    """Return what the token stands for. Raises `RefusedError` where it is no longer there."""
+    if request.schedule_id is not None:
+        found = schedule_of(person, request.schedule_id)
+        if found is None:
+            raise RefusedError("unknown_lead_token", "The schedule of this lead token is no longer there.")
+        return found
+    record = person.rules.record("offer", request.offer_id or 0)
+    if record is None or record.deleted_at is not None or record.company_id != person.company_id:
+        raise RefusedError("unknown_lead_token", "The offer of this lead token is no longer there.")
+    return None, None
+
+
+def _there(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
+    """Return all leads that are there already, newest first, and of them the live ones.
+
+    `create_or_update` means one live lead for an offer: where the schedule has none, the one on another of its schedules.
+    """
+    matching = list(_matching(person, request))
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    if not live and request.create_or_update and not request.delete_existing and not request.expire_existing:
+        elsewhere = _live_on_the_offer(person, target)
+        return elsewhere or matching, elsewhere
+    return matching, live
+
+
+def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
+    """Return the live leads of the schedule's offer, newest first, those that only wait for a call last."""
+    _, schedule = target
+    if schedule is None or schedule.offer_id is None:
+        return []
+    found = [
+        lead for lead in person.leads() if matches(person, lead, schedule.offer_id, None) and _is_on_its_way(person, lead)
+    ]
+    return sorted(found, key=lambda lead: lead.schedule_id is None)
+
+
+def _is_on_its_way(person: Person, lead: Lead) -> bool:
+    """Tell whether a lead is live, and its schedule still there: without it the lead ends as soon as it is looked at."""
+    return lead.status in LIVE_STATUSES and (lead.schedule_id is None or schedule_of(person, lead.schedule_id) is not None)
+
+
+def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
+    """Delete or expire what matches; deleting wins where both are asked for (research/domain.md 2.17)."""
+    if request.delete_existing:
+        for lead in matching:
+            delete(person, lead)
+        return "deleted_existing" if matching else "created"
+    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    for lead in at_once(live):
+        begin_end(person, lead, "expired", keeps_callback=False)
+        go_on(person, lead)
+    return "expired_existing" if live else "created"
+
+
+def _run_again(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
+    """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
+    if not request.restart_schedule or not leads:
+        return None
+    if stop_reason(person.head, _chosen(request, leads).offer_id) is not None:
+        return None
+    record, _ = target
+    schedule_id = _chosen(request, leads).schedule_id
+    if schedule_id is not None and (record is None or record.id != schedule_id):
+        found = schedule_of(person, schedule_id)
+        return None if found is None else found[0]
+    return record
+
+
+def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: Duplicates) -> None:
+    """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
+    record, schedule = target
+    policy = "update" if schedule is None or _asks_for_update(request) else schedule.duplicate_policy
+    if policy in {"create", "reject"} and _named(request, leads.live) is not None:
+        policy = "update"  # who names the very lead sends no duplicate
+    match policy:
+        case "reject":
+            detail = "A live lead of this token and number exists; its schedule refuses duplicates."
+            raise RefusedError("duplicate_lead", detail)
+        case "create":
+            _create(person, request, target, "created")
+        case "restart" if record is not None:
+            _restart(person, request, record, _chosen(request, leads.live))
+        case _ if record is not None and _chosen(request, leads.live).schedule_id is None:
+            _restart(person, request, record, _chosen(request, leads.live), others=leads.meant, action="updated")
+        case _:
+            lead = _chosen(request, leads.live)
+            _answer(person, _update_each(person, request, [lead, *_without(lead, leads.meant)]), 200, "updated")
+
+
+def _asks_for_update(request: LeadSubmitted) -> bool:
+    return bool(request.create_or_update or request.update_only or request.update_all_matching_leads or request.blocked)
+
+
+def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
+    """Return the lead that the sender's own id names, else the newest."""
+    return _named(request, leads) or leads[0]
+
+
+def _named(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
+    wanted = request.columns.get("external_record_id")
+    named = (lead for lead in leads if wanted is not None and lead.columns.get("external_record_id") == wanted)
+    return next(named, None)
+
+
+def _growth(request: LeadSubmitted) -> int:
+    """Return by how many bytes a submission may make each lead larger."""
+    return len(to_json(request.data)) if request.data else 0
+
+
+def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Lead] = ()) -> None:
+    lead = _new(person, request, target)
+    person.add(lead)
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
+    person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
+    if request.assign_svc_number or request.assign_sms_number:
+        _assign_numbers(person, request, lead)
+    reason = stop_reason(person.head, lead.offer_id)
+    if reason is not None:
+        mark(person, lead, reason)
+        end(person, lead, reason)
+    else:
+        go_on(person, lead)
+    _answer(person, [lead, *_update_each(person, request, others)], 201, action)
+
+
+def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
+    return [other for other in leads if other.id != lead.id]
+
+
+def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) -> list[Lead]:
+    updated = list(at_once(leads, growth=_growth(request))) if leads else []
+    for lead in updated:
+        _update(person, request, lead)
+    return updated
+
+
+def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
+    # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
+    record, schedule = target
+    lead = new_lead(person)
+    if record is None or schedule is None:
+        lead.status, lead.offer_id = "captured", request.offer_id
+    else:
+        lead.schedule_id, lead.schedule_version = record.id, record.version
+        lead.offer_id = schedule.offer_id if request.offer_id is None else request.offer_id
+        lead.first_queued_at = person.now
+    lead.caller_id, lead.email = request.caller_id, request.email
+    lead.columns, lead.data = _said(request.columns), _said(request.data)
+    if len(lead.data) > FEW_TOKENS:
+        check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
+    lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
+    lead.attempts_max = request.max_contact_attempts
+    lead.requested_next_action_at = request.next_action_at
+    if request.schedule_callback_at is not None:
+        callbacks.take_down(person, lead, request.schedule_callback_at)
+    if request.lead_priority is not None:
+        lead.lead_priority = request.lead_priority
+    hours = request.hours_to_expire
+    if hours is None and schedule is not None:
+        hours = schedule.hours_to_expire
+    if hours is not None or schedule is None:
+        lead.expires_at = expiry(person, lead, _received_at(person, request), hours)
+    return lead
+
+
+def _said(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy without the values that are None: a new lead has nothing to delete."""
+    return {name: value for name, value in values.items() if value is not None} if None in values.values() else values.copy()
+
+
+def _received_at(person: Person, request: LeadSubmitted) -> Instant:
+    return min(request.received_at, person.now) if request.received_at > 0 else person.now
+
+
+def _restart(
+    person: Person,
+    request: LeadSubmitted,
+    record: Record,
+    lead: Lead,
+    *,
+    others: Sequence[Lead] = (),
+    action: str = "restarted",
+) -> None:
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
+    begin(person, lead, record, hours=request.hours_to_expire)
+    _merge(person, request, lead)
+    go_on(person, lead)
+    _answer(person, [lead, *_update_each(person, request, _without(lead, others))], 200, action)
+
+
+def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="updated")
+    before = basis(lead)
+    _merge(person, request, lead)
+    if lead.status in LIVE_STATUSES:
+        plan_again(person, lead, before)
+
+
+def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    """Take over what the submission says; what it does not mention stays (research/domain.md 2.17: shallow)."""
+    merge_fields(lead, request.columns, request.data)
+    if request.apply_to == "calls":
+        apply_data(person, lead, request.data)
+    lead.email = request.email or lead.email
+    if request.zones and (request.zone_source not in WEAK_SOURCES or lead.zone_source in WEAK_SOURCES):
+        lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
+    if request.lead_priority is not None:
+        lead.lead_priority = request.lead_priority
+    if request.max_contact_attempts is not None:
+        lead.attempts_max = request.max_contact_attempts
+    if lead.status in LIVE_STATUSES:
+        _merge_moments(person, request, lead)
+    _assign_numbers(person, request, lead)
+    person.draft.fact("lead.updated", lead_id=lead.id)
+    person.keep(lead)
+
+
+def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    if request.hours_to_expire is not None:
+        lead.expires_at = expiry(person, lead, _received_at(person, request), request.hours_to_expire)
+    if request.next_action_at is not None:
+        lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+        lead.pause = None
+    if request.schedule_callback_at is not None:
+        callbacks.schedule(person, lead, request.schedule_callback_at)
+
+
+def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:
+    """Merge columns and tokens into a lead, shallowly; None deletes. Raises `RefusedError` where the tokens are too many."""
+    for values, given in ((lead.columns, columns), (lead.data, data)):
+        values.update(given)
+        for name in [name for name, value in given.items() if value is None]:
+            del values[name]
+    if data:
+        check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
+
+
+def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    if request.assign_svc_number:
+        dialing_number(person, lead)
+    if request.assign_sms_number:
+        texting_number(person, lead)
+
+
+def _answer(person: Person, leads: list[Lead], status: int, action: str) -> None:
+    person.draft.answer = Answer(
+        status=status,
+        record_type="lead",
+        record_id=leads[0].id,
+        record_ids=tuple([lead.id for lead in leads]),
+        dedupe_action=action,
+    )

@@ -1,0 +1,254 @@
+"""What does a change of one lead do? Its fields first, then what stops it, moves it or plans it anew."""
+
+from msgspec import UNSET
+
+from engine.contact.commands.emission import email_key
+from engine.contact.commands.hanging_up import hang_up_all
+from engine.contact.facts.call_record import MONEY_DIGITS, apply_data
+from engine.contact.facts.person import Person
+from engine.contact.facts.references import check_references
+from engine.contact.lifecycle import callbacks
+from engine.contact.lifecycle.enrolment import begin, schedule_of
+from engine.contact.lifecycle.moving import forward, send_away
+from engine.contact.lifecycle.removal import delete, remove
+from engine.contact.lifecycle.step_position import enter
+from engine.contact.lifecycle.stop import AT_ITS_END, block, mark, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.lifecycle.walk import basis, go_on, plan_again
+from engine.contact.requests.reactions import converted
+from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
+from engine.contact.schedule.cadence import cadence_for
+from engine.partition.draft import RefusedError
+from schemas.contact import LIVE_STATUSES, Lead
+from schemas.decisions import Answer
+from schemas.records import Record
+from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
+
+RESUMED = frozenset({"blocked", "opt_out", "dnc"})
+"""What a lead may have ended as that goes on once the stop of its person is lifted."""
+
+CONVERSIONS = {"buyer_converted": "call_buyer_conversion_id", "offer_converted": "call_offer_conversion_id"}
+"""A flag of a lead or a call -> where the lead names the call that it is of."""
+
+
+def update(person: Person, request: LeadUpdateRequested) -> None:
+    """Change a lead and answer with it. Raises `RefusedError` for what cannot be; then nothing is changed."""
+    lead = person.lead(request.lead_id)
+    if lead is None:
+        _answer_elsewhere(person, request)
+        return
+    target = _check(person, lead, request)
+    contact_key = _contact_key(lead, request)
+    before = basis(lead)
+    _change_fields(person, lead, request)
+    _stop_or_lift(person, lead, request)
+    if target is not None and stop_reason(person.head, lead.offer_id) is None:
+        begin(person, lead, target)
+    _change_plan(person, lead, request)
+    if contact_key != person.key:
+        send_away(person, lead, contact_key, opt_out=request.opt_out is True, blocked=request.blocked is True)
+    elif request.resume_on_unblock and _may_resume(person, lead):
+        resume(person, lead)
+        go_on(person, lead)
+    elif lead.status in LIVE_STATUSES:
+        plan_again(person, lead, before)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
+
+
+def destroy(person: Person, request: LeadDeleteRequested) -> None:
+    """Delete a lead and answer. Raises `RefusedError` where there is none."""
+    lead = person.lead(request.lead_id)
+    if lead is None:
+        _answer_elsewhere(person, request)
+        return
+    delete(person, lead)
+    person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
+
+
+def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteRequested) -> None:
+    if not forward(person, request, request.lead_id):
+        raise RefusedError("not_found", "There is no such lead.")
+    person.draft.answer = Answer(status=202, record_type="lead", record_id=request.lead_id)
+
+
+def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
+    """Refuse what cannot be; return the schedule to begin, where one is."""
+    if request.if_versions is not None and lead.version not in request.if_versions:
+        raise RefusedError("version_conflict", "The lead was changed since; read it again, then send the change.")
+    caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
+    next_action_at = request.next_action_at or None
+    callback_at = request.schedule_callback_at or None
+    check_ahead("next_action_at", next_action_at, person.now)
+    check_callback(callback_at, caller_id, person.now)
+    _check_owner(person, request)
+    has_ended = lead.status not in LIVE_STATUSES and not _begins(request)
+    if has_ended and (next_action_at is not None or callback_at is not None):
+        raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
+    target = _target(person, lead, request)
+    if request.hangup_live and request.blocked is not True:
+        problem = "goes with blocked=true"
+        raise RefusedError("validation_failed", f"hangup_live {problem}", {"hangup_live": [problem]})
+    if request.resume_on_unblock and request.blocked is not False and request.opt_out is not False:
+        problem = "goes with blocked=false or opt_out=false"
+        raise RefusedError("validation_failed", f"resume_on_unblock {problem}", {"resume_on_unblock": [problem]})
+    is_out = stop_reason(person.head, lead.offer_id) == "opt_out" or person.head.suppressed_at is not None
+    stays_out = is_out and request.opt_out is not False
+    stays_blocked = person.head.blocked_at is not None and request.blocked is not False
+    if target is not None and (stays_out or stays_blocked):
+        raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
+    return target
+
+
+def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
+    owner = request.callback_owner
+    if owner is None:
+        return
+    if request.schedule_callback_at is UNSET:
+        problem = "goes with schedule_callback_at or schedule_callback_in_seconds"
+        field = "callback_buyer_group_id" if owner.buyer_id is None else "callback_buyer_id"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+    check_references(
+        person,
+        [("callback_buyer_id", "buyer", owner.buyer_id), ("callback_buyer_group_id", "buyer_group", owner.buyer_group_id)],
+    )
+
+
+def _may_resume(person: Person, lead: Lead) -> bool:
+    """Tell whether a lead ended because its person was stopped, on its way, and the stop is over."""
+    is_stopped = lead.status in RESUMED and lead.stopped_before != AT_ITS_END
+    return is_stopped and stop_reason(person.head, lead.offer_id) is None
+
+
+def resume(person: Person, lead: Lead) -> None:
+    """Let a lead that a stop of the person ended stand again before the step where it stood, in the same run.
+
+    Its expiry has run on, and its attempts stay counted. Who stood before no step yet begins with the first.
+    """
+    cadence = cadence_for(person, lead)
+    step_id, lead.stopped_before = lead.stopped_before, None
+    if lead.schedule_id is None:
+        lead.status = "captured"
+    else:
+        step = cadence.step(step_id) if step_id is not None and cadence.has(step_id) else cadence.first(ending=False)
+        enter(lead, step, person.now)
+        lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
+    lead.schedule_ended_at = None
+    person.draft.fact("lead.resumed", lead_id=lead.id, step_id=lead.step)
+    person.keep(lead)
+
+
+def _begins(request: LeadUpdateRequested) -> bool:
+    return request.schedule_start or request.move_to_another_schedule_id is not None
+
+
+def _target(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
+    field, schedule_id = "move_to_another_schedule_id", request.move_to_another_schedule_id
+    if schedule_id is None and request.schedule_start:
+        if lead.status in LIVE_STATUSES and lead.schedule_id is not None:
+            return None
+        field, schedule_id = "schedule_start", lead.schedule_id or _only_schedule(person, lead)
+    if schedule_id is None and not request.schedule_start:
+        return None
+    found = None if schedule_id is None else schedule_of(person, schedule_id)
+    if found is None:
+        problem = "names no schedule of this company" if schedule_id is not None else "needs a lead of an offer or schedule"
+        raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+    return found[0]
+
+
+def _only_schedule(person: Person, lead: Lead) -> int | None:
+    """Return the one active schedule of the lead's offer. Raises `RefusedError` where there are none or several."""
+    if lead.offer_id is None:
+        return None
+    active = [
+        record.id
+        for record in person.rules.records("schedule", person.company_id)
+        if (found := schedule_of(person, record.id)) is not None
+        and found[1].offer_id == lead.offer_id
+        and found[1].steps
+        and not found[1].paused
+    ]
+    if len(active) == 1:
+        return active[0]
+    problem = "needs an active schedule of the lead's offer, which has none"
+    if active:
+        problem = f"cannot choose among the {len(active)} active schedules of the offer: send move_to_another_schedule_id"
+    raise RefusedError("validation_failed", f"schedule_start {problem}", {"schedule_start": [problem]})
+
+
+def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
+    """Return the key of the contact that the lead belongs to after the change. Raises `RefusedError` for none at all."""
+    caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
+    email = lead.email if request.email is UNSET else request.email
+    if caller_id:
+        return f"{lead.company_id}|{caller_id}"
+    if email:
+        return email_key(lead.company_id, email)
+    field = "email" if request.caller_id is UNSET else "caller_id"
+    problem = "cannot be emptied: a lead needs a number or an e-mail address"
+    raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
+
+
+def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    merge_fields(lead, request.columns, request.data)
+    for field in (
+        "caller_id",
+        "email",
+        "lead_priority",
+        "zones",
+        "zone_source",
+        "states",
+        "buyer_converted",
+        "offer_converted",
+    ):
+        value = getattr(request, field)
+        if value is not UNSET:
+            setattr(lead, field, value)
+    if request.caller_id is not UNSET or request.email is not UNSET:
+        lead.failed_channels = ()
+    for flag, call in CONVERSIONS.items():
+        said = getattr(request, flag)
+        if said is not UNSET:
+            setattr(lead, call, (request.call_id or getattr(lead, call)) if said else None)
+    if request.call_id is None:
+        lead.user_updated_at = person.now
+    lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
+    lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
+    if request.apply_to == "calls":
+        apply_data(person, lead, request.data)
+    person.draft.fact("lead.updated", lead_id=lead.id)
+    person.keep(lead)
+
+
+def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if request.opt_out is False:
+        opt_in(person, lead.offer_id)
+        lead.opt_out = False
+    if request.blocked is False:
+        unblock(person)
+        lead.blocked = False
+    if request.blocked is True:
+        block(person, "lead_update")
+        if request.hangup_live:
+            hang_up_all(person)
+        if lead.status not in {"blocked", "opt_out"}:
+            stop(person, lead, "blocked")
+        mark(person, lead, "blocked")  # also where it had ended as opted out
+    if request.opt_out is True:
+        opt_out(person, "lead_update", offer_id=lead.offer_id)
+        if lead.status != "opt_out":
+            stop(person, lead, "opt_out")
+        mark(person, lead, "opt_out")  # also where an earlier one was lifted
+    if request.schedule_stop:
+        remove(person, lead, "schedule_stop")
+
+
+def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if lead.status not in LIVE_STATUSES:
+        return
+    if request.next_action_at is not UNSET:
+        lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
+        lead.pause = None
+    if request.schedule_callback_at is not UNSET:
+        callbacks.schedule(person, lead, request.schedule_callback_at, request.callback_owner)
+    if request.buyer_converted is True or request.offer_converted is True:
+        converted(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

@@ -1,0 +1,163 @@
+"""Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`: tokens first, then columns, then what is known of it.
+
+All filters of a list must hold; `|` inside a value means either. What is not there equals nothing and is in no order.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from engine.calendar import local_datetime
+from engine.contact.schedule.cadence import Cadence, home_zone
+from schemas.contact import Attempt, Lead
+from schemas.instant import DAY, Instant
+
+FILTER_LENGTH_MAX = 500
+FILTERS_KEPT = 4_096
+"""Filters kept ready: those of the schedules in use, read once each."""
+
+KNOWN_OF_A_LEAD = (
+    "caller_id",
+    "email",
+    "attempts",
+    "outbound_calls_count",
+    "sms_count",
+    "emails_count",
+    "connected",
+    "buyer_converted",
+    "offer_converted",
+    "buyer_id",
+    "lead_priority",
+    "enrolment",
+    "disposition",
+)
+
+_FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", re.DOTALL)
+_OPERATORS = ("!=", ">=", "<=", ">", "<", "=")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+CONTACTED_WITHIN: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
+"""How often the number was called and texted of late, whichever lead it was for (research/domain.md 3.4)."""
+
+COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
+"""Other names of what is counted of a lead (research/domain.md 3.4)."""
+
+Lookup = Callable[[str], Any]
+
+
+class FilterError(ValueError):
+    """The text is no filter; the message completes "<field> ..."."""
+
+
+class Filter(Struct, frozen=True):
+    """`key`, how it is compared, and with what: any of the values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Tell whether any value of the key (a list has many) is as wanted; for `!=`, whether none is."""
+        found = lookup(self.key)
+        present = list(found) if isinstance(found, list | tuple) else [found]
+        texts = [_text(value) for value in present] or [""]
+        if self.operator in {"=", "!="}:
+            is_among = any(_equal(text, value) for text in texts for value in self.values)
+            return is_among == (self.operator == "=")
+        return any(_in_order(text, self.operator, value) for text in texts for value in self.values)
+
+
+@lru_cache(maxsize=FILTERS_KEPT)
+def parse_filter(text: str) -> Filter:
+    """Return the filter of a text. Raises `FilterError`."""
+    found = _FILTER.fullmatch(text) if len(text) <= FILTER_LENGTH_MAX else None
+    if found is None:
+        raise FilterError(f"must be key:value, such as state:CA|NY, of at most {FILTER_LENGTH_MAX} characters")
+    key, operator, rest = found[1], found[2] or "=", found[3]
+    values = tuple(value.strip() for value in rest.split("|"))
+    if any(value.startswith(_OPERATORS) for value in values):
+        raise FilterError("must have one comparison, before the first value; make two filters or two rules of it")
+    if operator not in {"=", "!="} and not all(values):
+        raise FilterError(f"must say what {key} is compared with, such as {key}:{operator}10")
+    return Filter(key, operator, values)
+
+
+def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
+    """Tell whether every filter of a list holds."""
+    return all(parse_filter(text).holds(lookup) for text in filters)
+
+
+def lookup_for(lead: Lead, cadence: Cadence, now: Instant, ledger: Sequence[Attempt] = ()) -> Lookup:
+    """Return what keys stand for: tokens, then columns, then the lead, its number's ledger and the time on its clock."""
+
+    def value_of(key: str) -> Any:
+        for values in (lead.data, lead.columns):
+            if values.get(key) is not None:
+                return values[key]
+        if key in CONTACTED_WITHIN:
+            return sum(entry.at > now - CONTACTED_WITHIN[key] for entry in ledger)
+        return _known(lead, cadence, now, key)
+
+    return value_of
+
+
+def _known(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:  # noqa: PLR0911 - one line per key
+    match key:
+        case "state" | "state_province":
+            return lead.states
+        case "zone" | "time_zone":
+            return lead.zones
+        case "outcome":
+            return lead.last_outcome
+        case "weekday":
+            return _DAYS[local_datetime(now, home_zone(lead, cadence)).weekday()]
+        case "time":
+            return local_datetime(now, home_zone(lead, cadence)).strftime("%H:%M")
+        case _ if key in COUNTERS:
+            return getattr(lead, COUNTERS[key])
+        case _ if key in KNOWN_OF_A_LEAD:
+            return getattr(lead, key)
+        case _:
+            return None
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case _:
+            return str(value).strip()
+
+
+def _equal(text: str, wanted: str) -> bool:
+    if text.casefold() == wanted.casefold():
+        return True
+    numbers = _number(text), _number(wanted)
+    return numbers[0] is not None and numbers[0] == numbers[1]
+
+
+def _in_order(text: str, operator: str, wanted: str) -> bool:
+    """Compare as numbers where both are, else as text where neither is: `17:00`, `2026-07-15`."""
+    left, right = _number(text), _number(wanted)
+    if not text or (left is None) != (right is None):
+        return False
+    order = _order(left, right) if left is not None and right is not None else _order(text.casefold(), wanted.casefold())
+    return {">": order > 0, "<": order < 0, ">=": order >= 0, "<=": order <= 0}[operator]
+
+
+def _order(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?", re.ASCII)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None

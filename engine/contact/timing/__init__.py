@@ -1,0 +1,1 @@
+"""When is the next action of a lead, and what holds it back? Plans, contact hours and pauses."""

@@ -1,0 +1,323 @@
+"""From when on may a step be carried out? The first instant that no rule forbids, and which rules moved it."""
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+from msgspec import Struct
+
+from engine.calendar import Opening
+from engine.contact.facts import ledger
+from engine.contact.facts.person import Person
+from engine.contact.schedule.cadence import CONTACTS, Cadence, channel_of
+from engine.contact.timing.contact_hours import (
+    PROMISED,
+    SEEN_AT_ONCE,
+    UNKNOWN_ZONE_CODE,
+    closing,
+    countries_of,
+    hours_hold_until,
+    is_lost,
+    legal_opening,
+    limits,
+    opening,
+    same_time_opening,
+)
+from engine.identity import command_id, share_of
+from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
+from schemas.contact import Lead
+from schemas.instant import SECOND, Instant
+from schemas.law import CHANNELS, Purpose
+from schemas.schedule import Step
+
+REPLIED = "reply_pause"
+CALLED = "inbound_pause"
+CALLED_IN_VAIN = "inbound_missed"
+OPTOUT_REVIEW = "optout_review"
+"""The person texted, called us, rang and reached nobody, or may have opted out: what a `ContactPause` or the head says."""
+
+MIN_SPACING = "min_spacing"
+NEVER_OPEN = "window_never_open"
+
+CAPS_LOOKED_AT_MAX = 50
+"""Hours open into the caps of another law, and those end outside hours: so often at most is the one asked after both."""
+
+
+class Constraint(Struct, frozen=True, omit_defaults=True):
+    """One rule that moved a plan: until when, the zone of that edge, and the rows of the rule pack that say so.
+
+    Without an `until` it never allows the action. `rules` are empty where the schedule, not the law, demands it.
+    """
+
+    code: str
+    until: Instant | None = None
+    zone: str | None = None
+    rules: tuple[str, ...] = ()
+
+
+SELLING: Purpose = "telemarketing"
+"""What contacts are for where nothing else is said: decisions name other purposes only."""
+
+KEEPS_TIME = "same_time_next_allowed_day"
+
+
+class Earliest(Struct, frozen=True):
+    """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone.
+
+    `constraints` say of each code until when it moved the action, and by which rules; `rule` is the row of the rule pack
+    behind the decider.
+    """
+
+    at: Instant | None
+    codes: tuple[str, ...] = ()
+    decider: str | None = None
+    zone: str | None = None
+    constraints: tuple[Constraint, ...] = ()
+    purpose: Purpose = SELLING
+    rule: str | None = None
+
+
+LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint(UNKNOWN_ZONE_CODE),))
+"""Of a telephone of which nothing tells where it is, on a schedule that holds such."""
+
+
+def base_of(person: Person, lead: Lead) -> Instant:
+    """Return from when on the step that the lead stands before may be carried out: what was asked for, else its own time."""
+    base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    return max(base or 0, person.now)
+
+
+def spread_or_moved(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
+    """Return the first instant for a step, spread and moved as its schedule says; where all is plain, `first_allowed` is it.
+
+    What is spread, or kept to its time of day, is worked out from where the wait began: else it would move with every look.
+    """
+    spread = _jitter(lead, cadence, step)
+    keeps_time = isinstance(step, CONTACTS) and (step.window_miss or cadence.schedule.window_miss) == KEEPS_TIME
+    if not spread and not keeps_time:
+        return first_allowed(person, lead, cadence, step, base)
+    began = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
+    found = first_allowed(person, lead, cadence, step, base if began is None else began, keeps_time=keeps_time)
+    if found.at is not None and spread:
+        found = msgspec.structs.replace(found, at=_spread(person, lead, cadence, step, found.at, spread))
+    return first_allowed(person, lead, cadence, step, base) if found.at is not None and found.at < person.now else found
+
+
+def first_allowed(
+    person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant, *, keeps_time: bool = False
+) -> Earliest:
+    """Return the first instant >= base that every rule allows to a step; `keeps_time`: at the same time of a later day."""
+    channel = channel_of(step)
+    if not lead.zones and is_lost(lead, cadence, channel):
+        return LOST
+    head = person.head
+    start, held = _past_limits(person, lead, cadence, step, base) if head.version or lead.pause else (base, ())
+    if not held and not head.ledger and not keeps_time:
+        return _unhindered(person, lead, cadence, channel, start)
+    find = partial(same_time_opening if keeps_time else opening, person.law, lead, cadence, channel)
+    return _open(person, lead, channel, cadence.schedule.purpose, start, held, find)
+
+
+def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> Earliest:
+    """Return the first instant >= base for a promised call: the law holds, preferred hours do not."""
+    if is_lost(lead, cadence, "call"):
+        return LOST
+    start, held = _past_guard(person, "call", base)
+    find = partial(legal_opening, person.law, lead, cadence, "call")
+    return _open(person, lead, "call", PROMISED, start, held, find)
+
+
+def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
+    """Tell whether a step that is passed over where its hours are missed would miss them; never where all is plain."""
+    if not isinstance(step, CONTACTS):
+        return False
+    channel = channel_of(step)
+    if (step.window_miss or cadence.schedule.window_miss) != "skip_step":
+        return False
+    if is_lost(lead, cadence, channel):
+        return False
+    start, held = _past_limits(person, lead, cadence, step, base_of(person, lead))
+    start, _ = _past_caps(person, lead, channel, cadence.schedule.purpose, start, held)
+    found = opening(person.law, lead, cadence, channel, start)
+    return found is None or bool(found.moves)
+
+
+class _Kept(Struct, frozen=True):
+    """What was found for a base stands for every base from there on and before `until`."""
+
+    since: Instant
+    until: Instant
+    earliest: Earliest
+
+
+_KEPT: dict[tuple[object, ...], _Kept] = {}
+KEPT_MAX = 8_192
+"""Openings kept ready: schedule versions in use x channels x places of their leads; the oldest goes first."""
+
+
+def _unhindered(person: Person, lead: Lead, cadence: Cadence, channel: str, start: Instant) -> Earliest:
+    """Return the first instant >= start that all hours allow to somebody whom nothing else holds back.
+
+    Leads of one schedule version in one place share the answer until something opens or closes there.
+    """
+    law = person.law
+    asked = law, cadence, channel, lead.zones, lead.states, countries_of(lead)
+    kept = _KEPT.get(asked)
+    purpose = cadence.schedule.purpose
+    if kept is None or not kept.since <= start < kept.until:
+        found = opening(law, lead, cadence, channel, start)
+        earliest = _earliest(person, lead, channel, purpose, start, (), found)
+        if found is None or found.at - start > SEEN_AT_ONCE:
+            return earliest
+        if len(_KEPT) >= KEPT_MAX and asked not in _KEPT:
+            del _KEPT[next(iter(_KEPT))]
+        until = hours_hold_until(law, lead, cadence, channel, start)
+        kept = _KEPT[asked] = _Kept(start, until, earliest)
+    return kept.earliest if kept.earliest.constraints else Earliest(start, purpose=purpose)
+
+
+def _open(  # noqa: PLR0917 - what is asked, and what was found so far
+    person: Person,
+    lead: Lead,
+    channel: str,
+    purpose: Purpose,
+    start: Instant,
+    held: tuple[Constraint, ...],
+    find: Callable[[Instant], Opening | None],
+) -> Earliest:
+    """Return the first instant >= start that is under every cap and in all hours.
+
+    A cap is free for good once it is free, as nothing else is contacted before; only where the law is another one by the
+    time that the hours open, its caps have to be asked as well.
+    """
+    if not person.head.ledger:
+        return _earliest(person, lead, channel, purpose, start, held, find(start))
+    found: Opening | None = None
+    for _ in range(CAPS_LOOKED_AT_MAX):
+        start, held = _past_caps(person, lead, channel, purpose, start, held)
+        found = find(start)
+        if found is None or _past_caps(person, lead, channel, purpose, found.at, ())[0] == found.at:
+            break
+        law = limits(person.law, lead, channel, start, purpose)
+        for move in found.moves:
+            held = _also(held, Constraint(move.code, move.until, move.zone, law.rule_of(move.code)))
+        start, found = found.at, None
+    again = () if found is None else found.codes
+    held = tuple([rule for rule in held if rule.code not in again]) if again else held
+    return _earliest(person, lead, channel, purpose, start, held, found)
+
+
+def _also(held: tuple[Constraint, ...], constraint: Constraint) -> tuple[Constraint, ...]:
+    """Return what holds with one more that moves it further; of one code the last counts."""
+    return (*(rule for rule in held if rule.code != constraint.code), constraint)
+
+
+def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
+    """Return the first instant >= base at which the person may be disturbed, whatever the schedule says."""
+    head = person.head
+    start: Instant = base
+    held: tuple[Constraint, ...] = ()
+    if kind not in CHANNELS:
+        return start, held
+    if head.review_until is not None and head.review_until > start:
+        start, held = head.review_until, (Constraint(OPTOUT_REVIEW, head.review_until),)
+    # Once the person has hung up, what is left of the call is the rest after it; before, nobody knows its end.
+    rest_until = head.inbound_until if head.inbound_call_id is None else None
+    if rest_until is not None and rest_until > start:
+        start, held = rest_until, (*held, Constraint(CALLED_IN_VAIN, rest_until))
+    until = ledger.guarded_until(head, kind)
+    if until is not None and until > start:
+        start, held = until, (*held, Constraint(MIN_SPACING, until))
+    return start, held
+
+
+def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
+    """Return over how long a step is spread; the schedule's own does not delay the first contact of a run."""
+    if not isinstance(step, CONTACTS):
+        return 0
+    if step.jitter_seconds is not None:
+        return step.jitter_seconds * SECOND
+    is_first = lead.attempts == 0 and lead.emails_count == 0
+    return 0 if is_first else cadence.schedule.jitter_seconds * SECOND
+
+
+def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
+    person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant, most: Instant
+) -> Instant:
+    """Return a later instant within the same hours, always the same one for the same attempt.
+
+    A share of the room that is left, and not of `most` cut off at the close: the last minute would get a crowd.
+    """
+    closes = closing(person.law, lead, cadence, channel_of(step), at)
+    room = most if closes is None else min(most, closes - at)
+    order = command_id(lead.uuid, lead.enrolment, lead.step_entered, step.id, 1 + sum(lead.retries.values()))
+    return at + share_of(order, room)
+
+
+def _past_limits(
+    person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant
+) -> tuple[Instant, tuple[Constraint, ...]]:
+    """Return the first instant >= base at which the person may be disturbed, by what the schedule says of it too."""
+    kind = channel_of(step)
+    start, held = _past_guard(person, kind, base)
+    if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
+        start, held = lead.pause.until, (*held, Constraint(lead.pause.code, lead.pause.until))
+    if cadence.spacing and not _is_explicit_retry(lead, step):
+        until = ledger.spaced_until(person, kind, cadence.spacing)
+        if until is not None and until > start:
+            start, held = until, _also(held, Constraint(MIN_SPACING, until))
+    return start, held
+
+
+def _is_explicit_retry(lead: Lead, step: Step) -> bool:
+    """Tell whether the step is tried again after a delay that is written in it: that is not stretched by spacing."""
+    if not isinstance(step, CONTACTS) or lead.last_outcome is None or not lead.retries.get(lead.last_outcome):
+        return False
+    retry = step.retry.get(lead.last_outcome)
+    return retry is not None and retry.delay is not None
+
+
+def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
+    person: Person, lead: Lead, kind: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...]
+) -> tuple[Instant, tuple[Constraint, ...]]:
+    """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
+    if not person.head.ledger:
+        return start, held
+    last = last_release(ledger.attempts_of(person.head), _caps(person, lead, kind, purpose, start), start)
+    if last is None:
+        return start, held
+    held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer rest from contacts holds the shorter one
+    return last.at, _also(held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
+
+
+def _caps(person: Person, lead: Lead, kind: str, purpose: Purpose, at: Instant) -> tuple[Cap, ...]:
+    return limits(person.law, lead, kind, at, purpose).caps
+
+
+def _earliest(  # noqa: PLR0917 - what was asked, and what was found
+    person: Person,
+    lead: Lead,
+    channel: str,
+    purpose: Purpose,
+    start: Instant,
+    held: tuple[Constraint, ...],
+    found: Opening | None,
+) -> Earliest:
+    law = limits(person.law, lead, channel, start, purpose)
+    if found is None:
+        never = Constraint(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
+        return _told(None, (*held, never), NEVER_OPEN, None, purpose)
+    if not found.moves:
+        return _told(found.at, held, held[-1].code if held else None, None, purpose)
+    moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in found.moves]
+    last = max(found.moves, key=lambda move: move.until)
+    return _told(found.at, (*held, *moved), last.code, found.zone, purpose)
+
+
+def _told(
+    at: Instant | None, constraints: tuple[Constraint, ...], decider: str | None, zone: str | None, purpose: Purpose
+) -> Earliest:
+    codes = tuple([constraint.code for constraint in constraints])
+    # The row behind the code that moved it last; the first where several rows say the same.
+    rows = next((constraint.rules for constraint in constraints if constraint.code == decider), ())
+    return Earliest(at, codes, decider, zone, constraints, purpose, rows[0] if rows else None)
