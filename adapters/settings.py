@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.account.meant import ALIKE, meant
+from engine.account.did_you_mean import ALIKE, did_you_mean
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
@@ -176,7 +176,7 @@ def load(
     faults = unknown_variables(environ)
     if config is not None:
         content = _content(config)
-        faults += [f"{config} has {name!r}{meant(name, _FIELDS)}" for name in content if name not in _FIELDS]
+        faults += [f"{config} has {name!r}{did_you_mean(name, _FIELDS)}" for name in content if name not in _FIELDS]
         given |= {name: Given(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
     given |= _from_environment(environ)
     given |= {

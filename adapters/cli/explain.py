@@ -27,7 +27,7 @@ from engine.submission.fields import FieldError
 from engine.submission.numbers import read_number
 from engine.why.answer import explain as answer_of
 from engine.why.answer import out_of_range
-from engine.why.shape import shown
+from engine.why.model import shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import Instant, to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS

@@ -27,7 +27,7 @@ from engine.partition.ports import LogError, Outgoing
 from engine.submission.numbers import read_number
 from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
-from engine.why.words import waiting_words
+from engine.why.reason_texts import describe_wait
 from schemas.envelope import Envelope, to_headers
 from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, Topic
 from schemas.wire import digest
@@ -167,7 +167,7 @@ def _show_forecast(found: Mapping[str, Any]) -> None:
     for cap in found["caps"]:
         click.echo(f"{cap['leads']} are kept back by the cap of {cap['rule']}")
     for held in found["held"]:
-        click.echo(f"{held['leads']} are held: {waiting_words(held['status_wait'])}")
+        click.echo(f"{held['leads']} are held: {describe_wait(held['status_wait'])}")
     click.echo(f"assumed: {'; '.join(found['assumed'])}")
 
 

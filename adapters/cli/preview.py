@@ -110,14 +110,14 @@ def _when(local_at: str) -> str:
 
 
 def _why(action: Mapping[str, Any]) -> str:
-    from engine.why.words import waiting_words  # noqa: PLC0415
+    from engine.why.reason_texts import describe_wait  # noqa: PLC0415
 
-    return "; ".join(waiting_words(code) for code in action["reasons"])
+    return "; ".join(describe_wait(code) for code in action["reasons"])
 
 
 def _end(found: Mapping[str, Any]) -> str:
     from engine.views.lead import SENTENCES  # noqa: PLC0415
-    from engine.why.words import waiting_words  # noqa: PLC0415
+    from engine.why.reason_texts import describe_wait  # noqa: PLC0415
 
     if found["end_status"] is not None:
         return f"{SENTENCES.get(found['end_status'], found['end_status'])} ({_ended(found)})"
@@ -125,7 +125,7 @@ def _end(found: Mapping[str, Any]) -> str:
         return f"More follows: these are the first {len(found['actions'])} actions; raise limit to see more"
     if found["status_wait"] == "moved_to_schedule":
         return "From here the lead goes on on another schedule, which is not tried here"
-    return f"Held: {waiting_words(found['status_wait'])}"
+    return f"Held: {describe_wait(found['status_wait'])}"
 
 
 def _ended(found: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ import structlog
 
 from adapters.projector.rows import COLUMNS_APART
 from engine.rules import Rules
-from engine.why.course import Known
-from engine.why.history import ASKED_SPAN, Told
-from engine.why.shape import Case
+from engine.why.history import ANSWER_SPAN, LeadFact
+from engine.why.model import LeadHistory
+from engine.why.simulation import LeadContext
 from schemas.contact import Head, Lead
 from schemas.instant import Instant, from_datetime
 from schemas.wire import Entity
@@ -50,19 +50,19 @@ class Standings(Protocol):
         ...
 
 
-async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now: Instant) -> Case:
+async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now: Instant) -> LeadHistory:
     """Return what is known about the lead of a row, for the answer about an instant."""
     company_id, contact_key = row["company_id"], row["contact_key"]
     contact = await reads.contact(company_id, contact_key)
     others = await reads.live_leads_of(company_id, contact_key, limit=SIBLINGS_MAX + 1)
-    facts = await reads.facts_of(company_id, row["id"], before=max(at, now) + ASKED_SPAN, limit=FACTS_MAX)
-    known = Known(
+    facts = await reads.facts_of(company_id, row["id"], before=max(at, now) + ANSWER_SPAN, limit=FACTS_MAX)
+    known = LeadContext(
         lead=lead_of(row),
         head=head_of(contact, company_id, contact_key),
         siblings=tuple(_readable(other for other in others if other["id"] != row["id"])),
         rules=rules,
     )
-    return Case(known=known, facts=tuple(told_of(fact) for fact in reversed(facts)))
+    return LeadHistory(known=known, facts=tuple(told_of(fact) for fact in reversed(facts)))
 
 
 def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
@@ -89,9 +89,9 @@ def head_of(row: Row | None, company_id: int, contact_key: str) -> Head:
     return _entity(Head, row, {})
 
 
-def told_of(row: Row) -> Told:
+def told_of(row: Row) -> LeadFact:
     """Return a fact of the history."""
-    return Told(
+    return LeadFact(
         at=from_datetime(row["at"]),
         type=row["type"],
         data=row["data"],

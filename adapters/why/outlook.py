@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from adapters.why.case import Row, head_of, lead_of
 from engine.rules import Rules
-from engine.why.course import Known
 from engine.why.outlook import Outlook
+from engine.why.simulation import LeadContext
 from schemas.instant import Instant
 
 logger = structlog.get_logger(__name__)
@@ -108,7 +108,7 @@ def _run(outlook: Outlook, rules: Rules, company_id: int, rows: Sequence[Row], h
         key = row["contact_key"]
         try:
             head = head_of(heads.get(key), company_id, key)
-            outlook.add(Known(lead=lead_of(row), head=head, rules=rules))
+            outlook.add(LeadContext(lead=lead_of(row), head=head, rules=rules))
         except Exception:  # one lead that cannot be tried out must not keep the company from its forecast
             logger.exception("forecast.lead_failed", lead_id=row["id"])
             outlook.leave_out()

@@ -16,10 +16,10 @@ from msgspec import Struct
 from adapters.audit.recorded import batches
 from engine.partition.ports import Log, LogError, Record
 from engine.rules import Rules
-from engine.why.course import Known
-from engine.why.history import Told
+from engine.why.history import LeadFact
+from engine.why.model import Explanation, LeadHistory
 from engine.why.record import plan_record
-from engine.why.shape import Answer, Case
+from engine.why.simulation import LeadContext
 from schemas.contact import LIVE_STATUSES, Head, Lead, Part
 from schemas.decisions import GENESIS, REMOVED, Change, Fact
 from schemas.instant import Instant
@@ -74,7 +74,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     before it were deleted, so nothing shows that the chain begins where it should; 0 where the log holds none any more.
     """
 
-    facts: tuple[Told, ...]
+    facts: tuple[LeadFact, ...]
     then: Moment
     moments: Mapping[int, Moment]
     decisions: int
@@ -110,7 +110,7 @@ class Proof(Struct, frozen=True, kw_only=True):
             found.append("which rules had been adopted")
         return tuple(found)
 
-    def case(self) -> Case:
+    def case(self) -> LeadHistory:
         """Return the lead as it was at that instant, with the rules that had been adopted by then."""
         first = next((moment.lead for moment in self.moments.values() if moment.lead is not None), None)
         lead = self.then.lead or first
@@ -118,10 +118,10 @@ class Proof(Struct, frozen=True, kw_only=True):
             raise NoProofError("the log holds no decision about this lead")
         head = self.then.head or Head(company_id=lead.company_id, contact_key=lead.contact_key)
         siblings = tuple(other for other in self.then.siblings.values() if other.status in LIVE_STATUSES)
-        known = Known(lead=lead, head=head, siblings=siblings, rules=self._rules(self.then))
-        return Case(known=known, facts=self.facts)
+        known = LeadContext(lead=lead, head=head, siblings=siblings, rules=self._rules(self.then))
+        return LeadHistory(known=known, facts=self.facts)
 
-    def record(self, answer: Answer) -> dict[str, Any] | None:
+    def record(self, answer: Explanation) -> dict[str, Any] | None:
         """Return all that was weighed in the decision that an answer rests on, or None where it rests on none."""
         fact = answer.decision
         moment = None if fact is None else self.moments.get(fact.sequence)
@@ -182,7 +182,7 @@ class _Fold:
     def __init__(
         self, topic: str, partition: int, lead_id: int, contact_key: str, at: Instant, *, may_begin_late: bool
     ) -> None:
-        self.facts: list[Told] = []
+        self.facts: list[LeadFact] = []
         self.moments: dict[int, Moment] = {}
         self.read = 0
         self.begins_at, self.begun_at = 0 if may_begin_late else 1, 0
@@ -240,8 +240,8 @@ class _Fold:
         """The state after everything that was decided up to the instant that is asked about."""
         return self._now if self._then is None else self._then
 
-    def _told(self, fact: Fact, decision: _Decision, offset: int) -> Told:
-        return Told(
+    def _told(self, fact: Fact, decision: _Decision, offset: int) -> LeadFact:
+        return LeadFact(
             at=decision.decided_at,
             type=fact.type,
             data=fact.data,

@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
+from engine.account.did_you_mean import did_you_mean
 from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS, Named, change_caps, change_group, nobody
 from engine.account.law import LAW_FIELDS, read_rule_pack
-from engine.account.meant import meant
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
@@ -122,7 +122,7 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
             continue
         if name not in known:
             # Words are compared for those that are shown: for ten thousand of them the partition would stand still a second.
-            hint = meant(name, known) if len(errors) < FIELDS_SHOWN_MAX else ""
+            hint = did_you_mean(name, known) if len(errors) < FIELDS_SHOWN_MAX else ""
             errors.setdefault(name[:100], []).append(f"is no field of {called(record_type)}{hint}; {_listed(known)}")
         elif is_blank(value) and not known[name].required:
             values.pop(name, None)  # emptied: its default stands again

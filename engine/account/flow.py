@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from engine.account.meant import meant
+from engine.account.did_you_mean import did_you_mean
 from engine.contact.schedule.step_graph import Way, reachable, ways_of
 from schemas.schedule import CallStep, Step, Trigger, WaitStep
 
@@ -36,7 +36,7 @@ def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
 
 
 def _lost(name: str, known: Sequence[str]) -> str:
-    return f"names no step of this list: {name[:SHOWN_MAX]!r}{meant(name, known)}; those are {shown_ids(known)}"
+    return f"names no step of this list: {name[:SHOWN_MAX]!r}{did_you_mean(name, known)}; those are {shown_ids(known)}"
 
 
 def shown_ids(known: Sequence[str]) -> str:

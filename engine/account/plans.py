@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
+from engine.account.did_you_mean import did_you_mean
 from engine.account.flow import flow_faults, shown_ids
-from engine.account.meant import meant
 from engine.account.steps import step_faults, trigger_faults
 from engine.calendar.windows import window_errors, window_set
 from engine.contact.timing.contact_hours import TELEPHONE
@@ -146,7 +146,7 @@ def _read_step(raw: Any, place: str, errors: Errors) -> Step | None:
     kind = STEP_KINDS.get(raw["kind"]) if isinstance(raw.get("kind"), str) else None
     if kind is None:
         said = "is missing" if raw.get("kind") is None else f"{raw['kind']!r} is not known here"[:80]
-        said += meant(raw.get("kind"), STEP_KINDS)
+        said += did_you_mean(raw.get("kind"), STEP_KINDS)
         _add(errors, f"{place}.kind", f"{said}; the kinds are {_KNOWN_KINDS}")
         return None
     known = {field.encode_name: field for field in fields_of(kind)}
@@ -166,7 +166,7 @@ def _read_step(raw: Any, place: str, errors: Errors) -> Step | None:
 def _unknown_fields(raw: Mapping[Any, Any], known: Mapping[str, FieldInfo]) -> Iterator[tuple[str, str]]:
     for name in raw:
         if name not in known and name != "kind":
-            said = f"is no field of a {raw['kind']} step{meant(name, known)}; those are {', '.join(known)}"
+            said = f"is no field of a {raw['kind']} step{did_you_mean(name, known)}; those are {', '.join(known)}"
             yield str(name)[:STEP_ID_LENGTH_MAX], said
 
 

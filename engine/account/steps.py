@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 
-from engine.account.meant import meant
+from engine.account.did_you_mean import did_you_mean
 from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
@@ -296,7 +296,7 @@ def _retry_faults(retry: Mapping[str, Retry], kind: str) -> Iterator[Fault]:
     triable = [name for name, outcome in known.items() if not (outcome.opts_out or outcome.disables_channel)]
     for name, row in retry.items():
         if name not in known:
-            fault = f"is no outcome of a {kind}{meant(name, triable)}; try again after {', '.join(triable)}"
+            fault = f"is no outcome of a {kind}{did_you_mean(name, triable)}; try again after {', '.join(triable)}"
             yield f"retry.{name}"[:64], fault
         elif name not in triable:
             yield f"retry.{name}", "is never tried again: the person or the number said no"

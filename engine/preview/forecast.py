@@ -162,10 +162,10 @@ class _Course:
         partition.ask(request)
         most = partition.decisions + DECISIONS_MIN + DECISIONS_PER_ACTION * self._trial.limit
         while self._stopped_at is None:
-            sealed = partition.decide() or (None if self._rests() else partition.fire())
+            sealed = partition.decide() or (None if self._is_at_rest() else partition.fire())
             if sealed is None:
                 return
-            self._take(sealed)
+            self._apply(sealed)
             if partition.decisions >= most or partition.now > self._trial.at + HORIZON:
                 self._stopped_at = LIMIT
 
@@ -179,12 +179,12 @@ class _Course:
             return Forecast(actions=actions, status_wait=lead.status_wait or lead.status)
         return Forecast(actions=actions, end_status=lead.status, ended_at=lead.schedule_ended_at)
 
-    def _rests(self) -> bool:
+    def _is_at_rest(self) -> bool:
         """Tell whether nothing that time alone brings moves the lead any more."""
         lead = self._lead
         return lead is not None and (lead.status not in LIVE_STATUSES or lead.held_at is not None)
 
-    def _take(self, sealed: Sealed) -> None:
+    def _apply(self, sealed: Sealed) -> None:
         answer = sealed.decision.answer
         self._lead_id = self._lead_id or (answer.record_id or 0 if answer is not None else 0)
         before, lead = self._lead, self._partition.lead(self._lead_id)

@@ -13,7 +13,7 @@ from engine.calendar.zones import is_zone
 from engine.law.pack import RulePack, default_pack
 from engine.views.cells import cell, moment
 from engine.views.lead_columns import LEAD_COLUMNS
-from engine.why.words import ACTIONS, LAW_CODES, clock, told, waiting_words
+from engine.why.reason_texts import ACTIONS, LAW_CODES, clock, describe_reason, describe_wait
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
 
@@ -129,7 +129,7 @@ def _cause(row: Row, law: RulePack | None) -> str:
     """Return what the lead waits for; where the law holds it back, whose, and what it allows."""
     code = row["status_wait"]
     rule = (law or default_pack()).rules.get(_rule_deciding(row) or "") if code in LAW_CODES else None
-    return waiting_words(code) if rule is None else told(code, rule, rule.windows, _channel(row))
+    return describe_wait(code) if rule is None else describe_reason(code, rule, rule.windows, _channel(row))
 
 
 def _rule_deciding(row: Row) -> str | None:

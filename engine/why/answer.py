@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from engine.contact.schedule.cadence import channel_of
-from engine.why import words
-from engine.why.course import ASSUMED, FORESEEN, Course
-from engine.why.history import ASKED_SPAN, Standing, Told, next_ordered, ordered_within, standing_at
-from engine.why.shape import Answer, Case, Contact
-from engine.why.telling import Teller, inner, joined
+from engine.why import reason_texts
+from engine.why.answer_builder import AnswerBuilder, join_sentences, lower_first
+from engine.why.history import ANSWER_SPAN, LeadFact, LeadState, first_action_within, next_action_after, state_at
+from engine.why.model import Explanation, LeadHistory, NextContact
+from engine.why.simulation import ASSUMPTIONS, SIMULATED, LeadSimulation
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY, SECOND, Instant
 
@@ -34,64 +34,64 @@ LATE_AFTER = 10 * SECOND
 """A scheduler that is well comes to a due lead within a second; what is not done after this long is worth a word."""
 
 
-def explain(case: Case, at: Instant, now: Instant) -> Answer:
+def explain(case: LeadHistory, at: Instant, now: Instant) -> Explanation:
     """Return the answer for an instant: before `now` from what was decided, from then on from what would be."""
     return _Past(case, at, now).answer() if at < now else _Ahead(case, at, now).answer()
 
 
-class _Past(Teller):
+class _Past(AnswerBuilder):
     """An answer about an instant that is over: nothing is worked out again."""
 
-    def answer(self) -> Answer:
+    def answer(self) -> Explanation:
         facts = self.case.facts
-        ordered = ordered_within(facts, self.at)
-        if ordered is not None:
-            return self.ordered(ordered, "acted")
-        found = standing_at(facts, self.at)
+        action_answer = first_action_within(facts, self.at)
+        if action_answer is not None:
+            return self.action_answer(action_answer, "acted")
+        found = state_at(facts, self.at)
         lead = self.case.known.lead
-        answer = self.standing(found, lead if lead.updated_at <= self.at else None)
-        later = next_ordered(facts, self.at) if answer.verdict in {"due", "held"} else None
+        answer = self.state_answer(found, lead if lead.updated_at <= self.at else None)
+        later = next_action_after(facts, self.at) if answer.verdict in {"due", "held"} else None
         if later is None:
             return answer
-        told = f"{answer.sentence} It was acted on at {self.clock(later.at)}."
-        return msgspec.structs.replace(answer, sentence=told, acts_at=later.at)
+        sentence = f"{answer.sentence} It was acted on at {self.clock(later.at)}."
+        return msgspec.structs.replace(answer, sentence=sentence, acts_at=later.at)
 
 
-class _Ahead(Teller):
+class _Ahead(AnswerBuilder):
     """An answer about now or an instant to come: the engine's own code is run up to it."""
 
-    def answer(self) -> Answer:
+    def answer(self) -> Explanation:
         lead = self.case.known.lead
-        decided = standing_at(self.case.facts, self.now)
+        decided = state_at(self.case.facts, self.now)
         if decided.kind == "gone" and decided.status == "deleted":
-            return self.standing(decided, None)
+            return self.state_answer(decided, None)
         present = _as_it_is(lead, decided)
-        if lead.status not in LIVE_STATUSES or (lead.flight is not None and self.at < self.now + ASKED_SPAN):
-            return self.standing(present, lead)
-        course = Course(self.case.known, self.now)
+        if lead.status not in LIVE_STATUSES or (lead.flight is not None and self.at < self.now + ANSWER_SPAN):
+            return self.state_answer(present, lead)
+        course = LeadSimulation(self.case.known, self.now)
         course.run(self.at + 1)
         if course.was_cut:
             return self.answer_of("cut", "What would happen before that instant cannot be tried out to its end.")
         then, facts, contact = course.lead, [*self.case.facts, *course.facts], self._contact(course)
-        acting = ordered_within(course.facts, self.at) or self._acts_within(course)
+        acting = first_action_within(course.facts, self.at) or self._acts_within(course)
         if acting is not None:
-            return self._overdue(self.ordered(acting, "would_act"), present)
-        found = present if not course.facts else standing_at(facts, self.at)
-        answer = self.standing(found if then is None else _as_it_is(then, found), then)
-        answer = msgspec.structs.replace(answer, assumed=ASSUMED) if course.facts else answer
+            return self._overdue(self.action_answer(acting, "would_act"), present)
+        found = present if not course.facts else state_at(facts, self.at)
+        answer = self.state_answer(found if then is None else _as_it_is(then, found), then)
+        answer = msgspec.structs.replace(answer, assumed=ASSUMPTIONS) if course.facts else answer
         return answer if contact is None else self._with_contact(answer, contact)
 
-    def _with_contact(self, answer: Answer, contact: Contact) -> Answer:
+    def _with_contact(self, answer: Explanation, contact: NextContact) -> Explanation:
         """Say of a lead for which nothing is due whether a contact would be allowed then."""
         if answer.verdict != "not_due":
             return answer
-        told = answer.sentence
+        sentence = answer.sentence
         if contact.reasons:
-            action = words.ACTIONS.get(contact.kind, "a contact")
-            told = f"{told} Nor would {action} be allowed then: {inner(joined(contact.reasons))}."
-        return msgspec.structs.replace(answer, sentence=told, contact=contact)
+            action = reason_texts.ACTIONS.get(contact.kind, "a contact")
+            sentence = f"{sentence} Nor would {action} be allowed then: {lower_first(join_sentences(contact.reasons))}."
+        return msgspec.structs.replace(answer, sentence=sentence, contact=contact)
 
-    def _contact(self, course: Course) -> Contact | None:
+    def _contact(self, course: LeadSimulation) -> NextContact | None:
         """Return what the rules would say of a contact at the instant that is asked about."""
         found = course.allowed(self.at)
         if found is None:
@@ -103,46 +103,46 @@ class _Ahead(Teller):
             if earliest.at == self.at
             else tuple(self.reason_of(msgspec.to_builtins(rule), channel) for rule in earliest.constraints)
         )
-        return Contact(step_id=step.id, kind=channel, reasons=moved)
+        return NextContact(step_id=step.id, kind=channel, reasons=moved)
 
-    def _overdue(self, answer: Answer, present: Standing) -> Answer:
+    def _overdue(self, answer: Explanation, present: LeadState) -> Explanation:
         """Say so where a lead should have been acted on before: nothing forbids it, nobody came to it."""
         due_at = None if present.plan is None else present.plan.data.get("at")
         if present.kind != "planned" or due_at is None or due_at > self.now - LATE_AFTER or answer.acts_at != self.now:
             return answer
-        told = f"{answer.sentence} It has been due since {self.clock(due_at)}: the scheduler has not come to it yet."
-        return msgspec.structs.replace(answer, sentence=told)
+        sentence = f"{answer.sentence} It has been due since {self.clock(due_at)}: the scheduler has not come to it yet."
+        return msgspec.structs.replace(answer, sentence=sentence)
 
-    def _acts_within(self, course: Course) -> Told | None:
+    def _acts_within(self, course: LeadSimulation) -> LeadFact | None:
         """Return what is ordered in the rest of the minute, on a course that goes on."""
-        course.run(self.at + ASKED_SPAN)
-        return ordered_within(course.facts, self.at)
+        course.run(self.at + ANSWER_SPAN)
+        return first_action_within(course.facts, self.at)
 
 
-def _as_it_is(lead: Lead, found: Standing) -> Standing:
+def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
     """Return where a lead stands by its own state; the facts say what it rests on."""
     about: dict[str, Any] = {"fact": found.fact, "plan": found.plan, "flight": found.flight}
     if lead.status not in LIVE_STATUSES:
-        return Standing(kind="ended", status=lead.status, **about)
+        return LeadState(kind="ended", status=lead.status, **about)
     if lead.flight is not None:
-        flight = found.flight or Told(
+        flight = found.flight or LeadFact(
             at=lead.flight.emitted_at,
             type="command.emitted",
             data={"command_id": lead.flight.command_id, "kind": lead.flight.kind, "step_id": lead.flight.step_id},
-            topic=FORESEEN,
+            topic=SIMULATED,
             partition=0,
             sequence=0,
         )
-        return Standing(kind="running", **{**about, "flight": flight})
+        return LeadState(kind="running", **{**about, "flight": flight})
     is_held = lead.slot_id is not None or lead.slot_waits or lead.held_at is not None or lead.awaits_place is not None
     if is_held or (found.kind == "held" and found.reason == lead.status_wait):
-        return Standing(kind="held", reason=lead.status_wait, **about)
+        return LeadState(kind="held", reason=lead.status_wait, **about)
     if lead.status not in {"scheduled", "waiting"}:
-        return Standing(kind="queued", **about)
-    return Standing(kind="planned", **{**about, "plan": _plan_of(lead, found.plan)})
+        return LeadState(kind="queued", **about)
+    return LeadState(kind="planned", **{**about, "plan": _plan_of(lead, found.plan)})
 
 
-def _plan_of(lead: Lead, recorded: Told | None) -> Told:
+def _plan_of(lead: Lead, recorded: LeadFact | None) -> LeadFact:
     """Return the recorded plan where it is the present one, else what the lead itself says of it."""
     if recorded is not None and recorded.data.get("at") == lead.next_action_at:
         return recorded
@@ -151,4 +151,4 @@ def _plan_of(lead: Lead, recorded: Told | None) -> Told:
         data["base"] = lead.base_at
     if not lead.reasons and lead.status_wait is not None:
         data["waits_for"] = lead.status_wait
-    return Told(at=lead.updated_at, type=f"lead.{lead.status}", data=data, topic=FORESEEN, partition=0, sequence=0)
+    return LeadFact(at=lead.updated_at, type=f"lead.{lead.status}", data=data, topic=SIMULATED, partition=0, sequence=0)

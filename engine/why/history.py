@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from schemas.instant import MINUTE, Instant
 
-ASKED_SPAN = MINUTE
+ANSWER_SPAN = MINUTE
 """Who asks about 19:58 means the minute that begins then, whatever the milliseconds of the action were."""
 
-ORDERED = ("command.emitted", "reach.requested")
+ACTION_FACTS = ("command.emitted", "reach.requested")
 """Facts that say that an action was on its way; the second asks another contact to emit it."""
 
 _RETURNED = frozenset({"outcome.recorded", "reach.refused"})
@@ -22,7 +22,7 @@ _AFTER_THE_END = _BEGUN | {"lead.deleted", "lead.ended"}
 """A lead that has ended can begin again, go, or end as something else: who opts out later has opted out."""
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class LeadFact(Struct, frozen=True, kw_only=True):
     """A fact of a lead, and the place of the decision that stated it; its offset where that is known."""
 
     at: Instant
@@ -34,43 +34,43 @@ class Told(Struct, frozen=True, kw_only=True):
     offset: int | None = None
 
 
-class Standing(Struct, kw_only=True):
+class LeadState(Struct, kw_only=True):
     """Where the lead stood, and the facts that it rests on: the last one that changed it, its plan, what was on its way."""
 
     kind: Literal["absent", "queued", "planned", "held", "running", "ending", "ended", "gone"] = "absent"
-    fact: Told | None = None
-    plan: Told | None = None
-    flight: Told | None = None
+    fact: LeadFact | None = None
+    plan: LeadFact | None = None
+    flight: LeadFact | None = None
     status: str | None = None
     reason: str | None = None
 
 
-def standing_at(facts: Iterable[Told], at: Instant) -> Standing:
+def state_at(facts: Iterable[LeadFact], at: Instant) -> LeadState:
     """Return where the lead stood after everything that was decided up to an instant; facts in the order of decisions."""
-    found = Standing()
+    found = LeadState()
     for fact in facts:
         if fact.at > at:
             break
-        _take(found, fact)
+        _apply(found, fact)
     return found
 
 
-def ordered_within(facts: Iterable[Told], at: Instant) -> Told | None:
+def first_action_within(facts: Iterable[LeadFact], at: Instant) -> LeadFact | None:
     """Return the first action that was ordered in the span that is asked about, or None."""
-    return next((fact for fact in facts if at <= fact.at < at + ASKED_SPAN and is_awaited(fact)), None)
+    return next((fact for fact in facts if at <= fact.at < at + ANSWER_SPAN and is_action(fact)), None)
 
 
-def next_ordered(facts: Iterable[Told], at: Instant) -> Told | None:
+def next_action_after(facts: Iterable[LeadFact], at: Instant) -> LeadFact | None:
     """Return the first action that was ordered after an instant, or None."""
-    return next((fact for fact in facts if fact.at > at and is_awaited(fact)), None)
+    return next((fact for fact in facts if fact.at > at and is_action(fact)), None)
 
 
-def is_awaited(fact: Told) -> bool:
+def is_action(fact: LeadFact) -> bool:
     """Tell whether a fact says that an action of the lead is on its way; what is only told somebody has no source."""
-    return fact.type in ORDERED and "source" in fact.data
+    return fact.type in ACTION_FACTS and "source" in fact.data
 
 
-def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kind of fact
+def _apply(found: LeadState, fact: LeadFact) -> None:  # noqa: C901 - one line per kind of fact
     """Let one fact change where the lead stands; facts that change nothing about that are passed over."""
     kind, data = fact.type, fact.data
     if found.kind in {"ended", "gone"} and kind not in _AFTER_THE_END:
@@ -83,7 +83,7 @@ def _take(found: Standing, fact: Told) -> None:  # noqa: C901 - one line per kin
         found.kind, found.reason = "held", data.get("reason")
     elif kind in {"slot.requested", "slot.awaited"}:
         found.kind, found.reason = "held", "concurrency_cap"
-    elif is_awaited(fact):
+    elif is_action(fact):
         found.kind, found.plan, found.flight, found.reason = "running", None, fact, None
     elif kind in _RETURNED and not data.get("late"):
         found.kind, found.flight = "queued", None

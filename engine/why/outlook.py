@@ -12,8 +12,8 @@ from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.contact_hours import countries_of
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.law.company import law_of
-from engine.why.course import ASSUMED, Course, Known
-from engine.why.history import Told
+from engine.why.history import LeadFact
+from engine.why.simulation import ASSUMPTIONS, LeadContext, LeadSimulation
 from schemas.contact import Lead
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Schedule
@@ -51,11 +51,11 @@ class Outlook:
         self.capped: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
 
-    def add(self, known: Known) -> None:
+    def add(self, known: LeadContext) -> None:
         """Run a lead on to the end of the hours, and add what it does; nothing of it is added where that raises."""
-        course = Course(known, self.now)
-        meant_at = _meant_at(known.lead, self.now)
-        allowed = course.allowed(meant_at) if _waits_in_vain(known.lead) else None
+        course = LeadSimulation(known, self.now)
+        base_at = _planned_base_at(known.lead, self.now)
+        allowed = course.allowed(base_at) if _has_no_allowed_time(known.lead) else None
         course.run(self.until)
         lead = known.lead
         self.leads += 1
@@ -98,7 +98,7 @@ class Outlook:
             "caps": [{"rule": rule, "leads": count} for rule, count in sorted(self.capped.items())],
             "held": [{"status_wait": code, "leads": count} for code, count in sorted(self.held.items())],
             "cut": self.was_cut,
-            "assumed": list(ASSUMED),
+            "assumed": list(ASSUMPTIONS),
         }
 
     def _hour(self, begins: Instant) -> dict[str, Any]:
@@ -109,12 +109,12 @@ class Outlook:
         by = [{"state": state or None, "kind": kind, "count": count} for state, kind, count in rows]
         return {"from": to_rfc3339(begins), **{kind: kinds[kind] for kind in ("call", "sms", "email", "webhook")}, "by": by}
 
-    def _expires(self, known: Known, course: Course, allowed_at: Instant | None) -> None:
+    def _expires(self, known: LeadContext, course: LeadSimulation, allowed_at: Instant | None) -> None:
         lead = known.lead
         plan = next((fact for fact in reversed(course.facts) if _expires_first(fact)), None)
         if plan is not None and lead.expires_at is not None and lead.expires_at < self.until:
             self._note(Expiring(lead.id, lead.expires_at, plan.data["earliest"], tuple(plan.data.get("reasons", ()))))
-        elif plan is None and _waits_in_vain(lead) and lead.expires_at is not None and lead.expires_at < self.until:
+        elif plan is None and _has_no_allowed_time(lead) and lead.expires_at is not None and lead.expires_at < self.until:
             self._note(Expiring(lead.id, lead.expires_at, allowed_at, lead.reasons))
 
     def _note(self, found: Expiring) -> None:
@@ -123,22 +123,22 @@ class Outlook:
             self.expiring.append(found)
 
 
-def _expires_first(fact: Told) -> bool:
+def _expires_first(fact: LeadFact) -> bool:
     return fact.type in {"lead.scheduled", "lead.waiting"} and "earliest" in fact.data and fact.data.get("at") is None
 
 
-def _meant_at(lead: Lead, now: Instant) -> Instant:
+def _planned_base_at(lead: Lead, now: Instant) -> Instant:
     """Return for when the next step of a lead is meant, whatever rules say."""
     meant = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
     return max(meant or now, now)
 
 
-def _waits_in_vain(lead: Lead) -> bool:
+def _has_no_allowed_time(lead: Lead) -> bool:
     """Tell whether a lead waits for an hour that comes too late, or never."""
     return lead.status == "waiting" and lead.next_action_at is None and lead.flight is None and lead.held_at is None
 
 
-def _caps(known: Known, course: Course) -> set[str]:
+def _caps(known: LeadContext, course: LeadSimulation) -> set[str]:
     """Return the rules that keep the lead back because of what was done before; of a plan made earlier, all that could."""
     found = {
         rule

@@ -6,7 +6,7 @@ from typing import Any
 from engine.contact.facts.ledger import attempts_of
 from engine.decision_rules import version_of
 from engine.rules import Rules
-from engine.why.history import Told
+from engine.why.history import LeadFact
 from schemas.contact import Head, Lead
 from schemas.instant import DAY, Instant, to_rfc3339
 
@@ -14,7 +14,7 @@ WEEK = 7 * DAY
 
 
 def plan_record(
-    fact: Told, lead: Lead, head: Head, rules: Rules, *, adopted: Mapping[str, int], versions: Mapping[str, str]
+    fact: LeadFact, lead: Lead, head: Head, rules: Rules, *, adopted: Mapping[str, int], versions: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what the decision of a fact weighed; lead and head as that decision left them, `rules` as it had adopted them.
 

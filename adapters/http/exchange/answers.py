@@ -13,7 +13,7 @@ from adapters.http.exchange.exports import CSV, csv_text, rows_shown, wants_csv,
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.report_slots import in_slices
 from adapters.reads.ports import Page, Paging, Row
-from engine.account.meant import meant
+from engine.account.did_you_mean import did_you_mean
 from engine.submission.fields import INTEGER_MAX
 
 PER_PAGE_DEFAULT = 25
@@ -95,7 +95,7 @@ def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...
     wanted = parameters.words("columns")
     unknown = [name for name in wanted or () if name not in known]
     if unknown:
-        named = (f"{name[:COLUMN_LENGTH_SHOWN]}{meant(name, known)}" for name in unknown[:COLUMNS_SHOWN])
+        named = (f"{name[:COLUMN_LENGTH_SHOWN]}{did_you_mean(name, known)}" for name in unknown[:COLUMNS_SHOWN])
         parameters.refuse("columns", f"names no column of this record: {', '.join(named)}")
     return tuple(dict.fromkeys(wanted)) if wanted else None
 

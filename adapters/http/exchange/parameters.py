@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
 from adapters.http.exchange.problems import ProblemError
-from engine.account.meant import meant
+from engine.account.did_you_mean import did_you_mean
 from engine.calendar.wall import CalendarError
 from engine.calendar.zones import resolve_local
 from engine.submission.fields import (
@@ -144,7 +144,7 @@ def unknown_parameters(unknown: Sequence[str], known: Collection[str]) -> Proble
     """Return the refusal of names that a request does not know, each with the nearest known one, else with all of them."""
     errors: dict[str, list[str]] = {}
     for name in unknown[:FIELDS_SHOWN_MAX]:
-        hint = meant(name, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
+        hint = did_you_mean(name, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
         errors.setdefault(name[:PATH_LENGTH_MAX], []).append(f"is not a parameter of this request{hint}")
     return ProblemError("validation_failed", "Correct or remove the parameters named in errors.", errors)
 
@@ -170,7 +170,7 @@ def _one_of(value: Any, options: Collection[str]) -> str:
     if not options:
         raise FieldError("cannot be chosen here")
     if not isinstance(value, str) or value not in options:
-        raise FieldError(f"must be one of {', '.join(options)}{meant(value, options)}")
+        raise FieldError(f"must be one of {', '.join(options)}{did_you_mean(value, options)}")
     return value
 
 

@@ -12,8 +12,8 @@ from adapters.http.schema.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, null
 from adapters.why.case import case_of
 from adapters.why.outlook import outlook_of
 from engine.why.answer import explain, out_of_range
+from engine.why.model import VERDICTS, shown
 from engine.why.outlook import HOURS_MAX
-from engine.why.shape import VERDICTS, shown
 
 HOURS_DEFAULT = 24
 

@@ -14,8 +14,8 @@ from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.people import country_of
 from adapters.http.exchange.problems import ProblemError
 from engine.account.bodies import read_body
+from engine.account.did_you_mean import did_you_mean
 from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS
-from engine.account.meant import meant
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.partition.draft import RefusedError
 from engine.submission.fields import INTEGER_MAX, FieldError, is_blank, parse_integer, parse_moment
@@ -111,7 +111,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
 
 
 def _unknown(record_type: str, name: str, known: Collection[str]) -> str:
-    hint = meant(name, (*known, *ACTIONS.get(record_type, ())))
+    hint = did_you_mean(name, (*known, *ACTIONS.get(record_type, ())))
     return f"is no field of {called(record_type)}{hint}; those are {', '.join(known)}"
 
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from engine.law.pack import default_pack
 from engine.preview import preview, read_trial
-from engine.why.shape import Answer, shown
+from engine.why.model import Explanation, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule
 from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
-from tests.engine.why.asked import TOPIC, Asked
+from tests.engine.why.explained_world import TOPIC, ExplainedWorld
 
 CALL: dict[str, Any] = {"id": "call-1", "kind": "call"}
 AGAIN: dict[str, Any] = {**CALL, "retry": {"no_answer": {"delay": "2h", "max": 2}}}
@@ -29,14 +29,14 @@ def wait(duration: str) -> dict[str, Any]:
     return {"id": "pause", "kind": "wait", "duration": duration}
 
 
-def asked(*steps: dict[str, Any], now: str = "2026-07-15 12:00", **fields: Any) -> Asked:
+def asked(*steps: dict[str, Any], now: str = "2026-07-15 12:00", **fields: Any) -> ExplainedWorld:
     """A world with a schedule of these steps, asked at a time of New York."""
-    world = Asked(now=at(now))
+    world = ExplainedWorld(now=at(now))
     world.schedule(*steps, **fields)
     return world
 
 
-def told(answer: Answer) -> tuple[str, str]:
+def verdict_and_sentence(answer: Explanation) -> tuple[str, str]:
     return answer.verdict, answer.sentence
 
 
@@ -47,7 +47,7 @@ def test_the_law_of_a_state_is_named_with_its_hours_and_its_source() -> None:
     world = asked(CALL, now="2026-07-15 20:14")
     world.submit(states=("FL",))
     answer = world.why()
-    assert told(answer) == (
+    assert verdict_and_sentence(answer) == (
         "held",
         "Florida allows calls from 8:00 to 20:00; it is 20:14 for this lead (America/New_York). Next try: Thu 8:00.",
     )
@@ -64,7 +64,7 @@ def test_an_answer_names_the_decision_that_it_rests_on() -> None:
     decision = world.why().decision
     assert decision is not None
     assert (decision.topic, decision.at, decision.type) == (TOPIC, world.now, "lead.waiting")
-    assert decision.sequence == world.told[-1][1].sequence
+    assert decision.sequence == world.lead_facts[-1][1].sequence
     assert shown(world.why(), world.lead())["decision"]["data"]["constraints"] == [
         {"code": "quiet_hours_federal", "until": at("2026-07-16 08:00"), "zone": NEW_YORK, "rules": ["us-federal"]}
     ]
@@ -86,7 +86,7 @@ def test_what_the_schedule_demands_is_said_beside_the_law() -> None:
 def test_before_its_time_nothing_is_due() -> None:
     world = asked(wait("3h"), TEXT)
     world.submit()
-    assert told(world.why()) == (
+    assert verdict_and_sentence(world.why()) == (
         "not_due",
         "Nothing is due: a text (step text-1) comes at Wed 15:00; it is 12:00 for this lead (America/New_York).",
     )
@@ -108,7 +108,7 @@ def test_while_an_outcome_is_awaited_that_is_the_reason() -> None:
     world = asked(CALL)
     world.submit()
     world.wait(90)
-    assert told(world.why()) == (
+    assert verdict_and_sentence(world.why()) == (
         "running",
         "A call (step call-1) has been on its way since Wed 12:00, and its outcome is not known yet.",
     )
@@ -128,7 +128,7 @@ def test_what_holds_a_due_lead_is_said_and_when_it_is_looked_at_again(arrange: d
     world.submit()
     answer = world.why()
     looks = "" if arrange.get("schedule") else " It is looked at again at Wed 12:00."
-    assert told(answer) == ("held", f"{sentence}{looks}")
+    assert verdict_and_sentence(answer) == ("held", f"{sentence}{looks}")
     assert answer.next_action_at == world.lead().recheck_at
 
 
@@ -155,7 +155,7 @@ def test_a_lead_whose_buyers_have_used_up_their_caps_is_held_until_the_reset() -
         "The caps of the buyers that may take this call are used up until they are reset; "
         "it is 12:00 for this lead (America/New_York). It is looked at again at Wed 13:00."
     )
-    assert told(world.why()) == ("held", sentence)
+    assert verdict_and_sentence(world.why()) == ("held", sentence)
     assert world.why().next_action_at == world.lead().next_action_at == NOON + 60 * MINUTE
 
 
@@ -195,7 +195,7 @@ def test_a_lead_that_expires_first_is_told_so_in_advance() -> None:
 def test_a_step_behind_a_wait_that_comes_too_late_is_told_with_what_it_misses() -> None:
     world = asked(wait("3h"), CALL, now="2026-07-15 18:00", hours_to_expire=8, windows=OFFICE)
     world.submit()
-    assert told(world.why()) == (
+    assert verdict_and_sentence(world.why()) == (
         "not_due",
         (
             "Nothing is due: a call (step call-1) is meant for Wed 21:00, but US federal law allows calls from 8:00 to "
@@ -232,7 +232,7 @@ def test_a_callback_goes_before_the_step_and_is_told_as_such() -> None:
     answer = world.why(at("2026-03-08 07:59"))
     assert (answer.verdict, answer.source, answer.kind) == ("held", "callback", "call")
     assert answer.next_action_at == at("2026-03-08 08:00")
-    assert told(world.why(at("2026-03-08 08:00"))) == (
+    assert verdict_and_sentence(world.why(at("2026-03-08 08:00"))) == (
         "would_act",
         "A promised call would be ordered at Sun 8:00: it is due, and every rule allows it.",
     )
@@ -266,7 +266,7 @@ def test_the_next_try_is_eight_on_the_wall_after_the_clock_changed(ready: str, o
 
 
 @pytest.fixture
-def story() -> Asked:
+def story() -> ExplainedWorld:
     """A lead in Florida: the evening before, a call without an answer, a second try, and STOP."""
     world = asked(AGAIN, TEXT, now="2026-07-15 20:14")
     world.submit(states=("FL",))
@@ -308,10 +308,10 @@ def story() -> Asked:
     ],
 )
 def test_a_past_instant_is_answered_from_what_was_decided_then(
-    story: Asked, moment: str, verdict: str, sentence: str
+    story: ExplainedWorld, moment: str, verdict: str, sentence: str
 ) -> None:
     answer = story.why(at(moment))
-    assert told(answer) == (verdict, sentence)
+    assert verdict_and_sentence(answer) == (verdict, sentence)
     assert (answer.decision is None) == (verdict == "absent")
     if answer.decision is not None:
         assert answer.decision.at < at(moment) + MINUTE
@@ -328,18 +328,18 @@ def test_a_call_that_somebody_asked_for_is_told_as_that() -> None:
     assert world.why().verdict == "running"
     world.outcome("connected_human")
     assert world.why().verdict == "not_due"
-    assert told(world.why(asked_at)) == (
+    assert verdict_and_sentence(world.why(asked_at)) == (
         "acted",
         "A call was ordered at Wed 12:10: somebody asked for it, and every rule allowed it.",
     )
 
 
-def test_what_is_told_others_of_a_lead_is_no_action_of_it(story: Asked) -> None:
+def test_what_is_told_others_of_a_lead_is_no_action_of_it(story: ExplainedWorld) -> None:
     """A confirmation of an opt-out, a webhook that hears of the end: no plan led to them."""
     assert story.why(at("2026-07-16 10:31")).verdict == "stopped"
 
 
-def test_the_past_stays_as_it_was_told_when_the_rules_change(story: Asked) -> None:
+def test_the_past_stays_as_it_was_told_when_the_rules_change(story: ExplainedWorld) -> None:
     before = story.why(at("2026-07-15 23:00"))
     story.add("schedule", 1, Schedule(name="Other", lead_token="schedule-1", time_zone="Asia/Tokyo"), version=2)
     assert story.why(at("2026-07-15 23:00")) == before
@@ -351,7 +351,7 @@ def test_a_lead_that_nobody_came_to_was_due() -> None:
     world.now += 3 * HOUR
     answer = world.why(world.now - HOUR)
     due = "A call (step call-1) was due since Wed 13:00; nobody had come to it yet"
-    assert told(answer) == ("due", f"{due}; it was 14:00 for this lead (America/New_York).")
+    assert verdict_and_sentence(answer) == ("due", f"{due}; it was 14:00 for this lead (America/New_York).")
     assert world.why().sentence.endswith("It has been due since Wed 13:00: the scheduler has not come to it yet.")
 
 
@@ -362,7 +362,7 @@ def test_ended_and_captured_leads_say_so() -> None:
     world = asked(TEXT)
     world.submit()
     world.outcome("delivered")
-    assert told(world.why()) == (
+    assert verdict_and_sentence(world.why()) == (
         "ended",
         "The schedule came to its end; every step was tried, nobody was connected (Wed 12:00); nothing follows.",
     )
@@ -471,7 +471,7 @@ def test_what_would_be_acted_on_is_what_the_preview_orders_and_never_anything_el
             assert answer.acts_at == ordered[0]
 
 
-def test_a_past_answer_is_the_one_that_was_foreseen(story: Asked) -> None:
+def test_a_past_answer_is_the_one_that_was_foreseen(story: ExplainedWorld) -> None:
     """What was said would be done at eight was done at eight."""
     foreseen = asked(AGAIN, TEXT, now="2026-07-15 20:14")
     foreseen.submit(states=("FL",))
@@ -500,16 +500,18 @@ def test_what_was_said_at_a_time_is_what_is_said_of_it_later(data: st.DataObject
     begins = data.draw(st.sampled_from(["2026-03-07 19:00", "2026-07-15 12:00", "2026-10-31 20:30"]))
     world = asked(*steps, now=begins, hours_to_expire=data.draw(st.sampled_from([None, 20])), windows=OFFICE)
     world.submit(states=data.draw(st.sampled_from([(), ("FL",)])))
-    said: list[tuple[Instant, int, Answer]] = []
+    said: list[tuple[Instant, int, Explanation]] = []
     for _ in range(data.draw(st.integers(2, 8))):
         said.append((world.now, world.sequence, world.why()))
         world.wait(61)
         _let_happen(data, world, steps, version=2 + len(said))
     for moment, sequence, then in said:
         later = world.why(moment)
-        if any(fact.at == moment and fact.sequence > sequence for _, fact in world.told):
+        if any(fact.at == moment and fact.sequence > sequence for _, fact in world.lead_facts):
             continue  # more was decided at that very instant
-        ordered = [fact for lead_id, fact in world.told if lead_id == world.lead().id and fact.type == "command.emitted"]
+        ordered = [
+            fact for lead_id, fact in world.lead_facts if lead_id == world.lead().id and fact.type == "command.emitted"
+        ]
         acted = [fact for fact in ordered if moment <= fact.at < moment + MINUTE]
         assert (later.verdict == "acted") == bool(acted)
         if not acted and then.verdict != "would_act":
@@ -517,7 +519,7 @@ def test_what_was_said_at_a_time_is_what_is_said_of_it_later(data: st.DataObject
             assert [reason.code for reason in later.reasons] == [reason.code for reason in then.reasons]
 
 
-def _let_happen(data: st.DataObject, world: Asked, steps: list[dict[str, Any]], *, version: int) -> None:
+def _let_happen(data: st.DataObject, world: ExplainedWorld, steps: list[dict[str, Any]], *, version: int) -> None:
     """Something that may happen to a lead, or some time that goes by."""
     is_live = world.lead().status in LIVE_STATUSES
     match data.draw(st.sampled_from(["wait", "wait", "outcome", "callback", "pause", "opt_out", "priority"])):

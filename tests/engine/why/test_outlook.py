@@ -5,18 +5,18 @@ from schemas.contact import Attempt
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.wire import to_pack
 from tests.engine.contact.world import NOON, at
-from tests.engine.why.asked import Asked
+from tests.engine.why.explained_world import ExplainedWorld
 from tests.engine.why.test_answer import CALL, OFFICE, TEXT, asked, wait
 
 NUMBERS = [f"+1212555{number:04d}" for number in range(100, 104)]
 
 
-def crowd(world: Asked, **fields: object) -> list[int]:
+def crowd(world: ExplainedWorld, **fields: object) -> list[int]:
     """Four people with a lead each; their ids."""
     return [world.submit(caller_id=number, contact_key=f"1|{number}", states=("NY",), **fields).id for number in NUMBERS]
 
 
-def seen(world: Asked, ids: list[int], hours: int = 24, now: Instant | None = None) -> Outlook:
+def seen(world: ExplainedWorld, ids: list[int], hours: int = 24, now: Instant | None = None) -> Outlook:
     outlook = Outlook(now or world.now, hours)
     for lead_id in ids:
         outlook.add(world.case(world.lead(lead_id)).known)

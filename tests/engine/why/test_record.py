@@ -7,15 +7,15 @@ import pytest
 from engine.why.record import plan_record
 from schemas.instant import HOUR, to_rfc3339
 from tests.engine.contact.world import NEW_YORK, NOON, at
-from tests.engine.why.asked import Asked
+from tests.engine.why.explained_world import ExplainedWorld
 from tests.engine.why.test_answer import AGAIN, CALL, OFFICE, TEXT, asked, wait
 
 EIGHT = at("2026-07-16 08:00")
 
 
-def planned(world: Asked) -> dict[str, Any]:
+def planned(world: ExplainedWorld) -> dict[str, Any]:
     """The data of the last plan that was stated."""
-    return dict(next(fact.data for _, fact in reversed(world.told) if "at" in fact.data and "reasons" in fact.data))
+    return dict(next(fact.data for _, fact in reversed(world.lead_facts) if "at" in fact.data and "reasons" in fact.data))
 
 
 def test_a_plan_that_nothing_moved_says_only_where_it_came_from() -> None:
@@ -27,8 +27,8 @@ def test_a_plan_that_nothing_moved_says_only_where_it_came_from() -> None:
 def test_what_is_ordered_at_once_has_its_source_with_the_order() -> None:
     world = asked(CALL)
     world.submit()
-    assert world.told[-1][1].type == "command.emitted"
-    assert world.told[-1][1].data["source"] == "schedule_step"
+    assert world.lead_facts[-1][1].type == "command.emitted"
+    assert world.lead_facts[-1][1].data["source"] == "schedule_step"
 
 
 def test_each_rule_that_moved_a_plan_stands_with_its_row_its_zone_and_until_when_it_did() -> None:

@@ -6,9 +6,9 @@ import msgspec
 
 from engine.partition.draft import Draft
 from engine.why.answer import explain
-from engine.why.course import Known
-from engine.why.history import Told
-from engine.why.shape import Answer, Case
+from engine.why.history import LeadFact
+from engine.why.model import Explanation, LeadHistory
+from engine.why.simulation import LeadContext
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from tests.engine.contact.world import World
@@ -17,10 +17,10 @@ TOPIC = "contacts.decisions"
 
 
 @dataclass
-class Asked(World):
+class ExplainedWorld(World):
     """A world that can be asked why."""
 
-    told: list[tuple[int, Told]] = field(default_factory=list)
+    lead_facts: list[tuple[int, LeadFact]] = field(default_factory=list)
     sequence: int = 0
 
     def _apply(self, draft: Draft) -> None:
@@ -28,19 +28,19 @@ class Asked(World):
         place = self.sequence
         for fact in draft.facts:
             data = msgspec.json.decode(msgspec.json.encode(fact.data))
-            told = Told(at=self.now, type=fact.type, data=data, topic=TOPIC, partition=0, sequence=place)
-            self.told.append((fact.lead_id or 0, told))
+            stated = LeadFact(at=self.now, type=fact.type, data=data, topic=TOPIC, partition=0, sequence=place)
+            self.lead_facts.append((fact.lead_id or 0, stated))
         super()._apply(draft)
 
-    def case(self, lead: Lead | None = None) -> Case:
+    def case(self, lead: Lead | None = None) -> LeadHistory:
         """Return everything that is known of a lead now."""
         lead = lead or self.lead()
         head = self.head(lead.contact_key)
         others = [self.lead(lead_id) for lead_id in head.lead_ids if lead_id != lead.id]
         siblings = tuple(other for other in others if other.status in LIVE_STATUSES)
-        facts = tuple(told for lead_id, told in self.told if lead_id == lead.id)
-        return Case(known=Known(lead=lead, head=head, siblings=siblings, rules=self.rules), facts=facts)
+        facts = tuple(fact for lead_id, fact in self.lead_facts if lead_id == lead.id)
+        return LeadHistory(known=LeadContext(lead=lead, head=head, siblings=siblings, rules=self.rules), facts=facts)
 
-    def why(self, at: Instant | None = None, lead: Lead | None = None) -> Answer:
+    def why(self, at: Instant | None = None, lead: Lead | None = None) -> Explanation:
         """Return the answer for an instant, by default now."""
         return explain(self.case(lead), self.now if at is None else at, self.now)

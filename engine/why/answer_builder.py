@@ -9,10 +9,10 @@ from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, hom
 from engine.contact.timing.plan import CALLBACK
 from engine.law.company import law_of
 from engine.law.pack import RulePack
-from engine.why import words
-from engine.why.course import ASSUMED, FORESEEN
-from engine.why.history import ASKED_SPAN, Standing, Told
-from engine.why.shape import Answer, Case, Reason, Verdict
+from engine.why import reason_texts
+from engine.why.history import ANSWER_SPAN, LeadFact, LeadState
+from engine.why.model import Explanation, LeadHistory, Reason, Verdict
+from engine.why.simulation import ASSUMPTIONS, SIMULATED
 from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.law import RuleRow
@@ -45,10 +45,10 @@ ENDS: dict[str, str] = {
 """Why nothing follows any more, by the status of the end."""
 
 
-class Teller:
+class AnswerBuilder:
     """What every answer about one lead and one instant is put together from."""
 
-    def __init__(self, case: Case, at: Instant, now: Instant) -> None:
+    def __init__(self, case: LeadHistory, at: Instant, now: Instant) -> None:
         known = case.known
         self.case, self.at, self.now = case, at, now
         self.law: RulePack = law_of(known.rules, known.lead.company_id)
@@ -60,9 +60,9 @@ class Teller:
 
     # -- what was ordered ----------------------------------------------------------------------------------------------
 
-    def ordered(self, fact: Told, verdict: Verdict) -> Answer:
+    def action_answer(self, fact: LeadFact, verdict: Verdict) -> Explanation:
         """Return the answer where an action is ordered in the minute that is asked about."""
-        kind = words.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
+        kind = reason_texts.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
         verb = "was ordered" if verdict == "acted" else "would be ordered"
         sentence = (
             f"{kind.capitalize()} {verb} at {self.clock(fact.at)}{_of_step(fact)}: it is due, and every rule allows it."
@@ -75,7 +75,7 @@ class Teller:
 
     # -- what was not --------------------------------------------------------------------------------------------------
 
-    def standing(self, found: Standing, lead: Lead | None) -> Answer:
+    def state_answer(self, found: LeadState, lead: Lead | None) -> Explanation:
         """Return the answer where nothing is ordered; `lead` is given where its state at that instant is known."""
         match found.kind:
             case "absent":
@@ -91,31 +91,34 @@ class Teller:
             case _:
                 return self._between(found, lead)
 
-    def _absent(self) -> Answer:
+    def _absent(self) -> Explanation:
         created = self.case.known.lead.created_at
-        when = words.clock(created, self.at, self.home)
+        when = reason_texts.clock(created, self.at, self.home)
         return self.answer_of("absent", f"The lead was not there yet: it came at {when} (lead's time).")
 
-    def _over(self, found: Standing) -> Answer:
+    def _over(self, found: LeadState) -> Explanation:
         status = found.status or "completed"
         since = "" if found.fact is None else f" ({self.clock(found.fact.at)})"
         ended = ENDS.get(found.reason or "") or ENDS.get(status, "The lead has ended")
         sentence = f"{ended}{since}; nothing follows."
         return self.answer_of("stopped" if status in STOPS else "ended", sentence, fact=found.fact, status=status)
 
-    def _running(self, found: Standing) -> Answer:
+    def _running(self, found: LeadState) -> Explanation:
         flight = found.flight
         assert flight is not None  # noqa: S101 - a lead runs by an order
-        kind = words.ACTIONS.get(str(flight.data.get("kind")), "an action")
-        reason = Reason(code="awaiting_outcome", sentence=f"{words.WORDS['awaiting_outcome'].told}.")
+        kind = reason_texts.ACTIONS.get(str(flight.data.get("kind")), "an action")
+        reason = Reason(code="awaiting_outcome", sentence=f"{reason_texts.REASON_TEXTS['awaiting_outcome'].sentence}.")
         begun = f"{kind.capitalize()}{_of_step(flight)} has been on its way since {self.clock(flight.at)}"
         sentence = f"{begun}, and its outcome is not known yet."
         if self.at < self.now:
             sentence = sentence.replace("has been", "had been").replace("is not known", "was not known")
         return self.answer_of("running", sentence, (reason,), fact=flight, kind=flight.data.get("kind"))
 
-    def _held_back(self, found: Standing, lead: Lead | None) -> Answer:
-        reason = Reason(code=found.reason or "manual_hold", sentence=f"{words.told(found.reason or '', None, (), None)}.")
+    def _held_back(self, found: LeadState, lead: Lead | None) -> Explanation:
+        reason = Reason(
+            code=found.reason or "manual_hold",
+            sentence=f"{reason_texts.describe_reason(found.reason or '', None, (), None)}.",
+        )
         again = None if lead is None else lead.recheck_at or lead.disposition_due_at
         looks = f" It is looked at again at {self.clock(again)}." if again is not None and again > self.at else ""
         sentence = f"{reason.sentence[:-1]}; {self._it_is(self.home)}.{looks}"
@@ -123,7 +126,7 @@ class Teller:
             "held", sentence, (reason,), fact=found.fact, next_action_at=again, step_id=_step_of(found, lead)
         )
 
-    def _between(self, found: Standing, lead: Lead | None) -> Answer:
+    def _between(self, found: LeadState, lead: Lead | None) -> Explanation:
         if lead is not None and lead.status == "captured":
             sentence = (
                 "The lead is captured on an offer without a schedule: it waits for a call, and nothing is planned for it."
@@ -131,7 +134,7 @@ class Teller:
             return self.answer_of("captured", sentence, fact=found.fact, status="captured")
         return self.answer_of("not_due", f"The next step was being planned; {self._it_is(self.home)}.", fact=found.fact)
 
-    def _planned(self, plan: Told, lead: Lead | None) -> Answer:
+    def _planned(self, plan: LeadFact, lead: Lead | None) -> Explanation:
         """Return the answer of a plan: its time has not come, or rules keep it back, or it is due."""
         data = plan.data
         next_at = data.get("at")
@@ -139,7 +142,7 @@ class Teller:
         step = self._step(data.get("step_id"))
         channel = "call" if data.get("source") == CALLBACK else None if step is None else channel_of(step)
         about: dict[str, Any] = {
-            "fact": plan if plan.topic != FORESEEN else None,
+            "fact": plan if plan.topic != SIMULATED else None,
             "next_action_at": next_at,
             "step_id": data.get("step_id"),
             "kind": channel,
@@ -150,7 +153,7 @@ class Teller:
         reasons = self._reasons(data, channel)
         zone = next((reason.zone for reason in reversed(reasons) if reason.zone), self.home)
         name = "callback" if _is_callback(plan) else channel or ""
-        action = f"{words.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
+        action = f"{reason_texts.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
         if next_at is not None and self.at >= next_at:
             since = self.clock(next_at)
             sentence = f"{action.capitalize()} was due since {since}; nobody had come to it yet; {self._it_is(zone)}."
@@ -160,13 +163,15 @@ class Teller:
             sentence = coming if next_at is not None else f"{coming} {self._next_try(None, zone, data, lead)}"
             return self.answer_of("not_due", self._tense(sentence), reasons, zone=zone, **about)
         holding = tuple(reason for reason in reasons if reason.until is None or reason.until > self.at) or reasons
-        sentence = f"{joined(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"
+        sentence = f"{join_sentences(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"
         return self.answer_of("held", sentence, holding, zone=zone, **about)
 
     def _coming(self, action: str, next_at: Instant | None, base: Instant, reasons: Sequence[Reason], zone: str) -> str:
         if next_at is None:
-            return f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {inner(joined(reasons))}"
-        moved = f", because {inner(joined(reasons))}" if reasons else ""
+            return (
+                f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {lower_first(join_sentences(reasons))}"
+            )
+        moved = f", because {lower_first(join_sentences(reasons))}" if reasons else ""
         return f"Nothing is due: {action} comes at {self.clock(next_at, zone)}{moved}"
 
     def _next_try(self, next_at: Instant | None, zone: str, data: Mapping[str, Any], lead: Lead | None) -> str:
@@ -184,7 +189,9 @@ class Teller:
         constraints: Sequence[Mapping[str, Any]] = data.get("constraints", ())
         if not constraints:
             codes = data.get("reasons") or ([data["waits_for"]] if data.get("waits_for") else [])
-            return tuple(Reason(code=code, sentence=f"{words.told(code, None, (), channel)}.") for code in codes)
+            return tuple(
+                Reason(code=code, sentence=f"{reason_texts.describe_reason(code, None, (), channel)}.") for code in codes
+            )
         return tuple(self.reason_of(found, channel) for found in constraints)
 
     def reason_of(self, found: Mapping[str, Any], channel: str | None) -> Reason:
@@ -192,7 +199,7 @@ class Teller:
         code, until, zone = found["code"], found.get("until"), found.get("zone")
         row = self._row(found.get("rules", ()), until, zone)
         windows = self.cadence.schedule.windows.get(channel or "", ()) if code == "preferred_window" else ()
-        sentence = words.told(code, row, row.windows if row is not None else windows, channel)
+        sentence = reason_texts.describe_reason(code, row, row.windows if row is not None else windows, channel)
         return Reason(
             code=code,
             sentence=f"{sentence}.",
@@ -219,11 +226,11 @@ class Teller:
 
     def clock(self, at: Instant, zone: str | None = None) -> str:
         """Return an instant as it is said on the day that is asked about, on the lead's clock or that of a zone."""
-        return words.clock(at, self.at, zone or self.home)
+        return reason_texts.clock(at, self.at, zone or self.home)
 
     def _it_is(self, zone: str) -> str:
-        verb = "it was" if self.at < self.now else "it is" if self.at < self.now + ASKED_SPAN else "it will be"
-        return f"{verb} {words.time_of_day(self.at, zone)} for this lead ({zone})"
+        verb = "it was" if self.at < self.now else "it is" if self.at < self.now + ANSWER_SPAN else "it will be"
+        return f"{verb} {reason_texts.time_of_day(self.at, zone)} for this lead ({zone})"
 
     def _tense(self, sentence: str) -> str:
         if self.at >= self.now:
@@ -236,7 +243,7 @@ class Teller:
         sentence: str,
         reasons: tuple[Reason, ...] = (),
         *,
-        fact: Told | None = None,
+        fact: LeadFact | None = None,
         zone: str | None = None,
         next_action_at: Instant | None = None,
         acts_at: Instant | None = None,
@@ -245,10 +252,10 @@ class Teller:
         source: str | None = None,
         base: Instant | None = None,
         status: str | None = None,
-    ) -> Answer:
+    ) -> Explanation:
         """Return the answer that rests on a fact; what is only foreseen is no decision."""
         data: Mapping[str, Any] = {} if fact is None else fact.data
-        return Answer(
+        return Explanation(
             at=self.at,
             verdict=verdict,
             sentence=sentence,
@@ -261,37 +268,39 @@ class Teller:
             source=source or data.get("source"),
             base=base,
             status=status,
-            decision=None if fact is None or fact.topic == FORESEEN else fact,
-            assumed=ASSUMED if fact is not None and fact.topic == FORESEEN else (),
+            decision=None if fact is None or fact.topic == SIMULATED else fact,
+            assumed=ASSUMPTIONS if fact is not None and fact.topic == SIMULATED else (),
         )
 
 
-def _step_of(found: Standing, lead: Lead | None) -> str | None:
+def _step_of(found: LeadState, lead: Lead | None) -> str | None:
     if lead is not None:
         return lead.step
     return None if found.plan is None else found.plan.data.get("step_id")
 
 
-def _is_callback(fact: Told) -> bool:
+def _is_callback(fact: LeadFact) -> bool:
     return fact.data.get("source") == CALLBACK
 
 
-def _of_step(fact: Told) -> str:
+def _of_step(fact: LeadFact) -> str:
     step_id = fact.data.get("step_id")
     # What stands in brackets is no step: a promised call, or one that somebody asked for.
     return "" if step_id is None or _is_callback(fact) or step_id.startswith("(") else f" (step {step_id})"
 
 
-def joined(reasons: Sequence[Reason]) -> str:
+def join_sentences(reasons: Sequence[Reason]) -> str:
     """Return the sentences of reasons as one without its stop; each is said once."""
-    told = list(dict.fromkeys(reason.sentence.removesuffix(".") for reason in reasons))
-    return ", and ".join([told[0], *map(inner, told[1:])]) if told else "The schedule spreads its contacts"
+    sentences = list(dict.fromkeys(reason.sentence.removesuffix(".") for reason in reasons))
+    return (
+        ", and ".join([sentences[0], *map(lower_first, sentences[1:])]) if sentences else "The schedule spreads its contacts"
+    )
 
 
-def inner(sentence: str) -> str:
+def lower_first(sentence: str) -> str:
     """Return a sentence as it stands within another one: small at its beginning, unless that is a name."""
     return sentence[0].lower() + sentence[1:] if sentence.partition(" ")[0] in _SMALL else sentence
 
 
-_SMALL = frozenset(sentence.told.partition(" ")[0] for sentence in words.WORDS.values())
+_SMALL = frozenset(text.sentence.partition(" ")[0] for text in reason_texts.REASON_TEXTS.values())
 """How the sentences of the table begin: with common words; those of a rule begin with a place."""

@@ -15,113 +15,119 @@ LAW_CODES = frozenset({"quiet_hours_federal", "quiet_hours_state", "holiday", "f
 """Codes behind which rows of the rule pack stand."""
 
 
-class Words(Struct, frozen=True):
+class ReasonText(Struct, frozen=True):
     """What is said of a code: after `Waiting: `, and as a sentence without its stop.
 
     `rule` is the sentence where the rule is known: `{place}` whose rule it is, `{what}` it limits, `{hours}`, `{most}`.
     """
 
     waiting: str
-    told: str
+    sentence: str
     rule: str | None = None
 
 
-WORDS: dict[str, Words] = {
-    "quiet_hours_federal": Words(
+REASON_TEXTS: dict[str, ReasonText] = {
+    "quiet_hours_federal": ReasonText(
         "the law allows no contact at this hour",
         "The law allows no contact at this hour",
         "{place} allows {what} {hours}",
     ),
-    "quiet_hours_state": Words(
+    "quiet_hours_state": ReasonText(
         "the law of the state allows no contact at this hour",
         "The law of the state allows no contact at this hour",
         "{place} allows {what} {hours}",
     ),
-    "preferred_window": Words(
+    "preferred_window": ReasonText(
         "outside the hours of the schedule",
         "This was outside the hours of the schedule",
         "The schedule allows {what} {hours}",
     ),
-    "holiday": Words(
+    "holiday": ReasonText(
         "a holiday",
         "It is a holiday on which no contact is allowed",
         "{place} allows no {what} on its holidays",
     ),
-    "frequency_cap": Words(
+    "frequency_cap": ReasonText(
         "this person was contacted as often as the law allows",
         "This person was contacted as often as the law allows",
         "{place} allows {most}, and they were made",
     ),
-    "min_spacing": Words("the last contact was a moment ago", "The last contact with this number was too short a time ago"),
-    "max_attempts_pending_outcome": Words(
+    "min_spacing": ReasonText(
+        "the last contact was a moment ago", "The last contact with this number was too short a time ago"
+    ),
+    "max_attempts_pending_outcome": ReasonText(
         "the last allowed attempt has no outcome yet", "The last allowed attempt was made, and its outcome is not known yet"
     ),
-    "schedule_paused": Words("the schedule is paused", "The schedule is paused"),
-    "offer_paused": Words("the offer is paused", "The offer is paused"),
-    "company_paused": Words("the company is paused", "The company is paused"),
-    "awaiting_outcome": Words(
+    "schedule_paused": ReasonText("the schedule is paused", "The schedule is paused"),
+    "offer_paused": ReasonText("the offer is paused", "The offer is paused"),
+    "company_paused": ReasonText("the company is paused", "The company is paused"),
+    "awaiting_outcome": ReasonText(
         "the outcome of the last action is not known yet",
         "The outcome of the last action with this person is not known yet",
     ),
-    "awaiting_disposition": Words("nobody has said yet how the call ended", "Nobody has said yet how the call ended"),
-    "awaiting_event": Words(
+    "awaiting_disposition": ReasonText("nobody has said yet how the call ended", "Nobody has said yet how the call ended"),
+    "awaiting_event": ReasonText(
         "the schedule waits for something to happen", "The schedule waits for something to happen first"
     ),
-    "callback_pending": Words(
+    "callback_pending": ReasonText(
         "a callback was promised", "A callback was promised, and goes before the steps of the schedule"
     ),
-    "callback_owner_unavailable": Words(
+    "callback_owner_unavailable": ReasonText(
         "the owner of the callback is not available", "The owner of the callback is not available"
     ),
-    "reply_pause": Words("the person answered by text", "The person answered by text, so the schedule pauses for a while"),
-    "inbound_pause": Words("the person called", "The person called and was connected, so the schedule pauses for a while"),
-    "inbound_missed": Words(
+    "reply_pause": ReasonText(
+        "the person answered by text", "The person answered by text, so the schedule pauses for a while"
+    ),
+    "inbound_pause": ReasonText(
+        "the person called", "The person called and was connected, so the schedule pauses for a while"
+    ),
+    "inbound_missed": ReasonText(
         "the person called and nobody answered", "The person called in vain, and is called back when the line is free again"
     ),
-    "optout_review": Words(
+    "optout_review": ReasonText(
         "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
     ),
-    "concurrency_cap": Words("all lines are in use", "All lines to the buyers are in use"),
-    "buyer_cap": Words(
+    "concurrency_cap": ReasonText("all lines are in use", "All lines to the buyers are in use"),
+    "buyer_cap": ReasonText(
         "the caps of the buyers are used up",
         "The caps of the buyers that may take this call are used up until they are reset",
     ),
-    "traffic_source_cap": Words(
+    "traffic_source_cap": ReasonText(
         "the caps of the traffic source are used up",
         "The caps of the traffic source of this lead are used up until they are reset",
     ),
-    "commands_open": Words(
+    "commands_open": ReasonText(
         "as many commands are on their way as may be",
         "As many commands are on their way as may be; it goes when one of them ends",
     ),
-    "rate_limited": Words("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
-    "no_buyer_available": Words("no buyer is available", "No buyer is available to connect the call to"),
-    "no_number_available": Words("no number to contact from is available", "No number to contact from is available"),
-    "window_never_open": Words(
+    "rate_limited": ReasonText("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
+    "no_buyer_available": ReasonText("no buyer is available", "No buyer is available to connect the call to"),
+    "no_number_available": ReasonText("no number to contact from is available", "No number to contact from is available"),
+    "window_never_open": ReasonText(
         "the schedule is never open at an hour that the law allows",
         "The hours of the schedule never meet those that the law allows where this lead may be",
     ),
-    "timezone_unknown": Words(
+    "timezone_unknown": ReasonText(
         "nothing tells in which time zone it is; give it a time zone or a zip code",
         "Nothing tells in which time zone this lead is; give it a time zone or a zip code",
     ),
-    "consent_missing": Words("there is no consent", "There is no consent to contact this person"),
-    "rnd_pending": Words(
+    "consent_missing": ReasonText("there is no consent", "There is no consent to contact this person"),
+    "rnd_pending": ReasonText(
         "it is being checked whether the number has a new owner", "It is being checked whether the number has a new owner"
     ),
-    "suppression_lookup_failed": Words(
+    "suppression_lookup_failed": ReasonText(
         "the do-not-call list did not answer", "The do-not-call list did not answer, and nobody is contacted on a guess"
     ),
-    "provider_backoff": Words("the provider does not answer", "The provider does not answer"),
-    "move_loop_guard": Words(
+    "provider_backoff": ReasonText("the provider does not answer", "The provider does not answer"),
+    "move_loop_guard": ReasonText(
         "it goes through steps or schedules in a circle",
         "The lead went through too many steps or schedules at once and is held back; look for a circle",
     ),
-    "manual_hold": Words("somebody holds it", "Somebody holds this lead back"),
-    "decision_failed": Words(
+    "manual_hold": ReasonText("somebody holds it", "Somebody holds this lead back"),
+    "decision_failed": ReasonText(
         "deciding on it failed", "Deciding on this lead failed; it is tried again, and a dead letter says what happened"
     ),
-    "expires_first": Words("it expires before the step is due", "The lead expires before the step is due"),
+    "expires_first": ReasonText("it expires before the step is due", "The lead expires before the step is due"),
 }
 """The codes of `status_wait` and of reasons (research/domain.md 2.1, contracts.md section 2) in words."""
 
@@ -147,31 +153,31 @@ _WEEK_AHEAD_DAYS = 6
 """Beyond this many days the name of a weekday alone could mean another week."""
 
 
-def waiting_words(code: str | None) -> str:
+def describe_wait(code: str | None) -> str:
     """Return what stands after `Waiting: `; a code without words stands for itself."""
     if code is None:
         return "held"
-    words = WORDS.get(code)
+    words = REASON_TEXTS.get(code)
     return code if words is None else words.waiting
 
 
-def told(code: str, row: RuleRow | None, windows: Iterable[Window], channel: str | None) -> str:
+def describe_reason(code: str, row: RuleRow | None, windows: Iterable[Window], channel: str | None) -> str:
     """Return the sentence of a code without its stop: with the rule where it is known; `windows` are the hours it leaves."""
-    words = WORDS.get(code)
+    words = REASON_TEXTS.get(code)
     if words is None:
         return f"It is held back ({code})"
     hours = hours_text(windows)
     if words.rule is None or (row is None and code in LAW_CODES) or (not hours and "{hours}" in words.rule):
-        return words.told
+        return words.sentence
     if "{most}" in words.rule and (row is None or row.cap is None):
-        return words.told
+        return words.sentence
     what = WHAT.get(channel or "", "contacts")
-    place = "The law" if row is None else place_of(row)
+    place = "The law" if row is None else describe_jurisdiction(row)
     most = "" if row is None or row.cap is None else cap_text(row.cap)
     return words.rule.format(place=place, what=what, hours=hours, most=most)
 
 
-def place_of(row: RuleRow) -> str:
+def describe_jurisdiction(row: RuleRow) -> str:
     """Return whose rule it is."""
     if row.state is not None:
         return STATES.get(row.state, row.state)

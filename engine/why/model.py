@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.calendar import local_datetime
-from engine.why.course import Known
-from engine.why.history import Told
+from engine.why.history import LeadFact
+from engine.why.simulation import LeadContext
 from schemas.contact import Lead
 from schemas.instant import SECOND, Instant, to_rfc3339
 
@@ -28,7 +28,7 @@ class Reason(Struct, frozen=True, kw_only=True):
     source_url: str | None = None
 
 
-class Contact(Struct, frozen=True, kw_only=True):
+class NextContact(Struct, frozen=True, kw_only=True):
     """The contact step that comes next, and why the rules would not allow it at the instant if it were due, if so."""
 
     step_id: str
@@ -36,7 +36,7 @@ class Contact(Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Explanation(Struct, frozen=True, kw_only=True):
     """The answer for the minute that begins at `at`.
 
     `acted` and `would_act`: an action is ordered at `acts_at`. `running`: the outcome of one is awaited. `due`: nothing
@@ -57,19 +57,19 @@ class Answer(Struct, frozen=True, kw_only=True):
     source: str | None = None
     base: Instant | None = None
     status: str | None = None
-    decision: Told | None = None
+    decision: LeadFact | None = None
     assumed: tuple[str, ...] = ()
-    contact: Contact | None = None
+    contact: NextContact | None = None
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class LeadHistory(Struct, frozen=True, kw_only=True):
     """What is asked about: the lead as it is now, with what it rests on, and its facts in the order of decisions."""
 
-    known: Known
-    facts: Sequence[Told]
+    known: LeadContext
+    facts: Sequence[LeadFact]
 
 
-def shown(answer: Answer, lead: Lead) -> dict[str, Any]:
+def shown(answer: Explanation, lead: Lead) -> dict[str, Any]:
     """Return an answer as the interface shows it: moments as RFC 3339 in UTC, local ones with the offset of the zone."""
     decision = answer.decision
     return {
@@ -98,13 +98,13 @@ def _reason(reason: Reason) -> dict[str, Any]:
     return {**msgspec.structs.asdict(reason), "until": _moment(reason.until)}
 
 
-def _contact(contact: Contact) -> dict[str, Any]:
+def _contact(contact: NextContact) -> dict[str, Any]:
     """Return whether a contact would be allowed, and what forbids it."""
     reasons = [_reason(reason) for reason in contact.reasons]
     return {"step_id": contact.step_id, "kind": contact.kind, "allowed": not reasons, "reasons": reasons}
 
 
-def _evidence(fact: Told) -> dict[str, Any]:
+def _evidence(fact: LeadFact) -> dict[str, Any]:
     """Return where the record is, and what it says."""
     place = {"topic": fact.topic, "partition": fact.partition, "sequence": fact.sequence, "offset": fact.offset}
     return {**place, "decided_at": to_rfc3339(fact.at), "fact": fact.type, "data": dict(fact.data)}

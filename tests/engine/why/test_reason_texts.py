@@ -11,7 +11,7 @@ from engine.contact.lifecycle.effects import LOOP_GUARD
 from engine.contact.timing import contact_hours, earliest, holding, plan
 from engine.law import pack
 from engine.law.caps import FREQUENCY_CAP_CODE
-from engine.why.words import LAW_CODES, WORDS, cap_text, clock, hours_text, told, waiting_words
+from engine.why.reason_texts import LAW_CODES, REASON_TEXTS, cap_text, clock, describe_reason, describe_wait, hours_text
 from schemas.instant import Instant
 from schemas.law import CapRow
 from schemas.schedule import Window
@@ -39,11 +39,11 @@ NOW = at("2026-07-15 12:00")
 
 @pytest.mark.parametrize("code", sorted({*DOMAIN_CODES, *ENGINE_CODES}))
 def test_every_code_has_a_sentence(code: str) -> None:
-    words = WORDS[code]
+    words = REASON_TEXTS[code]
     assert words.waiting
     assert words.waiting[0].islower()
-    assert words.told[0].isupper()
-    assert not words.told.endswith(".")
+    assert words.sentence[0].isupper()
+    assert not words.sentence.endswith(".")
     assert (words.rule is not None) == (code in LAW_CODES or code == "preferred_window")
 
 
@@ -51,17 +51,17 @@ def test_a_lead_is_held_for_no_reason_without_words() -> None:
     """Every code that the contact's rooms pass to `hold` literally."""
     found = {
         code
-        for path in Path(plan.__file__).parent.glob("*.py")
+        for path in Path(plan.__file__).parents[1].rglob("*.py")
         for code in re.findall(r'\bhold\(person, \w+, (?:[\w.]+ or )?"(\w+)"\)', path.read_text())
     }
     assert found
-    assert found <= WORDS.keys()
+    assert found <= REASON_TEXTS.keys()
 
 
 def test_a_code_that_is_not_known_here_stands_for_itself() -> None:
-    assert waiting_words("a_new_code") == "a_new_code"
-    assert waiting_words(None) == "held"
-    assert told("a_new_code", None, (), "call") == "It is held back (a_new_code)"
+    assert describe_wait("a_new_code") == "a_new_code"
+    assert describe_wait(None) == "held"
+    assert describe_reason("a_new_code", None, (), "call") == "It is held back (a_new_code)"
 
 
 def window(days: str, opens: str, closes: str) -> Window:
@@ -97,7 +97,7 @@ def test_hours_read_as_a_person_says_them(windows: list[Window], text: str) -> N
         (at("2027-01-04 08:00"), "Mon 4 Jan 2027 8:00"),
     ],
 )
-def test_a_moment_is_told_no_longer_than_it_must_be(moment: Instant, text: str) -> None:
+def test_a_moment_is_written_no_longer_than_it_must_be(moment: Instant, text: str) -> None:
     assert clock(moment, NOW, "America/New_York") == text
 
 

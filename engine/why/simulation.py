@@ -17,7 +17,7 @@ from engine.preview.forecast import good_outcome
 from engine.preview.partition import VirtualPartition, commands_of
 from engine.preview.trial import GOOD
 from engine.rules import Rules
-from engine.why.history import Told
+from engine.why.history import LeadFact
 from schemas.commands import COMMAND_KINDS, Command, PlaceCall
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import Decision, Fact
@@ -30,10 +30,10 @@ from schemas.state import head_key, lead_key
 DECISIONS_MAX = 2_000
 """Of one lead and its siblings: a schedule of fifty steps over a year takes some two hundred."""
 
-FORESEEN = ""
+SIMULATED = ""
 """The topic of a fact that no decision has stated yet."""
 
-ASSUMED = (
+ASSUMPTIONS = (
     "every outcome is the good one and comes at once",
     "there is room wherever lines, calls or open commands are limited",
 )
@@ -42,7 +42,7 @@ ASSUMED = (
 B = TypeVar("B", bound=Body)
 
 
-class RoomForAll(Rules):
+class UncappedRules(Rules):
     """Rules in which nobody has a limit or a cap on calls: nobody here could say who else is calling."""
 
     def __init__(self, rules: Rules) -> None:
@@ -58,7 +58,7 @@ class RoomForAll(Rules):
         return found
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class LeadContext(Struct, frozen=True, kw_only=True):
     """What is known of a lead now: itself, its contact, the other live leads of the contact, the company's records."""
 
     lead: Lead
@@ -67,23 +67,23 @@ class Known(Struct, frozen=True, kw_only=True):
     rules: Rules
 
 
-class Course:
+class LeadSimulation:
     """One lead on its way from now on. `facts` are what is decided about it, `lead` and `before` how it then stands."""
 
-    def __init__(self, known: Known, now: Instant) -> None:
-        self.facts: list[Told] = []
+    def __init__(self, known: LeadContext, now: Instant) -> None:
+        self.facts: list[LeadFact] = []
         self.lead: Lead | None = known.lead
         self.was_cut = False
         self._id = known.lead.id
         self._moved = False
-        self._partition = VirtualPartition(RoomForAll(known.rules), now)
+        self._partition = VirtualPartition(UncappedRules(known.rules), now)
         leads = (known.lead, *known.siblings)
         for lead in leads:
-            self._partition.hold(lead_key(lead.id), _with_slot_given(lead, now))
+            self._partition.hold(lead_key(lead.id), _with_place_granted(lead, now))
         self._partition.hold(head_key(known.head.contact_key), known.head)
         for lead in leads:
             if lead.flight is not None:
-                self._partition.ask(_good_end(lead, lead.flight, known.rules, now))
+                self._partition.ask(_good_outcome_in_flight(lead, lead.flight, known.rules, now))
 
     @property
     def now(self) -> Instant:
@@ -99,13 +99,13 @@ class Course:
         partition = self._partition
         while not self.was_cut:
             try:
-                sealed = partition.decide() or (None if self._rests() else partition.fire(until))
+                sealed = partition.decide() or (None if self._is_at_rest() else partition.fire(until))
             except RefusedError:
                 self.was_cut = True
                 return
             if sealed is None:
                 return
-            self._take(sealed)
+            self._apply(sealed)
             self.was_cut = partition.decisions >= DECISIONS_MAX
 
     def allowed(self, at: Instant) -> tuple[Step, Earliest] | None:
@@ -121,29 +121,31 @@ class Course:
         step = next(iter(cadence.contacts_from(lead.step)), None) if cadence.has(lead.step) else None
         return None if step is None else (step, first_allowed(person, lead, cadence, step, at))
 
-    def _rests(self) -> bool:
+    def _is_at_rest(self) -> bool:
         """Tell whether time alone does not move the lead any more: it has ended, or was just held."""
         lead = self.lead
         return lead is None or lead.status not in LIVE_STATUSES or (self._moved and lead.held_at is not None)
 
-    def _take(self, sealed: Sealed) -> None:
+    def _apply(self, sealed: Sealed) -> None:
         decision = sealed.decision
         self.lead = self._partition.lead(self._id)
         self._moved = self._moved or any(change.key == lead_key(self._id) for change in decision.changes)
         for fact in decision.facts:
             if fact.lead_id == self._id:
-                self.facts.append(_foreseen(fact, decision))
+                self.facts.append(_simulated_fact(fact, decision))
         for command in commands_of(sealed):
-            self._partition.ask(_good_end_of(command, self._partition.now))
+            self._partition.ask(_good_outcome_of(command, self._partition.now))
 
 
-def _foreseen(fact: Fact, decision: Decision) -> Told:
+def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:
     """Return a fact as it will be told, its data as the log would bring it."""
     data = msgspec.json.decode(msgspec.json.encode(fact.data))
-    return Told(at=decision.decided_at, type=fact.type, data=data, topic=FORESEEN, partition=0, sequence=decision.sequence)
+    return LeadFact(
+        at=decision.decided_at, type=fact.type, data=data, topic=SIMULATED, partition=0, sequence=decision.sequence
+    )
 
 
-def _with_slot_given(lead: Lead, now: Instant) -> Lead:
+def _with_place_granted(lead: Lead, now: Instant) -> Lead:
     """Return a lead that looks again now where it waits for an answer or a place that nobody here can give."""
     if lead.slot_id is None and not lead.slot_waits and lead.awaits_place is None:
         return lead
@@ -152,7 +154,7 @@ def _with_slot_given(lead: Lead, now: Instant) -> Lead:
     return free
 
 
-def _good_end_of(command: Command, now: Instant) -> OutcomeRecorded:
+def _good_outcome_of(command: Command, now: Instant) -> OutcomeRecorded:
     return OutcomeRecorded(
         company_id=command.company_id,
         contact_key=command.contact_key,
@@ -165,7 +167,7 @@ def _good_end_of(command: Command, now: Instant) -> OutcomeRecorded:
     )
 
 
-def _good_end(lead: Lead, flight: Flight, rules: Rules, now: Instant) -> OutcomeRecorded:
+def _good_outcome_in_flight(lead: Lead, flight: Flight, rules: Rules, now: Instant) -> OutcomeRecorded:
     """Return the good outcome of what is on its way already."""
     return OutcomeRecorded(
         company_id=lead.company_id,

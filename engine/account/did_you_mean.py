@@ -10,7 +10,7 @@ ALIKE = 0.7
 """Two letters wrong in a word of eight; less likeness hints at the wrong thing."""
 
 
-def meant(word: object, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return ` (did you mean no_answer?)` for the end of a clause, or nothing where no known word is alike."""
     if not isinstance(word, str) or len(word) > LENGTH_MAX:
         return ""
