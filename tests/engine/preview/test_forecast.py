@@ -93,6 +93,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 ORDERS_MAX = 60
 LOOKS_MAX = 500
+LOOKED_ENOUGH = "looked enough"
 EFFECTS = {"update_lead", "tag", "move_to_schedule", "restart", "schedule_callback", "opt_out", "block", "suppress"}
 LEADS: dict[str, dict[str, Any]] = {
     "number": {"caller_id": NUMBER},
@@ -113,7 +114,8 @@ OUTCOMES: dict[str, dict[str, str]] = {
 def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]) -> tuple[Any, ...]:
     """What an ordinary world does with the schedule where every outcome comes at once: orders, end, end time.
 
-    No end where it goes round for longer than anybody looks, or nothing wakes the lead any more.
+    No end where nothing wakes the lead any more or the commands are enough; LOOKED_ENOUGH where the schedule goes round for
+    longer than this function looks. A preview may then have seen more.
     """
     world = World(now=at("2026-03-07 21:30"))
     world.add("outgoing_webhook", 3, OutgoingWebhook(name="CRM", url="https://example.com"))
@@ -136,9 +138,9 @@ def run(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, str]
             assert found.schedule_ended_at is not None
             return done, found.status, to_rfc3339(found.schedule_ended_at)
         if found.wake_at is None or len(done) >= ORDERS_MAX:
-            break
+            return done, None, None
         world.wait_until(found.wake_at)
-    return done, None, None
+    return done, LOOKED_ENOUGH, None
 
 
 @pytest.mark.parametrize("outcomes", OUTCOMES)
@@ -160,9 +162,12 @@ def compare(schedule: dict[str, Any], lead: dict[str, Any], outcomes: dict[str, 
         for one in found["actions"]
         if one["kind"] not in EFFECTS
     ]
+    seen_by_both = min(len(orders), len(expected[0]))
+    if expected[1] == LOOKED_ENOUGH:
+        assert orders[:seen_by_both] == expected[0][:seen_by_both]
+        return
     assert (found["end_status"], found["ended_at"]) == expected[1:]
     if expected[1] is None:  # the one may have looked longer than the other
-        seen_by_both = min(len(orders), len(expected[0]))
         assert orders[:seen_by_both] == expected[0][:seen_by_both]
         assert found["status_wait"] is not None
     else:
