@@ -231,7 +231,7 @@ def _next(unit: str, edge: Instant, zone_name: str) -> Instant:
         return edge + FIVE_MINUTES
     local = local_datetime(edge, zone_name)
     if unit == "created_at_hour":
-        return edge + HOUR - local.minute * MINUTE  # a clock that changed by half an hour is caught up with
+        return _next_hour(edge, edge + HOUR - local.minute * MINUTE, zone_name)
     day = _first_day(unit, local.date())
     following = day + timedelta(days=7 if unit == "created_at_week" else 1)
     if unit == "created_at_month":
@@ -239,6 +239,13 @@ def _next(unit: str, edge: Instant, zone_name: str) -> Instant:
     start = day_start(following, zone_name)
     # A date that a zone left out (Samoa, 30 December 2011) begins where the next one does.
     return start if start > edge else _next(unit, start + HOUR, zone_name)
+
+
+def _next_hour(edge: Instant, due: Instant, zone_name: str) -> Instant:
+    """Return when the hour from `edge` ends: at `due`, or earlier where the clock jumped from half past to a full hour."""
+    jumped_at = due - local_datetime(due, zone_name).minute * MINUTE
+    is_full_hour = local_datetime(jumped_at, zone_name).minute == 0
+    return jumped_at if edge < jumped_at and is_full_hour else due
 
 
 def _first_day(unit: str, day: date) -> date:

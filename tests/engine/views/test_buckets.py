@@ -11,9 +11,11 @@ from engine.views.report import TIME_UNITS, bucket_of
 from schemas.instant import HOUR, MINUTE, from_datetime
 
 ZONES = [
+    "America/Caracas",
     "America/New_York",
     "America/St_Johns",
     "Asia/Kathmandu",
+    "Asia/Pyongyang",
     "Australia/Lord_Howe",
     "Pacific/Apia",
     "Pacific/Chatham",
@@ -27,6 +29,8 @@ CHANGES = [
         "2026-04-04T14:00+00:00",  # Chatham: 03:45 becomes 02:45
         "2026-03-08T05:30+00:00",  # St. John's: 02:00 becomes 03:00
         "2026-11-01T06:00+00:00",  # New York: 02:00 becomes 01:00
+        "2016-05-01T07:00+00:00",  # Caracas: 02:30 becomes 03:00
+        "2018-05-04T15:00+00:00",  # Pyongyang: 23:30 becomes 00:00
         "2011-12-30T10:00+00:00",  # Apia: a day is left out
     )
 ]
@@ -48,3 +52,8 @@ def test_a_change_by_half_an_hour_begins_an_hour_of_thirty_minutes(changed_at: i
     }
     assert (changed_at, changed_at + HOUR // 2) in buckets
     assert all(end == start for (_, end), (start, _) in pairwise(sorted(buckets)))
+
+
+@pytest.mark.parametrize(("zone", "changed_at"), [("America/Caracas", CHANGES[5]), ("Asia/Pyongyang", CHANGES[6])])
+def test_a_jump_from_half_past_to_a_full_hour_ends_an_hour_of_thirty_minutes(zone: str, changed_at: int) -> None:
+    assert bucket_of("created_at_hour", changed_at - 1, zone) == (changed_at - HOUR // 2, changed_at)
