@@ -5,7 +5,7 @@ import time
 
 from msgspec import Struct
 
-from engine.partition.broker_clock import Heard, ahead_seconds, disagree
+from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disagree
 from schemas.instant import Instant
 
 _ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -35,7 +35,7 @@ class SystemClock:
 
     def __init__(self, origin: Origin | None = None) -> None:
         self.origin = origin or Origin()
-        self._started = Heard(wall_now(), _elapsed(), _elapsed())
+        self._started = BrokerTime(wall_now(), _elapsed(), _elapsed())
 
     def now(self) -> Instant:
         """Return the domain time."""
@@ -61,7 +61,7 @@ class SystemClock:
 
     def was_set(self) -> bool:
         """Tell whether wall time has not kept step with the seconds since this process was started."""
-        return disagree(ahead_seconds(wall_now(), _elapsed(), self._started, None))
+        return clocks_disagree(ahead_seconds(wall_now(), _elapsed(), self._started, None))
 
     async def sleep(self, seconds: float) -> None:
         """Wait on wall time."""

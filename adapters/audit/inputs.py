@@ -3,7 +3,7 @@
 from collections import deque
 
 from adapters.audit.recorded import BATCH, POLL_SECONDS, STALLS_MAX
-from engine.partition.ports import Reader, Record
+from engine.partition.ports import LogRecord, Reader
 
 
 class Inputs:
@@ -12,9 +12,9 @@ class Inputs:
     def __init__(self, reader: Reader, partition: int) -> None:
         self._reader = reader
         self._partition = partition
-        self._ahead: deque[Record] = deque()
+        self._ahead: deque[LogRecord] = deque()
 
-    async def at(self, offset: int) -> Record | None:
+    async def at(self, offset: int) -> LogRecord | None:
         """Return the request at an offset, or None where the log holds none. Raises `LogError`."""
         stalls = 0
         while not self._ahead or self._ahead[0].offset < offset:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from engine.partition.ports import Log, LogError, Reader, Record
+from engine.partition.ports import Log, LogError, LogRecord, Reader
 from schemas.decisions import Position
 from schemas.state import POSITION_KEY
 from schemas.wire import UNREADABLE
@@ -18,7 +18,7 @@ TAIL_RECORDS = (100, 5_000)
 """Of a changelog, read before all of it: the position is the last record of every transaction, if it was not aborted."""
 
 
-async def batches(reader: Reader, partition: int) -> AsyncIterator[list[Record]]:
+async def batches(reader: Reader, partition: int) -> AsyncIterator[list[LogRecord]]:
     """Yield the records from where the reader is to the end that there is now. Raises `LogError` where it stalls."""
     end = await reader.end(partition)
     stalls = 0

@@ -16,7 +16,7 @@ from engine import decision_rules
 from engine.partition.aggregate import Aggregate
 from engine.partition.deadletters import digest_of
 from engine.partition.decider import Decider
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import REMOVED, Cause, Change, Decision, Position
@@ -214,7 +214,7 @@ class Replay:
         return self._known_version
 
     def _decide_again(
-        self, recorded: _Recorded, value: bytes, request: Record | None, news: list[tuple[int, RuleRecord]]
+        self, recorded: _Recorded, value: bytes, request: LogRecord | None, news: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
         cause, now = recorded.cause, recorded.decided_at
         if request is not None:
@@ -229,7 +229,7 @@ class Replay:
         return None if decided.value == value else _first_difference(value, decided.value)
 
     async def _fold(
-        self, cause: Cause, value: bytes, request: Record | None, news: list[tuple[int, RuleRecord]]
+        self, cause: Cause, value: bytes, request: LogRecord | None, news: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
         """Take over what a decision changed, as it is recorded."""
         if request is not None and digest_of(request) != cause.digest:

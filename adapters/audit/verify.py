@@ -13,7 +13,7 @@ from adapters.audit.recorded import batches, committed_position
 from adapters.audit.replay import Folded, Mismatch, Replay
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Log, LogError, Reader
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.records import Record as RuleRecord
 
 
@@ -56,7 +56,7 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 async def verify(
     log: Log,
-    names: Names,
+    names: TopicNames,
     aggregate: Aggregate,
     partition: int,
     rules: Sequence[tuple[int, RuleRecord]],

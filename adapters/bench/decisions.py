@@ -18,8 +18,8 @@ from adapters.partitions.outbox import OutboxSender
 from adapters.roles.context import Context
 from engine.contact.aggregate import ContactAggregate
 from engine.limits import RECORD_BYTES_MAX
-from engine.partition.ports import Log, Outbox, Outgoing, Record
-from engine.partition.runner import Limits, Runner
+from engine.partition.ports import Log, LogRecord, Outbox, Outgoing
+from engine.partition.runner import CycleLimits, Runner
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE
 
 SUBMISSIONS = 20_000
@@ -78,7 +78,7 @@ async def _relay(stage: Stage, submitted: Requests, written: dict[int, Written])
             with timed() as watch:
                 await asyncio.gather(
                     *(
-                        relay.run(outgoing[n], inputs_max=Limits().inputs_max, batch_bytes_max=RECORD_BYTES_MAX)
+                        relay.run(outgoing[n], inputs_max=CycleLimits().inputs_max, batch_bytes_max=RECORD_BYTES_MAX)
                         for n, relay in bare.items()
                     )
                 )
@@ -153,10 +153,10 @@ async def written_by(context: Context, topics: Sequence[str], partition: int, in
     return shares
 
 
-async def read_all(log: Log, topic: str, partition: int) -> list[Record]:
+async def read_all(log: Log, topic: str, partition: int) -> list[LogRecord]:
     """Return every committed record of a partition."""
     reader = await log.reader(topic, [partition])
-    found: list[Record] = []
+    found: list[LogRecord] = []
     try:
         end = await reader.end(partition)
         while reader.position(partition) < end:

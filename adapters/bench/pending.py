@@ -20,7 +20,7 @@ from adapters.roles.context import Context
 from engine.contact.aggregate import ContactAggregate
 from engine.identity import numbered, uuid_of
 from engine.partition.decider import Decider
-from engine.partition.ports import Outgoing, Record
+from engine.partition.ports import LogRecord, Outgoing
 from engine.partition.runner import RESTORE_BATCH
 from engine.partition.state import State, unpack_any
 from engine.partition.timers import TimerQueue
@@ -125,7 +125,7 @@ def _pattern() -> tuple[Lead, Head]:
     for rule in rule_records():
         rules.apply(0, rule)
     one = requests(1, 1)[0][0]
-    record = Record(one.topic, 0, 0, one.key, one.value, one.headers, NOON)
+    record = LogRecord(one.topic, 0, 0, one.key, one.value, one.headers, NOON)
     Decider(ContactAggregate(), 0, state, rules, Position()).request(record, NOON)
     found = {
         type(entity): entity for key, packed in state.pending().items() if packed for entity in [unpack_any(key, packed)]

@@ -15,7 +15,7 @@ from adapters.bench.submissions import requests
 from adapters.roles.context import Context
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas import records
@@ -35,7 +35,7 @@ class Turn(Struct, frozen=True):
 
     cause: Cause
     now: Instant
-    record: Record | None = None
+    record: LogRecord | None = None
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:

@@ -12,7 +12,7 @@ from adapters.cli.failures import told
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from engine.partition.deadletters import ORIGIN, PREFIX, digest_of, is_excerpt
-from engine.partition.ports import Log, Outgoing, Record, RecordRefusedError
+from engine.partition.ports import Log, LogRecord, Outgoing, RecordRefusedError
 from schemas.topics import DEADLETTER
 
 BATCH = 500
@@ -65,18 +65,18 @@ def redrive(place: str, data_dir: Path, as_json: bool) -> None:
         click.echo(f"sent again to {topic} at offset {new_offset}")
 
 
-async def _read(settings: Settings) -> list[Record]:
+async def _read(settings: Settings) -> list[LogRecord]:
     async with open_context(settings) as context:
         return await _letters(context)
 
 
-async def _letters(context: Context) -> list[Record]:
+async def _letters(context: Context) -> list[LogRecord]:
     topic = context.names.of(DEADLETTER.name)
     partitions = range(await context.log.partition_count(topic))
     reader = await context.log.reader(topic, partitions)
     try:
         ends = {partition: await reader.end(partition) for partition in partitions}
-        found: list[Record] = []
+        found: list[LogRecord] = []
         while any(reader.position(partition) < end for partition, end in ends.items()):
             found += await reader.poll(limit=BATCH, timeout_seconds=1.0)
         return sorted(found, key=lambda record: (record.appended_at, record.partition, record.offset))
@@ -92,7 +92,7 @@ async def _redrive(settings: Settings, partition: int, offset: int) -> tuple[str
         return await send_again(context.log, wanted[0])
 
 
-async def send_again(log: Log, letter: Record) -> tuple[str, int]:
+async def send_again(log: Log, letter: LogRecord) -> tuple[str, int]:
     """Append the record of a dead letter to its topic; return the topic and the offset. Raises `click.ClickException`."""
     headers = dict(letter.headers)
     topic, partition = headers["dl_topic"].decode(), int(headers["dl_partition"])
@@ -115,7 +115,7 @@ async def send_again(log: Log, letter: Record) -> tuple[str, int]:
     return topic, offset
 
 
-async def _origin(log: Log, letter: Record) -> Record:
+async def _origin(log: Log, letter: LogRecord) -> LogRecord:
     """Read the record of which a dead letter holds the beginning. Raises `click.ClickException` where it is gone."""
     headers = dict(letter.headers)
     topic, partition, offset = headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers["dl_offset"])
@@ -135,7 +135,7 @@ async def _origin(log: Log, letter: Record) -> Record:
     )
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _row(record: LogRecord) -> dict[str, Any]:
     headers = {name: value.decode(errors="replace") for name, value in record.headers}
     value = record.value or b""
     return {

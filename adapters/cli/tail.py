@@ -12,7 +12,7 @@ from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.roles.broker import open_log
 from adapters.settings import Settings
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.decisions import Decision
 from schemas.instant import to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS
@@ -52,7 +52,7 @@ async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: 
             await reader.close()
 
 
-def _tell(record: Record, company_id: int, *, as_json: bool) -> None:
+def _tell(record: LogRecord, company_id: int, *, as_json: bool) -> None:
     """Print the facts of one decision, one line each."""
     decision = msgspec.json.decode(record.value or b"", type=Decision)
     if decision.cause.kind == "adoption" or not _is_of(decision, company_id):

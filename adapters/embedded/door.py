@@ -12,7 +12,7 @@ from struct import Struct as Layout
 
 import msgspec
 
-from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record, RecordRefusedError
+from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, Reader, RecordRefusedError
 
 HOST = "127.0.0.1"
 
@@ -90,7 +90,7 @@ class Positions(msgspec.Struct, frozen=True, tag=True):
 class Found(msgspec.Struct, frozen=True, tag=True):
     """Records, and where reading goes on."""
 
-    records: list[Record]
+    records: list[LogRecord]
     positions: dict[int, int]
 
 

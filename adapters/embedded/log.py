@@ -18,10 +18,10 @@ from engine.partition.ports import (
     Appender,
     FencedError,
     LogError,
+    LogRecord,
     Outgoing,
     Ownership,
     Reader,
-    Record,
     RecordRefusedError,
     record_bytes,
     topic_of,
@@ -258,7 +258,7 @@ class EmbeddedLog:
     def _restore_kept(self, frame: Kept) -> None:
         partition = self._partitions[frame.topic, frame.partition]
         partition.start, partition.end = frame.start, frame.end
-        partition.show([Record(frame.topic, frame.partition, *record) for record in frame.records])
+        partition.show([LogRecord(frame.topic, frame.partition, *record) for record in frame.records])
 
     def _create(self, frame: TopicCreated) -> None:
         self._topics[frame.name] = frame
@@ -372,7 +372,7 @@ class EmbeddedReader:
         self._changed = asyncio.Event()
         log.watch(partitions, self._changed)
 
-    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """Return up to `limit` records; see the port."""
         await asyncio.sleep(0)  # a reader that always finds something must let others run
         found, reached = self._take(limit)
@@ -413,11 +413,11 @@ class EmbeddedReader:
         """Stop reading. Never raises."""
         self._log.unwatch(list(self._partitions.values()), self._changed)
 
-    def _take(self, limit: int) -> tuple[list[Record], bool]:
+    def _take(self, limit: int) -> tuple[list[LogRecord], bool]:
         """Return records, and whether the last of the ends that were asked for is reached now."""
         self._changed.clear()
         was_reading_to_the_end = bool(self._ends_asked)
-        found: list[Record] = []
+        found: list[LogRecord] = []
         for number in self._in_turn():
             partition = self._partitions[number]
             position = max(self._positions[number], partition.start)
@@ -479,9 +479,9 @@ def _frame(write: Write, *, visible: bool) -> Written:
     return Written(write.appended_at, slices)
 
 
-def _stored(piece: Slice, appended_at: Instant) -> Iterator[Record]:
+def _stored(piece: Slice, appended_at: Instant) -> Iterator[LogRecord]:
     for offset, key, value, headers in piece.records:
-        yield Record(
+        yield LogRecord(
             topic=piece.topic,
             partition=piece.partition,
             offset=offset,
@@ -493,7 +493,7 @@ def _stored(piece: Slice, appended_at: Instant) -> Iterator[Record]:
 
 
 def _frames_of(
-    topics: Sequence[TopicCreated], held: Sequence[tuple[Partition, int, int, Sequence[Record]]]
+    topics: Sequence[TopicCreated], held: Sequence[tuple[Partition, int, int, Sequence[LogRecord]]]
 ) -> Iterator[Frame]:
     yield from topics
     for partition, start, end, records in held:

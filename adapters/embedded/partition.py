@@ -9,7 +9,7 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from operator import attrgetter
 
-from engine.partition.ports import Outgoing, Record
+from engine.partition.ports import LogRecord, Outgoing
 from schemas.instant import Instant
 
 DIRTY_SHARE_MIN = 0.1
@@ -31,7 +31,7 @@ class Partition:
     def __init__(self, topic: str, number: int) -> None:
         self.topic = topic
         self.number = number
-        self.records: list[Record] = []
+        self.records: list[LogRecord] = []
         self.clean = 0
         self.start = 0
         self.end = 0
@@ -42,7 +42,7 @@ class Partition:
         """The last stable offset: what a committed reader may reach now."""
         return min(self._open.values(), default=self.end)
 
-    def read(self, position: int, limit: int) -> tuple[list[Record], int]:
+    def read(self, position: int, limit: int) -> tuple[list[LogRecord], int]:
         """Return visible records from `position` on and where to read next."""
         stable_end = self.stable_end
         first = bisect_left(self.records, position, key=_BY_OFFSET)
@@ -59,7 +59,7 @@ class Partition:
         self.end += count
         return first
 
-    def show(self, records: Sequence[Record]) -> None:
+    def show(self, records: Sequence[LogRecord]) -> None:
         """Make records visible; they may lie before records of writes that were finished earlier."""
         if not self.records or not records or records[0].offset > self.records[-1].offset:
             self.records.extend(records)
@@ -93,14 +93,14 @@ class Write:
 
     def __init__(self, appended_at: Instant) -> None:
         self.appended_at = appended_at
-        self.drafts: dict[Partition, list[Record]] = {}
+        self.drafts: dict[Partition, list[LogRecord]] = {}
 
     def add(self, partition: Partition, records: Sequence[Outgoing]) -> list[int]:
         """Take offsets for records of one topic and return them."""
         first = partition.take(self, len(records))
         offsets = list(range(first, first + len(records)))
         self.drafts.setdefault(partition, []).extend(
-            Record(
+            LogRecord(
                 topic=partition.topic,
                 partition=partition.number,
                 offset=offset,
@@ -137,7 +137,7 @@ async def compact(partition: Partition, tombstones_before: Instant) -> int:
     if len(known) - partition.clean < len(known) * DIRTY_SHARE_MIN:
         return 0
     last: dict[bytes, int] = {}
-    kept: list[Record] = []
+    kept: list[LogRecord] = []
     freed_bytes = 0
     for first in range(0, len(known), COMPACTED_AT_ONCE):
         last.update(

@@ -30,10 +30,10 @@ from adapters.embedded.door import (
 from engine.partition.ports import (
     Appender,
     LogError,
+    LogRecord,
     Outgoing,
     Ownership,
     Reader,
-    Record,
     RecordRefusedError,
     topic_of,
 )
@@ -141,7 +141,7 @@ class RemoteReader:
         self._positions = positions
         self._polling: asyncio.Task[Found] | None = None
 
-    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """Return up to `limit` records; see the port."""
         if self._polling is None:
             self._polling = asyncio.create_task(self._line.ask(Poll(limit, timeout_seconds), Found))

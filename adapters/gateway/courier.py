@@ -20,7 +20,7 @@ from adapters.gateway.troubles import Troubles
 from adapters.gateway.waits import pass_seconds
 from adapters.observability.metrics import Metrics
 from adapters.observability.tally import Tally
-from engine.partition.ports import Clock, LogError, Record
+from engine.partition.ports import Clock, LogError, LogRecord
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.instant import SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
@@ -45,7 +45,7 @@ class Taken:
 
     __slots__ = ("lane", "order", "record")
 
-    def __init__(self, lane: Lane, record: Record, order: Command) -> None:
+    def __init__(self, lane: Lane, record: LogRecord, order: Command) -> None:
         self.lane = lane
         self.record = record
         self.order = order

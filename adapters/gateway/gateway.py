@@ -30,8 +30,8 @@ from adapters.observability.metrics import Metrics
 from adapters.partitions.burial import append_letters
 from engine.fair_share import Shares
 from engine.partition.deadletters import dead_letter
-from engine.partition.ports import Appender, Clock, Log, LogError, Outgoing, Reader, Record
-from engine.partition.runner import Names
+from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
+from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PressKeys
 from schemas.topics import COMMAND_TOPICS
 from schemas.wire import UNREADABLE
@@ -90,7 +90,7 @@ class Gateway:
         deliveries: Deliveries,
         clock: Clock,
         metrics: Metrics | None = None,
-        names: Names = Names(),  # noqa: B008 - frozen
+        names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         held_max: int = HELD_MAX,
         drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
@@ -260,7 +260,7 @@ class Gateway:
         if is_due:
             self._heard_at = asked_at
 
-    async def _take(self, record: Record, courier: Courier, appender: Appender) -> None:
+    async def _take(self, record: LogRecord, courier: Courier, appender: Appender) -> None:
         lane = self._lanes[record.partition]
         try:
             order = self._read_order(record)
@@ -271,7 +271,7 @@ class Gateway:
             self._take_order(lane, record, order, courier)
         lane.looked_at(record.offset)
 
-    def _read_order(self, record: Record) -> Command | PressKeys | HangUp | Fence:
+    def _read_order(self, record: LogRecord) -> Command | PressKeys | HangUp | Fence:
         try:
             order: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
         except UNREADABLE as error:
@@ -280,7 +280,9 @@ class Gateway:
             raise _ForeignOrderError("wrong_partition", "the key of the record is not its contact")
         return order
 
-    def _take_order(self, lane: Lane, record: Record, order: Command | PressKeys | HangUp | Fence, courier: Courier) -> None:
+    def _take_order(
+        self, lane: Lane, record: LogRecord, order: Command | PressKeys | HangUp | Fence, courier: Courier
+    ) -> None:
         if isinstance(order, Fence):
             lane.fences.add(order, record.offset)
         elif isinstance(order, PressKeys | HangUp):
@@ -331,7 +333,7 @@ class Gateway:
         """Tell whether a company may hold a good many more orders than it does: each going back reads others' as well."""
         return self._held.may_take(company_id) and 2 * self._held.held(company_id) <= self._held.free
 
-    async def _bury(self, record: Record, error: "_ForeignOrderError", appender: Appender) -> None:
+    async def _bury(self, record: LogRecord, error: "_ForeignOrderError", appender: Appender) -> None:
         reason = str(error)
         letter = dead_letter(record, error.code, reason)
         letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)

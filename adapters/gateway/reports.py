@@ -8,8 +8,8 @@ from typing import Literal
 from adapters.gateway.channels import Channel
 from adapters.gateway.ports import Progress, Result
 from adapters.gateway.troubles import Troubles
-from engine.partition.ports import Appender, Outgoing, Record
-from engine.partition.runner import Names
+from engine.partition.ports import Appender, LogRecord, Outgoing
+from engine.partition.runner import TopicNames
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
@@ -31,7 +31,7 @@ CallBackState = Literal["ringing", "connected", "ended"]
 class Reports:
     """Posts what happened on one channel to `contacts.requests`."""
 
-    def __init__(self, channel: Channel, appender: Appender, troubles: Troubles, names: Names) -> None:
+    def __init__(self, channel: Channel, appender: Appender, troubles: Troubles, names: TopicNames) -> None:
         self._channel = channel
         self._appender = appender
         self._troubles = troubles
@@ -68,12 +68,12 @@ class Reports:
             transcription_status=result.transcription_status,
         )
 
-    async def post(self, record: Record, outcome: OutcomeRecorded) -> None:
+    async def post(self, record: LogRecord, outcome: OutcomeRecorded) -> None:
         """Post an outcome; returns when the log has it, however long that takes."""
         request = self._request(record, outcome, outcome.outcome, outcome.occurred_at)
         await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
 
-    async def tell_progress(self, record: Record, order: Command, progress: Progress, *, occurred_at: Instant) -> None:
+    async def tell_progress(self, record: LogRecord, order: Command, progress: Progress, *, occurred_at: Instant) -> None:
         """Post that a call moved on. Raises `LogError` where the log is away for long."""
         message = CallProgressed(
             company_id=order.company_id,
@@ -90,7 +90,7 @@ class Reports:
         append = self._appender.append
         await self._troubles.overcome(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
 
-    async def tell_reply(self, record: Record, order: SendSms, result: Result, *, received_at: Instant) -> None:
+    async def tell_reply(self, record: LogRecord, order: SendSms, result: Result, *, received_at: Instant) -> None:
         """Post what the person wrote back to a text; returns when the log has it."""
         message = SmsReceived(
             company_id=order.company_id,
@@ -105,7 +105,7 @@ class Reports:
         await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
 
     async def tell_call_back(
-        self, record: Record, order: PlaceCall, result: Result, *, state: CallBackState, at: Instant
+        self, record: LogRecord, order: PlaceCall, result: Result, *, state: CallBackState, at: Instant
     ) -> None:
         """Post how far the person's own call is, to the number that they were called from; nothing where there was none."""
         if order.from_number is None or result.calls_back is None:
@@ -127,10 +127,10 @@ class Reports:
         request = self._outgoing(record, message, f"{order.command_id}/back/{state}", at)
         await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
 
-    def _request(self, record: Record, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:
+    def _request(self, record: LogRecord, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:
         return self._outgoing(record, message, f"{message.command_id}/{what}", at)
 
-    def _outgoing(self, record: Record, message: ContactRequest, name: str, at: Instant) -> Outgoing:
+    def _outgoing(self, record: LogRecord, message: ContactRequest, name: str, at: Instant) -> Outgoing:
         envelope = Envelope(
             id=name,
             type=REQUEST_TYPES[type(message)],
@@ -141,5 +141,5 @@ class Reports:
         return Outgoing(self._topic, message.contact_key.encode(), to_json(message), to_headers(envelope))
 
 
-def _traceparent(record: Record) -> str | None:
+def _traceparent(record: LogRecord) -> str | None:
     return next((value.decode("ascii", "replace") for name, value in record.headers if name == "traceparent"), None)

@@ -20,8 +20,8 @@ from adapters.partitions.routing import partition_of
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.deadletters import dead_letter
 from engine.partition.draft import RefusedError
-from engine.partition.ports import Appender, Log, LogError, Outgoing, Reader, Record, RecordRefusedError, record_bytes
-from engine.partition.runner import Names
+from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, Reader, RecordRefusedError, record_bytes
+from engine.partition.runner import TopicNames
 from engine.submission.normalise import normalise
 from schemas.envelope import ID_LENGTH_MAX, Envelope, to_headers
 from schemas.problems import PROBLEMS
@@ -66,7 +66,7 @@ class IntakePartition:
         partition: int,
         *,
         log: Log,
-        names: Names,
+        names: TopicNames,
         rules: RulesTopic,
         appender: Appender,
         clock: SystemClock,
@@ -176,7 +176,7 @@ class IntakePartition:
                 raise answer
             batch.buried += answer
 
-    async def _pass_on(self, partition: int, pairs: Sequence[tuple[Record, Outgoing]]) -> int:
+    async def _pass_on(self, partition: int, pairs: Sequence[tuple[LogRecord, Outgoing]]) -> int:
         """Append requests in order; return how many became dead letters because the log refused them for their size."""
         buried = 0
         while pairs:
@@ -198,7 +198,7 @@ class IntakePartition:
             renamed = [msgspec.structs.replace(letter, topic=topic) for letter in letters]
             await append_letters(self._appender, self._partition % self._dead_partitions, renamed)
 
-    async def _normalised(self, record: Record, batch: "Batch") -> LeadSubmitted:
+    async def _normalised(self, record: LogRecord, batch: "Batch") -> LeadSubmitted:
         raw = submission_of(record)
         try:
             return self._normalise(raw)
@@ -220,7 +220,7 @@ class IntakePartition:
             logger.exception("intake.failed", partition=self._partition)
             raise RefusedError("internal_error", f"Reading it failed ({type(error).__name__}).") from error
 
-    def _outgoing(self, record: Record, request: LeadSubmitted) -> Outgoing:
+    def _outgoing(self, record: LogRecord, request: LeadSubmitted) -> Outgoing:
         position = f"{self._stream}/{record.offset}"
         rules_partition, rules_sequence = self._rules.seen(request.company_id)
         envelope = Envelope(
@@ -253,11 +253,11 @@ class Batch:
     """
 
     def __init__(self) -> None:
-        self.requests: dict[int, list[tuple[Record, Outgoing]]] = {}
+        self.requests: dict[int, list[tuple[LogRecord, Outgoing]]] = {}
         self.dead: list[Outgoing] = []
         self.buried = 0
 
-    def take(self) -> tuple[dict[int, list[tuple[Record, Outgoing]]], list[Outgoing]]:
+    def take(self) -> tuple[dict[int, list[tuple[LogRecord, Outgoing]]], list[Outgoing]]:
         """Return what was gathered since the last time."""
         taken = self.requests, self.dead
         self.buried += len(self.dead)
@@ -265,7 +265,7 @@ class Batch:
         return taken
 
 
-def submission_of(record: Record) -> dict[str, Any]:
+def submission_of(record: LogRecord) -> dict[str, Any]:
     """Return the raw submission in a record. Raises `RefusedError` where there is none."""
     kind = next((value for name, value in record.headers if name == "ce_type"), SUBMISSION_TYPE.encode())
     if kind != SUBMISSION_TYPE.encode():
@@ -286,6 +286,6 @@ def _sentence(refusal: RefusedError) -> str:
     return f"{PROBLEMS[refusal.code].title}. {refusal.detail} {fields}".strip()
 
 
-def _header(record: Record, wanted: str) -> str | None:
+def _header(record: LogRecord, wanted: str) -> str | None:
     found = next((value for name, value in record.headers if name == wanted), None)
     return None if found is None else found.decode(errors="replace")[:ID_LENGTH_MAX]

@@ -11,8 +11,8 @@ import msgspec
 from adapters.intake.adopted import Bookmarks
 from adapters.intake.intake import BATCH_MAX, stream_of
 from adapters.partitions.bookmark import Bookmark
-from engine.partition.ports import Log, LogError, Reader, Record
-from engine.partition.runner import Names
+from engine.partition.ports import Log, LogError, LogRecord, Reader
+from engine.partition.runner import TopicNames
 from schemas.state import Stream, stream_key
 from schemas.topics import CONTACTS_STATE, Topic
 from schemas.wire import from_pack
@@ -29,7 +29,7 @@ class SafeBookmarks:
     """The bookmarks of the group of an inbox, of which a missing one is looked into before it is believed."""
 
     def __init__(
-        self, inbox: Topic, bookmarks: Bookmarks, log: Log, names: Names, *, restoring: Callable[[int, int], str] | None
+        self, inbox: Topic, bookmarks: Bookmarks, log: Log, names: TopicNames, *, restoring: Callable[[int, int], str] | None
     ) -> None:
         """Take what makes the command that restores an offset of a partition; None restores it at once."""
         self._inbox = inbox
@@ -63,7 +63,7 @@ class SafeBookmarks:
         )
 
 
-async def restorable(inbox: Topic, log: Log, names: Names, partition: int) -> int | None:
+async def restorable(inbox: Topic, log: Log, names: TopicNames, partition: int) -> int | None:
     """Return an offset of a partition of an inbox before which every record was passed on; None where none was decided.
 
     It may be early by a batch or more: what is passed on twice is refused as a repeat. Raises `LogError`.
@@ -79,7 +79,7 @@ async def restorable(inbox: Topic, log: Log, names: Names, partition: int) -> in
         await reader.close()
 
 
-async def _newest_decided(log: Log, names: Names, stream: str) -> int | None:
+async def _newest_decided(log: Log, names: TopicNames, stream: str) -> int | None:
     """Return the newest number of a stream in the state of all partitions of the contacts."""
     topic, key = names.of(CONTACTS_STATE.name), stream_key(stream).encode()
     newest: int | None = None
@@ -132,7 +132,7 @@ async def _batch_before(reader: Reader, partition: int, newest: int) -> int:
         size *= 2
 
 
-async def _between(reader: Reader, partition: int, lower: int, upper: int) -> AsyncIterator[Record]:
+async def _between(reader: Reader, partition: int, lower: int, upper: int) -> AsyncIterator[LogRecord]:
     """Iterate over the records from one offset up to another, which the log has reached. Raises `LogError`."""
     await reader.seek(partition, lower)
     while reader.position(partition) < upper:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
 from adapters.kafka.lifecycle import close, starting
 from adapters.kafka.topics import INTERNAL
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.topics import (
     ACCOUNTS_DECISIONS,
     ACCOUNTS_REQUESTS,
@@ -119,7 +119,7 @@ class Acl(Struct, frozen=True, order=True):
 
 def acls(kind: str, principal: str, *, app: str, prefix: str) -> list[Acl]:
     """Return what a kind of process of `ACCESS` needs, in the deployment of an app and topic prefix."""
-    access, names = ACCESS[kind], Names(prefix)
+    access, names = ACCESS[kind], TopicNames(prefix)
     found: set[Acl] = set()
 
     def allow(operation: Operation, resource: Resource, name: str, pattern: Pattern = "literal") -> None:

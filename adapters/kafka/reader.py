@@ -13,7 +13,7 @@ from adapters.kafka.connection import FAILURES, Connection, refusal
 from adapters.kafka.ends import Ends
 from adapters.kafka.lenient_headers import install
 from adapters.kafka.lifecycle import starting, stop
-from engine.partition.ports import Headers, LogError, Reader, Record
+from engine.partition.ports import Headers, LogError, LogRecord, Reader
 
 FETCH_WAIT_MS = 100
 """How long the broker holds an empty fetch. One fetch per broker is under way at a time, so this is also how long a
@@ -42,7 +42,7 @@ class KafkaReader:
         self._positions: dict[int, int] = {}
         self._ends_asked: dict[int, int] = {}
 
-    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """Return up to `limit` records; see the port. An unreachable broker looks like silence: `end` tells."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + timeout_seconds
@@ -103,7 +103,7 @@ class KafkaReader:
             self._consumer.seek(place, self._positions[place.partition])
         self._consumer.resume(*places)
 
-    async def _fetched(self, limit: int, timeout_seconds: float) -> list[Record]:
+    async def _fetched(self, limit: int, timeout_seconds: float) -> list[LogRecord]:
         try:
             fetched = await self._consumer.getmany(timeout_ms=timeout_seconds * 1000, max_records=limit)
         except errors.OffsetOutOfRangeError as error:
@@ -163,8 +163,8 @@ async def open_reader(
     return reader
 
 
-def _record(found: ConsumerRecord[bytes, bytes]) -> Record:
-    return Record(
+def _record(found: ConsumerRecord[bytes, bytes]) -> LogRecord:
+    return LogRecord(
         topic=found.topic,
         partition=found.partition,
         offset=found.offset,

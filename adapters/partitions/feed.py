@@ -12,9 +12,8 @@ import msgspec
 
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.routing import partition_of
-from engine.partition.ports import Log, LogError, Reader
-from engine.partition.ports import Record as LogRecord
-from engine.partition.runner import Names
+from engine.partition.ports import Log, LogError, LogRecord, Reader
+from engine.partition.runner import TopicNames
 from engine.rules import ForeignRuleError, Rules, read_rule
 from schemas import deployment as deployments
 from schemas.deployment import Deployment
@@ -36,7 +35,7 @@ STALLS_MAX = 100
 class RulesTopic:
     """`accounts.rules` as read so far; keeps the promises of `engine.partition.ports.RulesFeed`."""
 
-    def __init__(self, log: Log, names: Names, skipped: SkippedRecords | None = None) -> None:
+    def __init__(self, log: Log, names: TopicNames, skipped: SkippedRecords | None = None) -> None:
         self.rules = Rules()
         self.skipped = SkippedRecords() if skipped is None else skipped
         self._log = log

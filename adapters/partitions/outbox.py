@@ -17,8 +17,8 @@ import structlog
 from adapters.partitions.burial import append_letters
 from adapters.partitions.routing import partition_of
 from engine.partition.deadletters import dead_letter
-from engine.partition.ports import Appender, Log, LogError, Outgoing, Record, RecordRefusedError
-from engine.partition.runner import Names
+from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, RecordRefusedError
+from engine.partition.runner import TopicNames
 from schemas.decisions import OutboxEntry
 from schemas.envelope import Envelope, to_headers
 from schemas.topics import DEADLETTER
@@ -38,7 +38,7 @@ logger = structlog.get_logger(__name__)
 class OutboxSender:
     """Delivers the outbox of one source partition; keeps the promises of `engine.partition.ports.Outbox`."""
 
-    def __init__(self, stream: str, *, log: Log, names: Names, appender: Appender) -> None:
+    def __init__(self, stream: str, *, log: Log, names: TopicNames, appender: Appender) -> None:
         self._stream = stream
         self._log = log
         self._names = names
@@ -140,7 +140,7 @@ class OutboxSender:
     async def _bury(self, message: Outgoing, partition: int, why: str) -> None:
         """Put a message that no partition takes into `deadletter`: redriven, it goes to the partition it was meant for."""
         await logger.aerror("message refused", stream=self._stream, topic=message.topic, error=why)
-        never_appended = Record(message.topic, partition, -1, message.key, message.value, message.headers, 0)
+        never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, 0)
         letter = msgspec.structs.replace(
             dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)
         )

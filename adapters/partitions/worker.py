@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from engine.partition.ports import FencedError, Snapshots
-from engine.partition.runner import Report, Runner
+from engine.partition.runner import CycleReport, Runner
 
 SNAPSHOT_SECONDS = 300.0
 """A restart then reads at most about five minutes of changelog."""
@@ -24,7 +24,7 @@ class Observer(Protocol):
         """Learn that a partition was taken, and how long it took to know its state."""
         ...
 
-    def cycled(self, runner: Runner, report: Report) -> None:
+    def cycled(self, runner: Runner, report: CycleReport) -> None:
         """Learn what one cycle did."""
         ...
 

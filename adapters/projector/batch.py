@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from adapters.postgres.numbers import written_for_jsonb
 from adapters.projector.rows import PARTS, SHAPES, Row, Shape, without_nul
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
 
@@ -160,7 +160,7 @@ class Batch(Struct):
         )
 
 
-def batch_of(records: Sequence[Record], mark: Mark, sequence: int, *, topic: str) -> Batch:
+def batch_of(records: Sequence[LogRecord], mark: Mark, sequence: int, *, topic: str) -> Batch:
     """Collapse committed decisions, in order, into a batch.
 
     `sequence` is that of the last decision before; `topic` is the name under which facts are kept, without any prefix. A
@@ -184,7 +184,7 @@ def batch_of(records: Sequence[Record], mark: Mark, sequence: int, *, topic: str
     return batch
 
 
-def fault(record: Record, sequence: int | None, error: Exception, topic: str) -> Row:
+def fault(record: LogRecord, sequence: int | None, error: Exception, topic: str) -> Row:
     """Return the row that says why a decision is not shown."""
     reason = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX].replace("\0", "\ufffd")
     return (topic, record.partition, record.offset, sequence, reason)
@@ -196,13 +196,13 @@ class _Value(Struct, frozen=True, gc=False):
     shape: Shape
     json: msgspec.Raw
     sequence: int
-    record: Record
+    record: LogRecord
 
 
 class _Part:
     """What one decision adds to a batch; built whole before anything is added, so that none is added by half."""
 
-    def __init__(self, record: Record, topic: str) -> None:
+    def __init__(self, record: LogRecord, topic: str) -> None:
         decision = DECISIONS.decode(without_nul(record.value or b""))
         self.decision = decision
         self.values: list[tuple[str, _Value]] = []

@@ -12,7 +12,7 @@ from adapters.projector.reach import TOPICS, Place
 from adapters.projector.rows import TABLES
 from adapters.projector.store import Standing
 from engine.partition.ports import Log, LogError, Reader
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.instant import Instant, to_rfc3339
 from schemas.topics import ACCOUNTS_DECISIONS
 
@@ -48,7 +48,7 @@ class Beginning(Struct, frozen=True, kw_only=True):
         return NONE_LEFT if self.sequence is None else self.sequence
 
 
-async def beginnings(log: Log, names: Names, places: Sequence[Place]) -> list[Beginning]:
+async def beginnings(log: Log, names: TopicNames, places: Sequence[Place]) -> list[Beginning]:
     """Return where each partition begins whose first decisions were deleted. Raises `LogError`."""
     found = []
     for topic in TOPICS:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from adapters.projector.batch import Batch, Mark, batch_of, fault
 from adapters.projector.store import Owned, ProjectionStore, RowsRefusedError
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 
 
 class Lane:
@@ -21,7 +21,7 @@ class Lane:
         self.sequence = owned.sequence
         self._tell = written
 
-    async def write(self, store: ProjectionStore, records: Sequence[Record]) -> None:
+    async def write(self, store: ProjectionStore, records: Sequence[LogRecord]) -> None:
         """Write decisions that follow what is written; records from before `offset` are passed over.
 
         Raises `StoreError`, `OwnershipLostError`, `PositionMovedError`; what was written until then stays written.
@@ -43,7 +43,7 @@ class Lane:
         await store.write(batch)
         self._written(batch, 0)
 
-    async def _write_halves(self, store: ProjectionStore, records: Sequence[Record], error: RowsRefusedError) -> None:
+    async def _write_halves(self, store: ProjectionStore, records: Sequence[LogRecord], error: RowsRefusedError) -> None:
         """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
         if len(records) > 1:
             middle = len(records) // 2
@@ -55,7 +55,7 @@ class Lane:
         await store.write(batch)
         self._written(batch, 1)
 
-    def _mark(self, records: Sequence[Record]) -> Mark:
+    def _mark(self, records: Sequence[LogRecord]) -> Mark:
         return Mark(self.topic, self.number, self.epoch, self.offset, records[-1].offset + 1)
 
     def _written(self, batch: Batch, decisions: int) -> None:

@@ -24,8 +24,8 @@ from adapters.projector.store import (
     StoreError,
     TopicChangedError,
 )
-from engine.partition.ports import Clock, Log, LogError, Reader, Record
-from engine.partition.runner import Names
+from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
+from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
 Skip = Callable[[str, int, int, str], None]
@@ -64,7 +64,7 @@ class _Lane(Lane):
     def __init__(self, topic: str, number: int, owned: Owned, written: Callable[[Batch, int], None]) -> None:
         super().__init__(topic, number, owned, written)
         self.end = self.offset
-        self.pending: deque[Record] = deque()
+        self.pending: deque[LogRecord] = deque()
         self.writing: asyncio.Task[None] | None = None
 
 
@@ -101,7 +101,7 @@ class Projector:
         store: ProjectionStore,
         clock: Clock,
         *,
-        names: Names = Names(),  # noqa: B008 - frozen
+        names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
         jitter: Callable[[], float] = random.random,
         skip: Skip = lambda _topic, _partition, _offset, _reason: None,

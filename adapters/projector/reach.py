@@ -18,7 +18,7 @@ from adapters.projector.store import (
     TopicChangedError,
 )
 from engine.partition.ports import Log, LogError, Reader
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Reach:
     """Projects into a store, up to a bound in each partition; goes on from where the store's positions are."""
 
     def __init__(
-        self, log: Log, store: ProjectionStore, names: Names, limits: Limits, progress: Callable[[int, int], None]
+        self, log: Log, store: ProjectionStore, names: TopicNames, limits: Limits, progress: Callable[[int, int], None]
     ) -> None:
         self._log = log
         self._store = store
@@ -140,7 +140,7 @@ async def tried(work: Callable[[], Awaitable[T]], limits: Limits) -> T:
     raise AssertionError("unreachable")
 
 
-async def ends_of(log: Log, names: Names, places: Sequence[Place]) -> dict[Place, int]:
+async def ends_of(log: Log, names: TopicNames, places: Sequence[Place]) -> dict[Place, int]:
     """Return the present end of every partition. Raises `LogError`."""
     ends: dict[Place, int] = {}
     for topic in TOPICS:
@@ -153,6 +153,6 @@ async def ends_of(log: Log, names: Names, places: Sequence[Place]) -> dict[Place
     return ends
 
 
-async def places_of(log: Log, names: Names) -> list[Place]:
+async def places_of(log: Log, names: TopicNames) -> list[Place]:
     """Return every partition of both decisions topics. Raises `LogError`."""
     return [(topic, number) for topic in TOPICS for number in range(await log.partition_count(names.of(topic)))]

@@ -29,7 +29,7 @@ from adapters.projector.reach import TOPICS, Limits, Place, Reach, ends_of, plac
 from adapters.projector.shadow import DROP_ATTEMPTS, RebuildError, Shadow
 from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
 from engine.partition.ports import Clock, Log
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.instant import Instant
 
 TURN_PAUSE_SECONDS = 0.1
@@ -88,7 +88,7 @@ class Rebuild:
         clock: Clock,
         dsn: str,
         *,
-        names: Names = Names(),  # noqa: B008 - frozen
+        names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         schemas: Schemas = Schemas(),  # noqa: B008 - frozen
         limits: Limits = Limits(),  # noqa: B008 - frozen
         progress: Progress = lambda _stage, _done, _total: None,

@@ -14,7 +14,7 @@ from adapters.projector.reach import TOPICS, Place, places_of
 from adapters.projector.store import Standing
 from adapters.reads.ports import RESULT_RETENTION
 from engine.partition.ports import Clock, Log, Reader
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.instant import Instant
 
 LAG_READ_MAX = 10_000
@@ -64,7 +64,7 @@ async def status_of(
     clock: Clock,
     dsn: str,
     *,
-    names: Names = Names(),  # noqa: B008 - frozen
+    names: TopicNames = TopicNames(),  # noqa: B008 - frozen
     schemas: Schemas = Schemas(),  # noqa: B008 - frozen
     with_checksums: bool = True,
     progress: Callable[[str], None] = lambda _: None,
@@ -93,7 +93,7 @@ async def status_of(
 
 
 async def _partitions(
-    log: Log, store: PostgresStore, names: Names, at: Mapping[Place, int], found: Sequence[Sum] | None
+    log: Log, store: PostgresStore, names: TopicNames, at: Mapping[Place, int], found: Sequence[Sum] | None
 ) -> list[Partition]:
     """Return where each partition stands; those with sums stand where the sums belong to (`at`)."""
     places = await places_of(log, names)
@@ -127,7 +127,7 @@ def _is_of(standing: Standing | None, ids: Mapping[str, str]) -> bool:
     return standing is not None and standing.topic_id == ids[standing.topic]
 
 
-async def _lags(log: Log, names: Names, places: Sequence[Place], offsets: Mapping[Place, int]) -> dict[Place, "_Lag"]:
+async def _lags(log: Log, names: TopicNames, places: Sequence[Place], offsets: Mapping[Place, int]) -> dict[Place, "_Lag"]:
     """Return how many decisions are still to come: exact up to `LAG_READ_MAX`, beyond that offsets are counted."""
     found: dict[Place, _Lag] = {}
     for topic in TOPICS:

@@ -6,7 +6,7 @@ from typing import Any
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import Appender, Clock, Log, Outgoing
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.envelope import Envelope, to_headers
 from schemas.requests import RecordChangeRequested
 from schemas.topics import ACCOUNTS_REQUESTS
@@ -26,7 +26,7 @@ class RecordAsker:
     """Asks for records of one company; what is there already is left as it is."""
 
     def __init__(
-        self, log: Log, names: Names, rules: RulesTopic, appender: Appender, clock: Clock, *, company_id: int
+        self, log: Log, names: TopicNames, rules: RulesTopic, appender: Appender, clock: Clock, *, company_id: int
     ) -> None:
         self._log = log
         self._names = names

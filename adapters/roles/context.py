@@ -29,7 +29,7 @@ from adapters.settings import Settings
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
 from engine.partition.ports import Log, LogError
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
 
@@ -87,7 +87,7 @@ class Context:
     def __init__(self, settings: Settings, log: Log, connection: Connection | None) -> None:
         self.settings = settings
         self.log = log
-        self.names = Names(settings.topic_prefix)
+        self.names = TopicNames(settings.topic_prefix)
         self.clock = SystemClock(_origin(settings))
         self.skipped = SkippedRecords()
         self.rules = RulesTopic(log, self.names, self.skipped)
@@ -230,7 +230,7 @@ def describe_failure(settings: Settings, error: Exception) -> str:
 
 def specs(settings: Settings) -> list[TopicSpec]:
     """Return every topic as this version needs it."""
-    names = Names(settings.topic_prefix)
+    names = TopicNames(settings.topic_prefix)
     return [TopicSpec(names.of(topic.name), settings.partitions, _configs(topic), AT_LEAST) for topic in TOPICS]
 
 

@@ -14,7 +14,7 @@ from engine.law.pack import default_pack
 from engine.partition.aggregate import Aggregate
 from engine.partition.decider import Sealed
 from engine.partition.ports import Appender, Outbox
-from engine.partition.runner import Report, Runner
+from engine.partition.runner import CycleReport, Runner
 from schemas.contact import Lead
 from schemas.instant import SECOND, Instant
 from schemas.topics import DEADLETTER
@@ -79,7 +79,7 @@ class Observer:
         """Count a partition that was lost to a newer owner."""
         self._metrics.fenced.labels(self._role).inc()
 
-    def cycled(self, runner: Runner, report: Report) -> None:
+    def cycled(self, runner: Runner, report: CycleReport) -> None:
         """Count what one transaction decided, and say what failed."""
         self._show(runner)
         if not report.decisions:

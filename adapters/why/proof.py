@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.audit.recorded import batches
-from engine.partition.ports import Log, LogError, Record
+from engine.partition.ports import Log, LogError, LogRecord
 from engine.rules import Rules
 from engine.why.history import LeadFact
 from engine.why.model import Explanation, LeadHistory
@@ -196,7 +196,7 @@ class _Fold:
         self._parts: dict[str, dict[int, dict[str, Any]]] = {}
         self._chain: str | None = None
 
-    def take(self, record: Record) -> None:
+    def take(self, record: LogRecord) -> None:
         """Take one decision in. Raises `NoProofError` where it does not follow from the one before."""
         value = record.value or b""
         try:

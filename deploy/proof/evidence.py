@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.roles.context import Context
-from engine.partition.ports import Log, Record
+from engine.partition.ports import Log, LogRecord
 from schemas.account import Slots
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.decisions import GENESIS, Decision
@@ -156,12 +156,12 @@ def _replace(values: dict[str, bytes], key: str, value: bytes) -> None:
         values[key] = value
 
 
-def _origin(record: Record) -> tuple[str, int, int, bytes | None]:
+def _origin(record: LogRecord) -> tuple[str, int, int, bytes | None]:
     found = dict(record.headers)
     return found["dl_topic"].decode(), int(found["dl_partition"]), int(found.get("dl_offset", b"-1")), record.value
 
 
-async def committed(log: Log, topic: str) -> AsyncIterator[Record]:
+async def committed(log: Log, topic: str) -> AsyncIterator[LogRecord]:
     """Yield every committed record of a topic up to the end that it has now. Raises `LogError`."""
     partitions = range(await log.partition_count(topic))
     reader = await log.reader(topic, partitions)

@@ -7,7 +7,7 @@ from engine.account.changes import change_record
 from engine.account.slots import count_earned, follow_change, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
-from engine.partition.places import Claim
+from engine.partition.places import PlaceClaim
 from schemas.account import Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, Instant
@@ -60,7 +60,7 @@ class AccountAggregate:
         """Return that nothing here is ordered."""
         return {}
 
-    def claim(self, entity: Entity) -> Claim | None:
+    def claim(self, entity: Entity) -> PlaceClaim | None:
         """Return None: nothing here is ordered."""
         del entity
         return None

@@ -26,7 +26,7 @@ from engine.contact.timing.holding import CAPS_USED_UP, wait_for_reset
 from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
-from engine.partition.places import Claim, gate_key
+from engine.partition.places import PlaceClaim, gate_key
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan
 from schemas.envelope import Envelope
 from schemas.instant import Instant
@@ -98,14 +98,14 @@ class ContactAggregate:
 
     claim_fields: Mapping[str, Sequence[str]] = {"lead": ("flight", "awaits_place")}
 
-    def claim(self, entity: Entity) -> Claim | None:
+    def claim(self, entity: Entity) -> PlaceClaim | None:
         """Return that a lead holds the place of its open command, or waits for one."""
         if not isinstance(entity, Lead):
             return None
         if entity.flight is not None:
-            return Claim(entity.flight.kind, entity.company_id, holds=True)
+            return PlaceClaim(entity.flight.kind, entity.company_id, holds=True)
         if entity.awaits_place is not None and entity.status in LIVE_STATUSES:
-            return Claim(entity.awaits_place, entity.company_id, holds=False)
+            return PlaceClaim(entity.awaits_place, entity.company_id, holds=False)
         return None
 
     def key_of(self, request: Message) -> str:

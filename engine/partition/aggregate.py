@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.partition.draft import Draft
-from engine.partition.places import Claim
+from engine.partition.places import PlaceClaim
 from schemas.envelope import Envelope
 from schemas.instant import Instant
 from schemas.records import Record
@@ -33,7 +33,7 @@ class Timer(Struct, frozen=True, order=True, gc=False):
     company_id: int = 0
 
 
-class News(Struct, frozen=True):
+class RuleChange(Struct, frozen=True):
     """A record as it was known (None: not at all) and as it is adopted now."""
 
     before: Record | None
@@ -43,7 +43,7 @@ class News(Struct, frozen=True):
 class Adoption(Struct, frozen=True, kw_only=True):
     """What a partition takes over at once: records, oldest first, and the versions of code and data."""
 
-    news: Sequence[News] = ()
+    news: Sequence[RuleChange] = ()
     versions_before: Mapping[str, str] = {}
     versions: Mapping[str, str] = {}
 
@@ -113,7 +113,7 @@ class Aggregate(Protocol):
         """The fields of a kind of entity without all of which it claims no place."""
         ...
 
-    def claim(self, entity: Entity) -> Claim | None:
+    def claim(self, entity: Entity) -> PlaceClaim | None:
         """Return what an entity claims of the places for open commands. One that claims any must have a timer."""
         ...
 

@@ -13,7 +13,7 @@ DISAGREEMENT_MAX_SECONDS = 30.0
 """NTP keeps machines far closer. Beyond this, nothing that depends on time is done until the clocks agree again."""
 
 
-class Heard(Struct, frozen=True):
+class BrokerTime(Struct, frozen=True):
     """A broker's clock stood at `appended_at` between two readings of `Clock.elapsed`."""
 
     appended_at: Instant
@@ -21,7 +21,9 @@ class Heard(Struct, frozen=True):
     acknowledged_seconds: float
 
 
-def ahead_seconds(wall_at: Instant, elapsed_seconds: float, heard: Heard | None, appended_at: Instant | None) -> float:
+def ahead_seconds(
+    wall_at: Instant, elapsed_seconds: float, broker_time: BrokerTime | None, appended_at: Instant | None
+) -> float:
     """Return by how much a clock is ahead of the brokers' (negative: behind), as far as that is beyond doubt.
 
     `appended_at` is when any record was appended: it shows a clock that is behind, but none that is ahead, because the
@@ -29,15 +31,15 @@ def ahead_seconds(wall_at: Instant, elapsed_seconds: float, heard: Heard | None,
     """
     wall_seconds = wall_at / 1000
     behind = 0.0 if appended_at is None else max(0.0, appended_at / 1000 - wall_seconds)
-    if heard is None:
+    if broker_time is None:
         return -behind
-    earliest = heard.appended_at / 1000 + elapsed_seconds - heard.acknowledged_seconds
-    latest = heard.appended_at / 1000 + elapsed_seconds - heard.sent_seconds
+    earliest = broker_time.appended_at / 1000 + elapsed_seconds - broker_time.acknowledged_seconds
+    latest = broker_time.appended_at / 1000 + elapsed_seconds - broker_time.sent_seconds
     ahead = max(0.0, wall_seconds - latest)
     behind = max(behind, earliest - wall_seconds)
     return ahead if ahead >= behind else -behind
 
 
-def disagree(seconds: float) -> bool:
+def clocks_disagree(seconds: float) -> bool:
     """Tell whether clocks are so far apart that nothing may be done by ours."""
     return abs(seconds) > DISAGREEMENT_MAX_SECONDS

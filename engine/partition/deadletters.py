@@ -11,7 +11,7 @@
 from collections.abc import Iterable
 
 from engine.limits import DEAD_LETTER_BYTES_MAX, EXCERPT_BYTES, HEADERS_EXCERPT_BYTES, KEY_BYTES_MAX
-from engine.partition.ports import Headers, Outgoing, Record
+from engine.partition.ports import Headers, LogRecord, Outgoing
 from schemas.instant import Instant, to_rfc3339
 from schemas.topics import DEADLETTER
 from schemas.wire import digest, to_json, to_pack
@@ -35,7 +35,7 @@ def record_bytes(key: bytes | None, value: bytes | None, headers: Headers = ()) 
     return len(key or b"") + len(value or b"") + framed
 
 
-def digest_of(record: Record | Outgoing) -> str:
+def digest_of(record: LogRecord | Outgoing) -> str:
     """Return the digest of what the sender of a record wrote, also of one that is kept whole as a dead letter.
 
     It is that of the decision's cause, unless the sender wrote headers that begin as those of a dead letter do.
@@ -48,7 +48,7 @@ def senders_headers(headers: Headers) -> Headers:
     return tuple(header for header in headers if _is_senders(*header))
 
 
-def dead_letter(record: Record, code: str, detail: str, *, whole: bool = True) -> Outgoing:
+def dead_letter(record: LogRecord, code: str, detail: str, *, whole: bool = True) -> Outgoing:
     """Return the dead letter of a record, which fits into `deadletter` whatever the record holds.
 
     An excerpt is returned where the whole does not fit, or is not wanted because the log has refused it.
@@ -75,7 +75,7 @@ def excerpt(letter: Outgoing) -> Outgoing:
     return Outgoing(letter.topic, key, value, (*_first(senders_headers(letter.headers)), *own, *about))
 
 
-def timer_letter(
+def timer_dead_letter(
     topic: str, partition: int, sequence: int, *, key: str, due_at: Instant, code: str, detail: str
 ) -> Outgoing:
     """Return the dead letter of a timer, which has no record: what was due, since when, and the decision that failed."""

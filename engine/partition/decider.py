@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from engine.limits import ENTITY_KEY_BYTES_MAX, KEY_BYTES_MAX, RECORD_BYTES_MAX
-from engine.partition.aggregate import Adoption, Aggregate, News
-from engine.partition.deadletters import ORIGIN, dead_letter, record_bytes, timer_letter
-from engine.partition.draft import Draft, Letter, Order, RefusedError, RepeatedError
+from engine.partition.aggregate import Adoption, Aggregate, RuleChange
+from engine.partition.deadletters import ORIGIN, dead_letter, record_bytes, timer_dead_letter
+from engine.partition.draft import Draft, OutboxMessage, OutgoingCommand, RefusedError, RepeatedError
 from engine.partition.parts import INLINE_BYTES_MAX, SPLIT, divide, parts_of_removed
-from engine.partition.places import Claim
-from engine.partition.ports import Outgoing, Record
+from engine.partition.places import PlaceClaim
+from engine.partition.ports import LogRecord, Outgoing
 from engine.partition.state import State, unpack_any
 from engine.rules import Rules
 from schemas import records
@@ -44,7 +44,7 @@ DECISION_FAILED = "decision_failed"
 UNANSWERED_STREAMS = tuple(f"{inbox.name}/" for inbox in INBOXES)
 """How the streams of intake begin: a producer that writes to an inbox gets no answer, so a refusal leaves a dead letter."""
 
-OF_SIZE = frozenset({TOO_LARGE, "too_many_leads"})
+SIZE_REFUSALS = frozenset({TOO_LARGE, "too_many_leads"})
 """Codes of refusals that are due to what is kept of a person already: a stop that is asked for beside it is decided all the
 same."""
 
@@ -56,7 +56,7 @@ MESSAGE_FRAME_BYTES = 500
 REFUSALS_MAX = 2
 """As often the log may refuse what is decided on an input. Then its decision changes nothing and has no dead letter."""
 
-Asked = tuple[Message, Envelope]
+ParsedRequest = tuple[Message, Envelope]
 
 Changes = tuple[tuple[str, Entity | None], ...]
 
@@ -97,23 +97,25 @@ class Decider:
             name: msgspec.json.Decoder(kind) for name, kind in aggregate.request_types.items()
         }  # strict: numbers in text are refused
 
-    def request(self, record: Record, now: Instant, *, behind: bool = False, refusal: Refusal | None = None) -> Sealed:
+    def request(self, record: LogRecord, now: Instant, *, behind: bool = False, refusal: Refusal | None = None) -> Sealed:
         """Decide one record of the requests topic. `refusal`: the log has refused what was decided on it."""
         try:
             envelope, request = self._read(record)
         except _RefusedInputError as error:
-            cause = _asked(record, behind=behind, refusal=refusal, **_named(record))
+            cause = _request_cause(record, behind=behind, refusal=refusal, **_identity_headers(record))
             letter = dead_letter(record, error.code, str(error), whole=refusal is None)
             answer = refused(error.code, str(error))
-            return self._seal(cause, now, "refused", answer=answer, dead=_unless_refused_again(refusal, letter))
-        cause = _asked(record, behind=behind, refusal=refusal, id=envelope.id, type=envelope.type)
+            return self._seal(cause, now, "refused", answer=answer, dead=_unless_refused_twice(refusal, letter))
+        cause = _request_cause(record, behind=behind, refusal=refusal, id=envelope.id, type=envelope.type)
         if self._is_repeat(envelope):
             return self._seal(cause, now, "repeated")
-        mark, asked = _mark(envelope, now), (request, envelope)
+        mark, asked = _stream_mark(envelope, now), (request, envelope)
         if refusal is not None:
             again = LogRefusedError(refusal)
             stopped = (
-                self._stop(cause, now, again, asked, record=record, mark=mark) if refusal.times < REFUSALS_MAX else None
+                self._decide_stop_only(cause, now, again, asked, record=record, mark=mark)
+                if refusal.times < REFUSALS_MAX
+                else None
             )
             return stopped or self._fail(cause, now, again, record=record, mark=mark)
         rule = lambda draft: self.aggregate.decide(draft, request, envelope)  # noqa: E731 - half the cost of a partial
@@ -148,22 +150,22 @@ class Decider:
             self.state.places.put(key, None if data is None else self._claim_of(key, data))
         self.position = advanced(self.position, decision, value)
 
-    def _claim_of(self, key: str, packed: bytes) -> Claim | None:
+    def _claim_of(self, key: str, packed: bytes) -> PlaceClaim | None:
         """Return what a packed value claims; most claim nothing, which their bytes tell without being decoded."""
         fields = self.aggregate.claim_fields.get(key.partition("/")[0], ())
         if not any(packed_name(field) in packed for field in fields):
             return None
         return self.aggregate.claim(unpack_any(key, packed))
 
-    def _apply(self, news: Adopted) -> list[News]:
+    def _apply(self, news: Adopted) -> list[RuleChange]:
         """Adopt records in an order of their own: that in which a reader meets those of several partitions is chance."""
         applied = []
         for partition, record in sorted(news, key=lambda entry: (entry[0], entry[1].sequence)):
-            applied.append(News(self.rules.record(record.type, record.id), record))
+            applied.append(RuleChange(self.rules.record(record.type, record.id), record))
             self.rules.apply(partition, record)
         return applied
 
-    def _read(self, record: Record) -> tuple[Envelope, Message]:
+    def _read(self, record: LogRecord) -> tuple[Envelope, Message]:
         if len(record.key or b"") > KEY_BYTES_MAX:
             raise _RefusedInputError("validation_failed", f"the key of the record has more than {KEY_BYTES_MAX} bytes")
         try:
@@ -195,8 +197,8 @@ class Decider:
         now: Instant,
         rule: Callable[[Draft], None],
         *,
-        asked: Asked | None = None,
-        record: Record | None = None,
+        asked: ParsedRequest | None = None,
+        record: LogRecord | None = None,
         mark: Changes = (),
     ) -> Sealed:
         draft = self._draft(now, behind=cause.behind)
@@ -206,8 +208,8 @@ class Decider:
                 return self._seal(cause, now, "done", draft=draft, answer=draft.answer, mark=mark)
             except RefusedError as refusal:
                 kept = record if record is not None and _is_unanswered(asked, record) else None
-                if refusal.code in OF_SIZE:
-                    stopped = self._stop(cause, now, refusal, asked, record=kept, mark=mark)
+                if refusal.code in SIZE_REFUSALS:
+                    stopped = self._decide_stop_only(cause, now, refusal, asked, record=kept, mark=mark)
                     if stopped is not None:
                         return stopped
                 answer = refused(refusal.code, refusal.detail, refusal.errors, refusal.extra)
@@ -216,17 +218,17 @@ class Decider:
             except RepeatedError:
                 return self._seal(cause, now, "repeated", mark=mark)
         except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: recorded, and the partition goes on
-            stopped = self._stop(cause, now, error, asked, record=record, mark=mark)
+            stopped = self._decide_stop_only(cause, now, error, asked, record=record, mark=mark)
             return stopped or self._fail(cause, now, error, record=record, mark=mark)
 
-    def _stop(
+    def _decide_stop_only(
         self,
         cause: Cause,
         now: Instant,
         error: Exception,
-        asked: Asked | None,
+        asked: ParsedRequest | None,
         *,
-        record: Record | None,
+        record: LogRecord | None,
         mark: Changes,
     ) -> Sealed | None:
         """Decide what of a request must not fail, where the whole of it failed; None where it asks for no such thing.
@@ -235,42 +237,42 @@ class Decider:
         """
         if asked is None:
             return None
-        code, text = _code_of(error), _text_of(error)
+        code, text = _error_code(error), _error_text(error)
         draft = self._draft(now, behind=True)
         try:
             if not self.aggregate.stop_at_least(draft, *asked):
                 return None
-            detail = f"{STOPPED} The rest was not done: {_detail_of(error)}"
-            answer = draft.answer or refused(code, detail, _errors_of(error))
+            detail = f"{STOPPED} The rest was not done: {_error_detail(error)}"
+            answer = draft.answer or refused(code, detail, _field_errors(error))
             letter = None if record is None else dead_letter(record, code, text, whole=cause.refusal is None)
             return self._seal(cause, now, "done", draft=draft, answer=answer, error=text, dead=letter, mark=mark)
         except Exception:  # noqa: BLE001 - whoever called records the first fault
             return None
 
     def _fail(
-        self, cause: Cause, now: Instant, error: Exception, *, record: Record | None = None, mark: Changes = ()
+        self, cause: Cause, now: Instant, error: Exception, *, record: LogRecord | None = None, mark: Changes = ()
     ) -> Sealed:
         """Record that an input could not be decided, and leave the entity whose timer it was in a state that says so."""
-        code, text = _code_of(error), _text_of(error)
+        code, text = _error_code(error), _error_text(error)
         if record is not None:
             answer = refused(code, "The request is kept among the dead letters; it changed nothing.")
             letter = dead_letter(record, code, text, whole=cause.refusal is None)
-            dead = _unless_refused_again(cause.refusal, letter)
+            dead = _unless_refused_twice(cause.refusal, letter)
             return self._seal(cause, now, "failed", answer=answer, error=text, dead=dead, mark=mark)
         if cause.key is None:  # an adoption
             return self._seal(cause, now, "failed", error=text)
         topic, sequence = self.aggregate.decisions_topic.name, self.position.sequence + 1
-        letter = timer_letter(
+        letter = timer_dead_letter(
             topic, self.partition, sequence, key=cause.key, due_at=cause.due_at or 0, code=code, detail=text
         )
-        dead = _unless_refused_again(cause.refusal, letter)
+        dead = _unless_refused_twice(cause.refusal, letter)
         if dead is not None:
             draft = self._draft(now, behind=True)
             try:
                 self.aggregate.give_up(draft, cause.key, code)
                 return self._seal(cause, now, "failed", draft=draft, error=text, dead=dead)
             except Exception as second:  # noqa: BLE001 - as above; then nothing changes, and the runner parks the timer
-                text = f"{text}; giving it up: {_text_of(second)}"
+                text = f"{text}; giving it up: {_error_text(second)}"
         return self._seal(cause, now, "failed", error=text, dead=dead)
 
     def _draft(self, now: Instant, *, behind: bool) -> Draft:
@@ -291,9 +293,9 @@ class Decider:
         position = self.position
         sequence = position.sequence + 1
         changed = mark if draft is None else (*draft.changed.items(), *mark)
-        changes, packed, published, size = _written(changed, sequence, self.state)
-        entries = _entries(draft.letters, position.sent) if draft is not None and draft.letters else ()
-        orders = [_order(order) for order in draft.orders] if draft is not None and draft.orders else []
+        changes, packed, published, size = _encode_changes(changed, sequence, self.state)
+        entries = _entries(draft.messages, position.sent) if draft is not None and draft.messages else ()
+        commands = [_command_record(order) for order in draft.commands] if draft is not None and draft.commands else []
         decision = Decision(
             sequence=sequence,
             decided_at=now,
@@ -303,7 +305,7 @@ class Decider:
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
             changes=tuple(changes),
-            commands=tuple([emitted for emitted, _ in orders]) if orders else (),
+            commands=tuple([emitted for emitted, _ in commands]) if commands else (),
             messages=tuple([_sent(entry) for entry in entries]) if entries else (),
             ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
             sent_after=entries[-1].number if entries else None,
@@ -312,8 +314,8 @@ class Decider:
         value = to_json(decision)
         decision_key = _decision_key(cause, decision)
         written = [_measured(Outgoing(self.aggregate.decisions_topic.name, decision_key, value), "the decision")]
-        if orders:
-            written += [outgoing for _, outgoing in orders]
+        if commands:
+            written += [outgoing for _, outgoing in commands]
         if published:
             written += [_published(one) for one in published]
         if dead is not None:
@@ -330,14 +332,14 @@ class Decider:
         return Sealed(decision, value, tuple(written), entries, changed, size)
 
 
-def _written(
+def _encode_changes(
     changed: Changes, sequence: int, state: State
 ) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record], int]:
     """Return each change as the decision tells it and as the state keeps it, what others are to read, and the bytes kept.
 
     Raises `TooLargeError`.
     """
-    told: list[Change] = []
+    changes: list[Change] = []
     packed: list[tuple[str, bytes | None]] = []
     published: list[records.Record] = []
     size = 0
@@ -345,10 +347,10 @@ def _written(
         if len(key) > ENTITY_KEY_BYTES_MAX:
             raise TooLargeError(f"the key {key[:100]}…", len(key), ENTITY_KEY_BYTES_MAX)
         if entity is None:
-            told.append(Change(key=key, value=REMOVED))
+            changes.append(Change(key=key, value=REMOVED))
             packed.append((key, None))
             gone = [name for name, _ in parts_of_removed(key, state)]
-            told += [Change(key=name, value=REMOVED) for name in gone]
+            changes += [Change(key=name, value=REMOVED) for name in gone]
             packed += [(name, None) for name in gone]
             continue
         if isinstance(entity, records.Record):
@@ -360,15 +362,15 @@ def _written(
         if split is not None and (len(json) > INLINE_BYTES_MAX or getattr(entity, split.count)):
             kept, apart = divide(key, entity, len(json), state)
             json = to_json(kept)
-        told.append(Change(key=key, value=msgspec.Raw(json)))
+        changes.append(Change(key=key, value=msgspec.Raw(json)))
         data = _packed(key, kept)
         size += len(data)
         packed.append((key, data))
         for name, part in apart:
-            told.append(Change(key=name, value=REMOVED if part is None else msgspec.Raw(to_json(part))))
+            changes.append(Change(key=name, value=REMOVED if part is None else msgspec.Raw(to_json(part))))
             packed.append((name, None if part is None else _packed(name, part)))
             size += len(packed[-1][1] or b"")
-    return told, packed, published, size
+    return changes, packed, published, size
 
 
 def _packed(key: str, entity: Entity) -> bytes:
@@ -426,14 +428,14 @@ def refused(
     return Answer(status=status, code=code, detail=detail, errors=dict(errors or {}), extra=dict(extra or {}))
 
 
-def _mark(envelope: Envelope, now: Instant) -> Changes:
+def _stream_mark(envelope: Envelope, now: Instant) -> Changes:
     """Return the change that makes a later delivery of the same number a repeat, whatever is decided on this one."""
     if envelope.stream is None:
         return ()
     return ((stream_key(envelope.stream), Stream(number=envelope.number or 0, updated_at=now)),)
 
 
-def _asked(record: Record, *, behind: bool, refusal: Refusal | None, id: str | None, type: str | None) -> Cause:  # noqa: A002 - CloudEvents' names
+def _request_cause(record: LogRecord, *, behind: bool, refusal: Refusal | None, id: str | None, type: str | None) -> Cause:  # noqa: A002 - CloudEvents' names
     return Cause(
         kind="request",
         offset=record.offset,
@@ -447,18 +449,18 @@ def _asked(record: Record, *, behind: bool, refusal: Refusal | None, id: str | N
     )
 
 
-def _key_text(record: Record) -> str | None:
+def _key_text(record: LogRecord) -> str | None:
     """Return whom a request is about, also where it is refused: the projection shows an answer to that company only."""
     return None if record.key is None else record.key[:KEY_BYTES_MAX].decode(errors="replace")
 
 
-def _named(record: Record) -> dict[str, Any]:
+def _identity_headers(record: LogRecord) -> dict[str, Any]:
     """Return the id and type of a record whose envelope or body is bad, as far as they can be read."""
     found = {name: value[:200].decode(errors="replace") for name, value in record.headers if name in {"ce_id", "ce_type"}}
     return {"id": found.get("ce_id"), "type": found.get("ce_type")}
 
 
-def _text_of(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the type and the text of an error, cut, in characters that can be written."""
     try:
         text = str(error)
@@ -467,37 +469,37 @@ def _text_of(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"[:ERROR_LENGTH_MAX].encode(errors="replace").decode()
 
 
-def _code_of(error: Exception) -> str:
+def _error_code(error: Exception) -> str:
     """Return the code of `schemas.problems` for an error that kept an input from being decided."""
     if isinstance(error, RefusedError):
         return error.code
     return TOO_LARGE if isinstance(error, TooLargeError) else DECISION_FAILED
 
 
-def _detail_of(error: Exception) -> str:
+def _error_detail(error: Exception) -> str:
     return error.detail if isinstance(error, RefusedError) else "the request is kept among the dead letters."
 
 
-def _errors_of(error: Exception) -> Mapping[str, list[str]]:
+def _field_errors(error: Exception) -> Mapping[str, list[str]]:
     return error.errors if isinstance(error, RefusedError) else {}
 
 
-def _is_unanswered(asked: Asked | None, record: Record) -> bool:
+def _is_unanswered(asked: ParsedRequest | None, record: LogRecord) -> bool:
     """Tell whether whoever asked sees no answer: a refusal leaves a dead letter then, also where one was redriven."""
     stream = None if asked is None else asked[1].stream
     is_of_inbox = stream is not None and stream.startswith(UNANSWERED_STREAMS)
     return is_of_inbox or any(name == ORIGIN for name, _ in record.headers)
 
 
-def _unless_refused_again(refusal: Refusal | None, letter: Outgoing) -> Outgoing | None:
+def _unless_refused_twice(refusal: Refusal | None, letter: Outgoing) -> Outgoing | None:
     """Return a dead letter, unless the log refused so often that it may be the dead letter which it refuses."""
     return None if refusal is not None and refusal.times >= REFUSALS_MAX else letter
 
 
-def _entries(letters: Iterable[Letter], sent: int) -> tuple[OutboxEntry, ...]:
+def _entries(messages: Iterable[OutboxMessage], sent: int) -> tuple[OutboxEntry, ...]:
     """Number the messages. Raises `TooLargeError`: each is a value of the changelog, and a request later."""
     entries = []
-    for number, letter in enumerate(letters, start=sent + 1):
+    for number, letter in enumerate(messages, start=sent + 1):
         size = len(letter.body) + len(letter.key) + MESSAGE_FRAME_BYTES
         if size > RECORD_BYTES_MAX:
             raise TooLargeError(f"the message {letter.type}", size)
@@ -509,7 +511,7 @@ def _sent(entry: OutboxEntry) -> Sent:
     return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 
 
-def _order(order: Order) -> tuple[Emitted, Outgoing]:
+def _command_record(order: OutgoingCommand) -> tuple[Emitted, Outgoing]:
     value, kind = to_json(order.value), _tag(type(order.value))
     headers = to_headers(Envelope(id=order.id, type=kind, source="/scheduler"))
     outgoing = _measured(Outgoing(order.topic, order.key.encode(), value, headers), kind)

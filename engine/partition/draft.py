@@ -48,7 +48,7 @@ class RepeatedError(Exception):
     """The input was decided before; it changes nothing and the first answer stands."""
 
 
-class Order(Struct, frozen=True):
+class OutgoingCommand(Struct, frozen=True):
     """A command or fence to write to a topic of the same partition."""
 
     topic: str
@@ -57,7 +57,7 @@ class Order(Struct, frozen=True):
     value: Message
 
 
-class Letter(Struct, frozen=True):
+class OutboxMessage(Struct, frozen=True):
     """A message to whoever owns `key` on a requests topic; delivered once, in order, through the outbox."""
 
     topic: str
@@ -77,8 +77,8 @@ class Draft:
         self.behind = behind
         self.ids = ids
         self.facts: list[Fact] = []
-        self.orders: list[Order] = []
-        self.letters: list[Letter] = []
+        self.commands: list[OutgoingCommand] = []
+        self.messages: list[OutboxMessage] = []
         self.changed: dict[str, Entity | None] = {}
         self._taken: dict[str, int] = {}
         self._state = state
@@ -113,23 +113,23 @@ class Draft:
 
     def lead_ids_after(self, last: int, limit: int) -> list[int]:
         """Return the next leads of the partition behind an id, in order: for what must go through all of them."""
-        return self._state.numbers_after("lead", last, limit)
+        return self._state.sorted_ids_after("lead", last, limit)
 
-    def has_gone_through(self) -> None:
+    def end_lead_sweep(self) -> None:
         """Nobody goes through the leads any more."""
-        self._state.forget_numbers("lead")
+        self._state.drop_sorted_ids("lead")
 
-    def attempt(self, rule: Callable[[], bool]) -> bool | str:
+    def run_isolated(self, rule: Callable[[], bool]) -> bool | str:
         """Carry out a part of a decision whose fault must not be that of the rest.
 
         Return what it returns, or the name of the error that it raised: nothing of it is kept then.
         """
-        facts, orders, letters = len(self.facts), len(self.orders), len(self.letters)
+        facts, commands, messages = len(self.facts), len(self.commands), len(self.messages)
         changed, read, ids, taken = dict(self.changed), dict(self._read), self.ids, dict(self._taken)
         try:
             return rule()
         except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: told by whoever asked, and the rest goes on
-            del self.facts[facts:], self.orders[orders:], self.letters[letters:]
+            del self.facts[facts:], self.commands[commands:], self.messages[messages:]
             self.changed, self._read, self.ids, self._taken = changed, read, ids, taken
             return type(error).__name__
 
@@ -156,13 +156,13 @@ class Draft:
     def emit(self, command: Command) -> None:
         """Order a gateway to act."""
         topic = COMMAND_TOPICS[COMMAND_KINDS[type(command)]].name
-        self.orders.append(Order(topic, command.contact_key, command.command_id, command))
+        self.commands.append(OutgoingCommand(topic, command.contact_key, command.command_id, command))
 
     def fence(self, fence: Fence) -> None:
         """Stop what was ordered before on every channel of the contact."""
         for kind, topic in COMMAND_TOPICS.items():
-            self.orders.append(Order(topic.name, fence.contact_key, f"fence/{kind}", fence))
+            self.commands.append(OutgoingCommand(topic.name, fence.contact_key, f"fence/{kind}", fence))
 
     def send(self, topic: str, key: str, message: Message) -> None:
         """Send a request to the aggregate that owns `key`, after the commit."""
-        self.letters.append(Letter(topic, key, REQUEST_TYPES[type(message)], to_json(message)))
+        self.messages.append(OutboxMessage(topic, key, REQUEST_TYPES[type(message)], to_json(message)))

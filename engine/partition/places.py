@@ -17,7 +17,7 @@ from schemas.instant import Instant
 GATE_PREFIX = "places/"
 
 
-class Claim(NamedTuple):
+class PlaceClaim(NamedTuple):
     """That an entity holds a place on a channel, or (`holds` false) waits for one."""
 
     channel: str
@@ -51,12 +51,12 @@ class Places:
     """What the entities of a partition claim, pending decisions included."""
 
     def __init__(self) -> None:
-        self._claims: dict[str, Claim] = {}
-        self._counts: Counter[Claim] = Counter()
+        self._claims: dict[str, PlaceClaim] = {}
+        self._counts: Counter[PlaceClaim] = Counter()
         self._used: Counter[str] = Counter()
-        self._undo: list[tuple[str, Claim | None]] = []
+        self._undo: list[tuple[str, PlaceClaim | None]] = []
 
-    def put(self, key: str, claim: Claim | None) -> None:
+    def put(self, key: str, claim: PlaceClaim | None) -> None:
         """Note what an entity claims now."""
         before = self._claims.get(key)
         if claim != before:
@@ -90,7 +90,7 @@ class Places:
 
     def are_awaited(self, channel: str, company_id: int) -> bool:
         """Tell whether anybody of a company waits for a place."""
-        return self._counts[Claim(channel, company_id, holds=False)] > 0
+        return self._counts[PlaceClaim(channel, company_id, holds=False)] > 0
 
     def gate(self, key: str) -> SharedGate:
         """Return the gate of a key as `gate_key` makes it."""
@@ -98,10 +98,10 @@ class Places:
         return self._gate(channel, int(company_id))
 
     def _gate(self, channel: str, company_id: int) -> SharedGate:
-        held = self._counts[Claim(channel, company_id, holds=True)]
+        held = self._counts[PlaceClaim(channel, company_id, holds=True)]
         return SharedGate(channel, held, limits.OPEN_COMMANDS_MAX - self._used[channel])
 
-    def _write(self, key: str, before: Claim | None, claim: Claim | None) -> None:
+    def _write(self, key: str, before: PlaceClaim | None, claim: PlaceClaim | None) -> None:
         for one, step in ((before, -1), (claim, 1)):
             if one is not None:
                 self._counts[one] += step

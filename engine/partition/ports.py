@@ -18,7 +18,7 @@ from schemas.records import Record as SchemaRecord
 Headers = tuple[tuple[str, bytes], ...]
 
 
-class Record(Struct, frozen=True, gc=False):
+class LogRecord(Struct, frozen=True, gc=False):
     """One record as read from a log; `appended_at` is the broker's append time, never a domain time."""
 
     topic: str
@@ -107,7 +107,7 @@ class Ownership(Protocol):
 class Reader(Protocol):
     """Reads committed records of a fixed set of partitions of one topic, each in offset order."""
 
-    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """Return up to `limit` records, waiting at most `timeout_seconds` for the first one; [] on timeout.
 
         Also [] as soon as every `end` that was asked for is reached, where only control records were left. A log

@@ -17,25 +17,25 @@ from msgspec import Struct
 
 from engine.decision_rules import with_version
 from engine.partition.aggregate import Aggregate, Timer
-from engine.partition.broker_clock import Heard, ahead_seconds, disagree
+from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disagree
 from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
 from engine.partition.places import GATE_PREFIX
 from engine.partition.ports import (
     Clock,
     Log,
     LogError,
+    LogRecord,
     Outbox,
     Outgoing,
     Ownership,
     Reader,
-    Record,
     RecordRefusedError,
     RulesFeed,
     Snapshot,
     Snapshots,
 )
 from engine.partition.state import State, unpack_any
-from engine.partition.timers import RIPEN_AT_ONCE, Gate, TimerQueue
+from engine.partition.timers import PROMOTE_BATCH, TimerGate, TimerQueue
 from engine.rules import Rules
 from schemas.decisions import Cause, OutboxEntry, Position, Refusal
 from schemas.envelope import rules_seen
@@ -55,11 +55,11 @@ MARK_KEY = f"{OUTBOX_PREFIX}0".encode()
 
 MARK_HEADER = "owner"
 
-GIVE_WAY_EVERY = 50
+YIELD_EVERY = 50
 """Decisions (about 4 ms) between two chances for the other partitions of this process: a commit takes several answers of
 the broker, and with a dozen partitions deciding whole cycles at a time it would run into its deadline."""
 
-RIPENED_MAX = 20_000
+TIMER_CACHE_MAX = 20_000
 """Timers that are kept from when they ripen to when they are taken (some 5 MB); a further one is decoded twice."""
 
 SNAPSHOT_SLICE = 2_000
@@ -74,7 +74,7 @@ Input = tuple[str | int, ...]
 ADOPTION: Input = ("adoption",)
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CycleLimits(Struct, frozen=True, kw_only=True):
     """The bounds of a cycle."""
 
     inputs_max: int = 2_000
@@ -110,11 +110,11 @@ class StateUnreadableError(LogError):
         super().__init__(f"{where} cannot be read ({error}); {cure}", retryable=False)
 
 
-class _UnfitError(Exception):
+class _SnapshotMismatchError(Exception):
     """A snapshot is not of this changelog: what follows it there does not go on from its last decision."""
 
 
-class Names(Struct, frozen=True):
+class TopicNames(Struct, frozen=True):
     """How topics are called in this deployment: every name behind one prefix, which is empty by default."""
 
     prefix: str = ""
@@ -124,7 +124,7 @@ class Names(Struct, frozen=True):
         return self.prefix + name
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class CycleReport(Struct, frozen=True, kw_only=True):
     """What one cycle did; for logs and metrics, once per transaction."""
 
     decisions: Sequence[Sealed] = ()
@@ -149,8 +149,8 @@ class Runner:
         versions: Mapping[str, str],
         rules_feed: RulesFeed | None = None,
         snapshots: Snapshots | None = None,
-        names: Names = Names(),  # noqa: B008 - frozen
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        names: TopicNames = TopicNames(),  # noqa: B008 - frozen
+        limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
         skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
     ) -> None:
         """`skip` is told of records of the changelog that are not the partition's: topic, partition, offset, reason."""
@@ -168,12 +168,12 @@ class Runner:
         self._skip = skip
         self._position = Position()
         self._changelog_offset = 0
-        self._is_followed = False
+        self._has_later_position = False
         self._rules = Rules()
         self._feed_index = 0
         self._unadopted: list[tuple[int, RuleRecord]] = []
         self._timers = TimerQueue(self._timer_of, self._gate_of)
-        self._ripened: dict[str, tuple[bytes, Timer]] = {}
+        self._timer_cache: dict[str, tuple[bytes, Timer]] = {}
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
         self._unreadable: dict[str, StateUnreadableError] = {}
@@ -185,8 +185,8 @@ class Runner:
         self._samples: deque[tuple[float, int]] = deque(maxlen=16)
         self._last_commit = float("-inf")
         self._appended_at: Instant | None = None
-        self._heard: Heard | None = None
-        self._asked: tuple[float, float] = (0.0, 0.0)
+        self._broker_time: BrokerTime | None = None
+        self._mark_round_trip: tuple[float, float] = (0.0, 0.0)
         self._compared_seconds = float("-inf")
         self.ahead_since: Instant | None = None
         """Since when (by the clock) the partition waits because it decided later than the clock says; None: it does not."""
@@ -224,7 +224,7 @@ class Runner:
                 f"the log refused a record: {self._refused}. {len(self._suspects)} inputs are decided one by one, to find "
                 "the one that cannot be written. `leadclock topics check` shows which topic is set to take too little."
             )
-        if disagree(apart := self._clock_ahead_seconds()):
+        if clocks_disagree(apart := self._clock_ahead_seconds()):
             return (
                 f"the clock of this machine is {abs(apart):.0f} s {'ahead of' if apart > 0 else 'behind'} the broker's. "
                 "Requests are decided, and nothing that depends on time is done, also after a restart. Set the wrong clock "
@@ -246,7 +246,7 @@ class Runner:
 
     async def open(self) -> None:
         """Take the partition: fence the former owner, restore what was committed, go to the next input."""
-        await self._drop()
+        await self._release()
         input_topic = self._names.of(self.aggregate.requests_topic.name)
         written = WRITTEN_WITH.get(self.aggregate.requests_topic.name, ())
         self._ownership = await self._log.own(
@@ -268,17 +268,17 @@ class Runner:
 
     async def close(self) -> None:
         """Let the partition go. Never raises."""
-        await self._drop()
+        await self._release()
         if self._outbox is not None:
             await self._outbox.close()
             self._outbox = None
 
-    async def cycle(self) -> Report:
+    async def cycle(self) -> CycleReport:
         """Read, decide, fire, commit; waits where there is nothing to do. Raises `LogError`, `FencedError`."""
         if self._reader is None or self._ownership is None:
             raise LogError("the partition is not open")
         has_paused = await self._pause_after_commit()
-        if disagree(self._clock_ahead_seconds()):
+        if clocks_disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
         records = await self._read(self._reader, has_paused=has_paused)
         await self._sample(self._reader)
@@ -287,7 +287,7 @@ class Runner:
         if self._must_not_begin():  # asked where nothing is awaited before `now` is taken: a clock may be set at any moment
             await self._reader.seek(self.partition, self._position.input_offset)
             await self._clock.sleep(self._limits.idle_poll_seconds)
-            return Report(behind=True, input_offset=self._position.input_offset)
+            return CycleReport(behind=True, input_offset=self._position.input_offset)
         now = self._now()
         behind = self._was_behind = self._is_behind(self._reader)
         sealed: list[Sealed] = []
@@ -299,11 +299,11 @@ class Runner:
         except BaseException as error:
             self.state.rollback()
             if isinstance(error, RecordRefusedError):
-                self._take_refusal(sealed, str(error)[:REASON_LENGTH_MAX])
+                self._suspect_inputs(sealed, str(error)[:REASON_LENGTH_MAX])
             raise
         if done < len(records):
             await self._reader.seek(self.partition, self._position.input_offset)
-        return Report(
+        return CycleReport(
             decisions=sealed,
             inputs=done,
             ticks=len(ticks),
@@ -328,7 +328,7 @@ class Runner:
             await reader.close()
         # A former owner would take what its successor wrote for its own: a commit that succeeds shows that there is none.
         await self._ownership.commit(self._transaction(self._position, []))
-        self._settle(self._position, [])
+        self._apply_commit(self._position, [])
         self._changelog_offset = end
         begun_at, offset = self._clock.now(), self._changelog_offset
         sequence, chain = self._position.sequence, self._position.chain
@@ -347,34 +347,34 @@ class Runner:
 
     # -- one cycle -----------------------------------------------------------------------------------------------------
 
-    async def _read(self, reader: Reader, *, has_paused: bool) -> list[Record]:
+    async def _read(self, reader: Reader, *, has_paused: bool) -> list[LogRecord]:
         """Return the next inputs; under load also those that came while the last cycle ran.
 
         A reader reads ahead once and then waits to be emptied: what it has at hand is as old as the last cycle is long.
         """
         inputs_max = self._limits.inputs_max
         if not has_paused:
-            return await reader.poll(limit=inputs_max, timeout_seconds=self._patience())
+            return await reader.poll(limit=inputs_max, timeout_seconds=self._poll_timeout_seconds())
         at_hand = await reader.poll(limit=inputs_max, timeout_seconds=0.0)
         if not at_hand:
-            return await reader.poll(limit=inputs_max, timeout_seconds=self._patience())
+            return await reader.poll(limit=inputs_max, timeout_seconds=self._poll_timeout_seconds())
         if len(at_hand) == inputs_max:
             return at_hand
         fresh_seconds = self._limits.fresh_seconds
         return at_hand + await reader.poll(limit=inputs_max - len(at_hand), timeout_seconds=fresh_seconds)
 
     async def _decide(
-        self, decider: Decider, records: Sequence[Record], now: Instant, sealed: list[Sealed], *, behind: bool
+        self, decider: Decider, records: Sequence[LogRecord], now: Instant, sealed: list[Sealed], *, behind: bool
     ) -> int:
         """Decide the records in order; return how many fitted into the transaction."""
         self._adopt(decider, now, sealed)
         size = 0
         for index, record in enumerate(records):
             if self._feed is not None:
-                await self._catch_up(self._feed, decider, record, now, sealed)
-            if self._must_wait(("request", record.offset), sealed):
+                await self._adopt_up_to(self._feed, decider, record, now, sealed)
+            if self._must_defer(("request", record.offset), sealed):
                 return index
-            if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
+            if index % YIELD_EVERY == YIELD_EVERY - 1:
                 await self._clock.sleep(0)
             refusal = self._suspects.get(("request", record.offset)) if self._suspects else None
             decision = decider.request(record, now, behind=behind, refusal=refusal)
@@ -386,17 +386,17 @@ class Runner:
 
     async def _fire(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> list[Timer]:
         """Decide what is due, most urgent first; return what fitted into the transaction."""
-        while self._timers.ripen(now, RIPEN_AT_ONCE):
+        while self._timers.promote_due(now, PROMOTE_BATCH):
             await self._clock.sleep(0)
         due = self._timers.pop_due(now, self._limits.timers_max)
         size = sum(one.size_bytes for one in sealed)
         for index, timer in enumerate(due):
             mark = ("tick", timer.key, timer.due_at)
-            if size > self._limits.records_bytes_max or self._must_wait(mark, sealed):
+            if size > self._limits.records_bytes_max or self._must_defer(mark, sealed):
                 self._timers.give_back(due[index:])
                 return due[:index]
             try:
-                if index % GIVE_WAY_EVERY == GIVE_WAY_EVERY - 1:
+                if index % YIELD_EVERY == YIELD_EVERY - 1:
                     await self._clock.sleep(0)
                 refusal = self._suspects.get(mark) if self._suspects else None
                 sealed.append(decider.tick(timer.key, timer.due_at, now, refusal=refusal))
@@ -414,7 +414,7 @@ class Runner:
         started = self._clock.monotonic()
         await ownership.commit(self._transaction(decider.position, sealed))
         self._last_commit = self._clock.monotonic()
-        self._settle(decider.position, sealed)
+        self._apply_commit(decider.position, sealed)
         return self._last_commit - started
 
     def _transaction(self, position: Position, sealed: list[Sealed]) -> list[Outgoing]:
@@ -433,13 +433,13 @@ class Runner:
         records.append(Outgoing(changelog, POSITION_KEY.encode(), to_pack(position)))
         return records
 
-    def _settle(self, position: Position, sealed: list[Sealed]) -> None:
+    def _apply_commit(self, position: Position, sealed: list[Sealed]) -> None:
         """Make what was committed true in memory."""
         assert self._outbox is not None  # noqa: S101 - opened with the reader
         self.state.commit()
         self._position = position
         if self._suspects:
-            self._acquit(sealed)
+            self._clear_suspects(sealed)
         for number in self._acknowledged:
             del self._entries[number]
         self._acknowledged.clear()
@@ -463,9 +463,9 @@ class Runner:
             if key == cause.key:
                 has_moved_on = timer is None or timer.due_at > due_at or timer.gate != ""
         if cause.kind == "tick" and cause.key is not None and not has_moved_on:
-            self._rest_if_stuck(cause.key, due_at)
+            self._park_if_stuck(cause.key, due_at)
 
-    def _rest_if_stuck(self, key: str, due_at: Instant) -> None:
+    def _park_if_stuck(self, key: str, due_at: Instant) -> None:
         """Park a timer whose decision failed or left it as it was: it must not keep the partition busy."""
         timer = self._timer_of(key)
         if timer is not None and timer.due_at <= due_at:
@@ -473,7 +473,7 @@ class Runner:
 
     # -- what the log refuses ------------------------------------------------------------------------------------------
 
-    def _take_refusal(self, sealed: list[Sealed], reason: str) -> None:
+    def _suspect_inputs(self, sealed: list[Sealed], reason: str) -> None:
         """Suspect every input of a refused transaction. One that was suspected and is refused alone is the one.
 
         So each is refused twice: what the topics take is asked for anew after a refusal, and may be more by then.
@@ -487,7 +487,7 @@ class Runner:
         else:
             self._suspects.update((one, self._suspects.get(one)) for one in inputs)
 
-    def _must_wait(self, one: Input, sealed: list[Sealed]) -> bool:
+    def _must_defer(self, one: Input, sealed: list[Sealed]) -> bool:
         """Tell whether an input must not be decided in this transaction: it, or what is in it, is to be alone."""
         return bool(sealed and self._suspects) and (one in self._suspects or self._is_alone(sealed))
 
@@ -495,7 +495,7 @@ class Runner:
         """Tell whether a transaction holds a suspect, beside which nothing is decided."""
         return bool(sealed and self._suspects) and _input_of(sealed[-1].decision.cause) in self._suspects
 
-    def _acquit(self, sealed: list[Sealed]) -> None:
+    def _clear_suspects(self, sealed: list[Sealed]) -> None:
         """Suspect no more what was written, and what is not there any more: timers that moved meanwhile."""
         for one in sealed:
             self._suspects.pop(_input_of(one.decision.cause), None)
@@ -518,7 +518,9 @@ class Runner:
             self._feed_index += len(entries) - len(self._unadopted)
             self._unadopted = []
 
-    async def _catch_up(self, feed: RulesFeed, decider: Decider, record: Record, now: Instant, sealed: list[Sealed]) -> None:
+    async def _adopt_up_to(
+        self, feed: RulesFeed, decider: Decider, record: LogRecord, now: Instant, sealed: list[Sealed]
+    ) -> None:
         """Adopt at least the rules that the sender of a request had seen."""
         partition, sequence = rules_seen(record.headers)
         if partition is not None and sequence > self._rules.positions.get(partition, 0):
@@ -528,7 +530,7 @@ class Runner:
     async def _restore_rules(self, feed: RulesFeed) -> None:
         """Fold the rules again, up to what the partition had adopted."""
         adopted = self._position.rules
-        if any(sequence > _newest(feed, int(partition)) for partition, sequence in adopted.items()):
+        if any(sequence > _newest_sequence(feed, int(partition)) for partition, sequence in adopted.items()):
             await feed.refresh()
         self._rules = Rules()
         self._unadopted = []
@@ -554,11 +556,11 @@ class Runner:
         A decision from the future would take the partition there: leads expire, and request ids are forgotten.
         """
         decided_at = self._position.decided_at
-        if decided_at > 0 and disagree(self._clock_ahead_seconds()):
+        if decided_at > 0 and clocks_disagree(self._clock_ahead_seconds()):
             return decided_at
         return max(self._clock.now(), decided_at)
 
-    def _patience(self) -> float:
+    def _poll_timeout_seconds(self) -> float:
         """Return for how long to wait for input: until the next timer, at most a bounded while."""
         if self._was_behind:  # what is due does not fire: a clock that disagrees must not keep the partition spinning
             return self._limits.behind_poll_seconds
@@ -582,18 +584,18 @@ class Runner:
     def _is_behind(self, reader: Reader) -> bool:
         """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""
         position = reader.position(self.partition)
-        if self._is_ahead() or position < self._takeover_end or disagree(self._clock_ahead_seconds()):
+        if self._check_position_ahead() or position < self._takeover_end or clocks_disagree(self._clock_ahead_seconds()):
             return True
         before = self._clock.monotonic() - self._limits.behind_seconds
         return any(sampled <= before and end > position for sampled, end in self._samples)
 
     def _clock_ahead_seconds(self) -> float:
         """Return by how much the clock is ahead of the broker's (negative: behind), as far as that is beyond doubt."""
-        return ahead_seconds(self._clock.wall(), self._clock.elapsed(), self._heard, self._appended_at)
+        return ahead_seconds(self._clock.wall(), self._clock.elapsed(), self._broker_time, self._appended_at)
 
     def _must_not_begin(self) -> bool:
         """Tell whether the first decision of all would be made by a wrong clock; a later one stands still at its last."""
-        return self._position.decided_at == 0 and disagree(self._clock_ahead_seconds())
+        return self._position.decided_at == 0 and clocks_disagree(self._clock_ahead_seconds())
 
     async def _compare_clocks(self, ownership: Ownership) -> None:
         """Hear the broker's clock anew, where the last time was long enough ago."""
@@ -605,7 +607,7 @@ class Runner:
         finally:
             await reader.close()
 
-    def _is_ahead(self) -> bool:
+    def _check_position_ahead(self) -> bool:
         """Tell whether a clock that ran ahead of ours decided here: what is due by it is not due by ours."""
         if self._clock.seconds_until(self._position.decided_at) <= self._limits.ahead_seconds:
             self.ahead_since = None
@@ -625,7 +627,7 @@ class Runner:
         self._unreadable.clear()
         if self._changelog_offset == 0:
             if not await self._restore_snapshot(ownership):
-                self._forget()
+                self._reset()
                 self.restored_from = "changelog"
                 await self._read_changelog(ownership)
         else:
@@ -635,16 +637,16 @@ class Runner:
 
     async def _restore_snapshot(self, ownership: Ownership) -> bool:
         """Restore from a snapshot; False where there is none that fits. Then what it held must be forgotten."""
-        self._forget()
+        self._reset()
         try:
             self._load_snapshot()
             if self._changelog_offset == 0:
                 return False
-            self.restored_from, self._is_followed = "snapshot", False
+            self.restored_from, self._has_later_position = "snapshot", False
             await self._read_changelog(ownership)
-            if not self._is_followed:  # whoever begins a snapshot commits the position behind its offset
+            if not self._has_later_position:  # whoever begins a snapshot commits the position behind its offset
                 return False
-        except _UnfitError:
+        except _SnapshotMismatchError:
             return False
         except BaseException:
             self._changelog_offset = 0  # what was read is not known to fit: the next attempt begins anew
@@ -652,7 +654,7 @@ class Runner:
         return True
 
     async def _read_changelog(self, ownership: Ownership) -> None:
-        """Read on from where memory or snapshot ends. Raises `_UnfitError` where that is not of this changelog."""
+        """Read on from where memory or snapshot ends. Raises `_SnapshotMismatchError` where that is another changelog."""
         reader = await self._changelog(start=self._changelog_offset)
         try:
             mark = await self._set_mark(ownership, await reader.end(self.partition))
@@ -661,7 +663,7 @@ class Runner:
         finally:
             await reader.close()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Drop what a restore that failed has read: a newer snapshot does not say what was removed since."""
         self._changelog_offset = 0
         self._unreadable.clear()
@@ -675,12 +677,12 @@ class Runner:
         topic = self._names.of(self.aggregate.state_topic.name)
         sent_seconds = self._clock.elapsed()
         await ownership.commit([Outgoing(topic, MARK_KEY, None, ((MARK_HEADER, mark),))])
-        self._asked = sent_seconds, self._clock.elapsed()
+        self._mark_round_trip = sent_seconds, self._clock.elapsed()
         return mark
 
-    def _hear(self, mark: Record) -> None:
+    def _read_broker_time(self, mark: LogRecord) -> None:
         """Take the broker's time from the mark that this owner set."""
-        self._heard = Heard(mark.appended_at, *self._asked)
+        self._broker_time = BrokerTime(mark.appended_at, *self._mark_round_trip)
         self._compared_seconds = self._clock.elapsed()
         # What was appended in our future is out of date with this: the broker's clock may have been put right since.
         self._appended_at = None
@@ -689,7 +691,7 @@ class Runner:
         stalls = 0
         while True:
             records = await reader.poll(limit=RESTORE_BATCH, timeout_seconds=RESTORE_POLL_SECONDS)
-            if self._take_over_all(records, mark):
+            if self._apply_records(records, mark):
                 for error in self._unreadable.values():
                     raise error
                 return
@@ -700,17 +702,17 @@ class Runner:
                 await self._clock.sleep(RESTORE_POLL_SECONDS)
                 await reader.end(self.partition)
 
-    def _take_over_all(self, records: Sequence[Record], mark: bytes) -> bool:
+    def _apply_records(self, records: Sequence[LogRecord], mark: bytes) -> bool:
         """Take over records of the changelog; tell whether this owner's mark is among them."""
         is_marked = False
         for record in records:
             try:
                 key = (record.key or b"").decode()
                 if key.startswith(OWN_PREFIX):
-                    self._take_over(key, record.value)
+                    self._apply_record(key, record.value)
                     self._unreadable.pop(key, None)
                     if record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers:
-                        self._hear(record)
+                        self._read_broker_time(record)
                         is_marked = True
                 elif key.partition("/")[0] in ENTITIES:
                     self.state.restore(key, record.value)
@@ -720,7 +722,7 @@ class Runner:
                 self._refuse(record, error)
         return is_marked
 
-    def _refuse(self, record: Record, error: Exception) -> None:
+    def _refuse(self, record: LogRecord, error: Exception) -> None:
         """Skip a record whose key is none of ours; a value of the runner's own must be followed by one that can be read."""
         key = (record.key or b"").decode(errors="replace")
         if key.startswith(OWN_PREFIX):
@@ -740,22 +742,22 @@ class Runner:
         for one in self._snapshots.load(self.partition, self.topic_id, begun_after=begun_after) or ():
             self._changelog_offset = one.offset
             for key, packed in one.items:
-                self._take_over(key, packed)
+                self._apply_record(key, packed)
             if (self._position.sequence, self._position.chain) != (one.sequence, one.chain):
-                raise _UnfitError
+                raise _SnapshotMismatchError
 
-    def _take_over(self, key: str, packed: bytes | None) -> None:
+    def _apply_record(self, key: str, packed: bytes | None) -> None:
         if key == POSITION_KEY:
             position = msgspec.msgpack.decode(packed or b"", type=Position)
-            if self.restored_from == "snapshot" and not _goes_on(self._position, position):
-                raise _UnfitError
-            self._position, self._is_followed = position, True
+            if self.restored_from == "snapshot" and not _can_follow(self._position, position):
+                raise _SnapshotMismatchError
+            self._position, self._has_later_position = position, True
         elif key.startswith(OUTBOX_PREFIX):
-            self._take_over_entry(int(key.removeprefix(OUTBOX_PREFIX)), packed)
+            self._apply_outbox_entry(int(key.removeprefix(OUTBOX_PREFIX)), packed)
         else:
             self.state.restore(key, packed)
 
-    def _take_over_entry(self, number: int, packed: bytes | None) -> None:
+    def _apply_outbox_entry(self, number: int, packed: bytes | None) -> None:
         if packed is None:
             self._entries.pop(number, None)
         else:
@@ -766,21 +768,21 @@ class Runner:
         packed = self.state.packed(key)
         if packed is None:
             return None
-        known = self._ripened.pop(key, None)
+        known = self._timer_cache.pop(key, None)
         if known is not None and known[0] is packed:
             return known[1]
         timer = self.aggregate.timer(key, unpack_any(key, packed))
         if timer is not None:
-            if len(self._ripened) >= RIPENED_MAX:
-                self._ripened.clear()  # also of those whose entity has changed since: nobody asks for them again
-            self._ripened[key] = packed, timer
+            if len(self._timer_cache) >= TIMER_CACHE_MAX:
+                self._timer_cache.clear()  # also of those whose entity has changed since: nobody asks for them again
+            self._timer_cache[key] = packed, timer
         return timer
 
-    def _gate_of(self, key: str) -> Gate | None:
+    def _gate_of(self, key: str) -> TimerGate | None:
         if key.startswith(GATE_PREFIX):
             return self.state.places.gate(key)
         packed = self.state.packed(key)
-        return None if packed is None else cast("Gate", unpack_any(key, packed))
+        return None if packed is None else cast("TimerGate", unpack_any(key, packed))
 
     def _all_timers(self) -> Iterator[Timer]:
         """Yield the timer of every value that has one, and note what it claims; most have none, which their bytes tell."""
@@ -805,7 +807,7 @@ class Runner:
         """Return the name of the numbered stream of messages from this partition, for as long as its topic lives."""
         return f"{self.aggregate.state_topic.name}/{self.topic_id}/{self.partition}"
 
-    async def _drop(self) -> None:
+    async def _release(self) -> None:
         """Give up reader and ownership; memory stays as of the last commit."""
         self.state.rollback()
         if self._reader is not None:
@@ -827,10 +829,10 @@ def _input_of(cause: Cause) -> Input:
             return ADOPTION
 
 
-def _goes_on(known: Position, position: Position) -> bool:
+def _can_follow(known: Position, position: Position) -> bool:
     """Tell whether a committed position can follow another: decisions are never taken back."""
     return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 
-def _newest(feed: RulesFeed, partition: int) -> int:
+def _newest_sequence(feed: RulesFeed, partition: int) -> int:
     return max((record.sequence for part, record in feed.entries if part == partition), default=0)

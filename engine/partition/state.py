@@ -21,7 +21,7 @@ class State:
         self.places = Places()
         self._committed: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
-        self._numbers: dict[str, list[int]] = {}
+        self._sorted_ids: dict[str, list[int]] = {}
 
     def get(self, key: str, kind: type[E]) -> E | None:
         """Return a fresh copy of the value of a key, or None."""
@@ -41,8 +41,8 @@ class State:
     def set(self, key: str, packed: bytes | None) -> None:
         """Decide a value: visible to later decisions of this cycle, kept only by `commit`."""
         self._pending[key] = packed
-        if self._numbers and packed is not None:
-            self._note(key)
+        if self._sorted_ids and packed is not None:
+            self._insert_id(key)
 
     def commit(self) -> None:
         """The transaction is durable: what was decided is now what is known."""
@@ -63,7 +63,7 @@ class State:
         """Forget everything, the committed values included."""
         self._committed.clear()
         self._pending.clear()
-        self._numbers.clear()
+        self._sorted_ids.clear()
         self.places.clear()
 
     def pending(self) -> dict[str, bytes | None]:
@@ -76,19 +76,19 @@ class State:
             self._committed.pop(key, None)
         else:
             self._committed[key] = packed
-            if self._numbers:
-                self._note(key)
+            if self._sorted_ids:
+                self._insert_id(key)
 
-    def numbers_after(self, kind: str, last: int, limit: int) -> list[int]:
-        """Return the next numbers behind `last` under which values of a kind are known (`lead/17`), in rising order.
+    def sorted_ids_after(self, kind: str, last: int, limit: int) -> list[int]:
+        """Return the next ids after `last` under which values of a kind exist (`lead/17`), ascending.
 
-        Pending ones included. The list that is kept for the next question costs 40 bytes a value; `forget_numbers` frees it.
+        Includes pending ones. Keeps the sorted list (40 bytes a value) until `drop_sorted_ids`.
         """
-        numbers = self._numbers.get(kind)
+        numbers = self._sorted_ids.get(kind)
         if numbers is None:
             start = len(kind) + 1
             keys = (key for known in (self._committed, self._pending) for key in known if key.startswith(f"{kind}/"))
-            numbers = self._numbers[kind] = sorted({int(key[start:]) for key in keys})
+            numbers = self._sorted_ids[kind] = sorted({int(key[start:]) for key in keys})
         found: list[int] = []
         for place in range(bisect_right(numbers, last), len(numbers)):
             if len(found) == limit:
@@ -97,14 +97,14 @@ class State:
                 found.append(numbers[place])
         return found
 
-    def forget_numbers(self, kind: str) -> None:
-        """Free what was kept for `numbers_after`."""
-        self._numbers.pop(kind, None)
+    def drop_sorted_ids(self, kind: str) -> None:
+        """Free what was kept for `sorted_ids_after`."""
+        self._sorted_ids.pop(kind, None)
 
-    def _note(self, key: str) -> None:
+    def _insert_id(self, key: str) -> None:
         """Keep the list of numbers complete; what is gone again is passed over by whoever reads it."""
         kind, _, text = key.partition("/")
-        numbers = self._numbers.get(kind)
+        numbers = self._sorted_ids.get(kind)
         if numbers is None:
             return
         number = int(text)

@@ -21,7 +21,7 @@ STALE_ENTRIES_MAX = 10_000
 AGED_EVERY = MINUTE
 """How often the order of those that are due and age is made anew: what grows by the hour is as good a minute later."""
 
-RIPEN_AT_ONCE = 1_000
+PROMOTE_BATCH = 1_000
 """Keys whose timers are read between two chances for others to run: about 5 ms where a campaign is due at one instant."""
 
 TimerOf = Callable[[str], Timer | None]
@@ -29,7 +29,7 @@ TimerOf = Callable[[str], Timer | None]
 Ready = tuple[int, float, Instant, int, Timer]
 
 
-class Held(Protocol):
+class GateHolder(Protocol):
     """What a gate holds: something that can be compared with a timer."""
 
     def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
@@ -37,7 +37,7 @@ class Held(Protocol):
         ...
 
 
-class Gate(Protocol):
+class TimerGate(Protocol):
     """Lets timers through while it has room, and beyond that those that are more urgent than what it holds."""
 
     @property
@@ -45,12 +45,12 @@ class Gate(Protocol):
         """How many it lets through whatever their urgency."""
         ...
 
-    def least_urgent(self, now: Instant) -> Sequence[Held]:
+    def least_urgent(self, now: Instant) -> Sequence[GateHolder]:
         """Return what it holds, the least urgent first."""
         ...
 
 
-GateOf = Callable[[str], Gate | None]
+GateOf = Callable[[str], TimerGate | None]
 """By the key of a gate; None where it lets everything through."""
 
 
@@ -103,23 +103,23 @@ class TimerQueue:
         """Let a timer that could not be decided rest until an instant."""
         heapq.heappush(self._parked, (until, timer))
 
-    def ripen(self, now: Instant, limit: int | None = None) -> bool:
+    def promote_due(self, now: Instant, limit: int | None = None) -> bool:
         """Take in what is due by `now`, at most `limit` entries; tell whether some are left for another call."""
         left = 2 * len(self) + 1 if limit is None else limit
         while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
-            left -= self._approach(left)
+            left -= self._load_minute(left)
         while self._near and self._near[0].due_at <= now and left > 0:
-            self._get_ready(heapq.heappop(self._near))
+            self._push_ready(heapq.heappop(self._near))
             left -= 1
         while self._parked and self._parked[0][0] <= now:
             timer = heapq.heappop(self._parked)[1]
             self._opening.pop(timer.key, None)
-            self._get_ready(timer)
+            self._push_ready(timer)
         for gate in [gate for gate in self._gated if left > 0 and self._gate_of(gate) is None]:
-            left -= self._empty(gate, left)
+            left -= self._release_gate(gate, left)
         return left <= 0
 
-    def _empty(self, gate: str, limit: int) -> int:
+    def _release_gate(self, gate: str, limit: int) -> int:
         """Get ready who waits before a gate that is gone, at most `limit`; return how many they were."""
         waiting = self._gated[gate]
         taken = waiting[-limit:]
@@ -132,28 +132,28 @@ class TimerQueue:
 
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` timers that are due and still meant: one of each company in turn, its most urgent first."""
-        self.ripen(now)
+        self.promote_due(now)
         self._age(now)
-        turns = _Turns(self._gate_of, now)
+        turns = _GateRound(self._gate_of, now)
         self._open_gates(turns)
         due: list[Timer] = []
         taken: set[str] = set()
 
-        def is_wanted(entry: Ready) -> bool:
+        def admit_entry(entry: Ready) -> bool:
             timer = entry[-1]
             if timer.key in taken or self._timer_of(timer.key) != timer:
                 return False
-            if timer.gate and not turns.lets_through(timer):
-                self._shut(entry)
+            if timer.gate and not turns.admit(timer):
+                self._gate_timer(entry)
                 return False
             return True
 
-        while len(due) < limit and (entry := self._ready.take(is_wanted)) is not None:
+        while len(due) < limit and (entry := self._ready.take(admit_entry)) is not None:
             taken.add(entry[-1].key)
             due.append(entry[-1])
         return due
 
-    def _open_gates(self, turns: "_Turns") -> None:
+    def _open_gates(self, turns: "_GateRound") -> None:
         """Get ready again, most urgent first, whom a gate would let through by now."""
         for gate in list(self._gated):
             waiting = self._gated[gate]
@@ -162,14 +162,14 @@ class TimerQueue:
                 timer = waiting[0][-1]
                 if self._timer_of(timer.key) != timer:
                     heapq.heappop(waiting)
-                elif ahead.lets_through(timer):
+                elif ahead.admit(timer):
                     self._ready.push(timer.company_id, heapq.heappop(waiting))
                 else:
                     break
             if not waiting:
                 del self._gated[gate]
 
-    def _shut(self, entry: Ready) -> None:
+    def _gate_timer(self, entry: Ready) -> None:
         """Let a timer wait before its gate, and no longer than until `opens_at`."""
         timer = entry[-1]
         heapq.heappush(self._gated.setdefault(timer.gate, []), entry)
@@ -180,7 +180,7 @@ class TimerQueue:
     def give_back(self, timers: Iterable[Timer]) -> None:
         """Return timers that were taken and not decided."""
         for timer in timers:
-            self._get_ready(timer)
+            self._push_ready(timer)
 
     def next_due_at(self) -> Instant | None:
         """Return when to look again, or None where nothing ever is due; 0 where some are due already.
@@ -206,7 +206,7 @@ class TimerQueue:
         """Tell whether stale entries outnumber the live ones so far that rebuilding pays."""
         return self._far_count + len(self._near) > 2 * live + STALE_ENTRIES_MAX
 
-    def _approach(self, limit: int) -> int:
+    def _load_minute(self, limit: int) -> int:
         """Read the timers of the first minute, at most `limit`; return how many entries that took."""
         minute = self._minutes[0]
         keys = self._far[minute]
@@ -223,7 +223,7 @@ class TimerQueue:
                 heapq.heappush(self._near, timer)
         return len(taken)
 
-    def _get_ready(self, timer: Timer) -> None:
+    def _push_ready(self, timer: Timer) -> None:
         if timer.aging and self._aged_at is None:
             self._aged_at = 0
         entry = timer.urgency_class, timer.priority, timer.due_at, timer.id, timer
@@ -244,44 +244,44 @@ class TimerQueue:
             heapq.heapify(again)
 
 
-class _Turns:
+class _GateRound:
     """Whom gates let through in one round: each as many as it has room for, then whoever may take another's place."""
 
     def __init__(self, gate_of: GateOf, now: Instant) -> None:
         self._gate_of = gate_of
         self._now = now
-        self._passages: dict[str, _Passage] = {}
+        self._passages: dict[str, _GatePassage] = {}
         self._taken: Counter[str] = Counter()
 
-    def lets_through(self, timer: Timer) -> bool:
+    def admit(self, timer: Timer) -> bool:
         passage = self._passages.get(timer.gate)
         if passage is None:
-            passage = self._passages[timer.gate] = _Passage(self._gate_of(timer.gate), self._now, self._taken)
-        return passage.lets_through(timer)
+            passage = self._passages[timer.gate] = _GatePassage(self._gate_of(timer.gate), self._now, self._taken)
+        return passage.admit(timer)
 
-    def ahead(self, key: str) -> "_Passage":
+    def ahead(self, key: str) -> "_GatePassage":
         """Return the passage of a gate as it is at the beginning of the round, as if no other company took a place."""
-        return _Passage(self._gate_of(key), self._now, Counter())
+        return _GatePassage(self._gate_of(key), self._now, Counter())
 
 
-class _Passage:
+class _GatePassage:
     """One gate in one round."""
 
-    def __init__(self, gate: Gate | None, now: Instant, taken: Counter[str]) -> None:
+    def __init__(self, gate: TimerGate | None, now: Instant, taken: Counter[str]) -> None:
         """`taken` counts, by channel, who passes the gates of all companies."""
         self._taken = taken
         self._now = now
         self._gate = gate
         self._room = 0 if gate is None else gate.room
-        self._held: Sequence[Held] = () if gate is None else gate.least_urgent(now)
+        self._held: Sequence[GateHolder] = () if gate is None else gate.least_urgent(now)
         self._through = 0
 
-    def lets_through(self, timer: Timer) -> bool:
+    def admit(self, timer: Timer) -> bool:
         """Tell whether it is let through, and count it where it is."""
         if self._gate is None or 0 < timer.opens_at <= self._now:
             return True
         if isinstance(self._gate, SharedGate):
-            return self._takes(self._gate)
+            return self._admit_shared(self._gate)
         place = self._through - self._room
         if place >= len(self._held):
             return False
@@ -290,7 +290,7 @@ class _Passage:
         self._through += 1
         return True
 
-    def _takes(self, gate: SharedGate) -> bool:
+    def _admit_shared(self, gate: SharedGate) -> bool:
         if not gate.lets_through(self._through, self._taken[gate.channel]):
             return False
         self._through += 1

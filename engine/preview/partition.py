@@ -14,7 +14,7 @@ from engine.contact.facts.person import Person
 from engine.partition.aggregate import Timer
 from engine.partition.decider import Decider, Sealed
 from engine.partition.draft import Draft, RefusedError
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State, unpack_any
 from engine.partition.timers import TimerQueue
 from engine.rules import Rules
@@ -86,7 +86,7 @@ class VirtualPartition:
             return None
         key, kind, body = self._requests.popleft()
         headers = to_headers(Envelope(id=f"preview/{self._offset}", type=kind, source="/preview"))
-        record = Record(CONTACTS_REQUESTS.name, 0, self._offset, key.encode(), body, headers, self.now)
+        record = LogRecord(CONTACTS_REQUESTS.name, 0, self._offset, key.encode(), body, headers, self.now)
         self._offset += 1
         return self._settle(self._decider.request(record, self.now))
 

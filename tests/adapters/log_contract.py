@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from engine.partition.ports import FencedError, Log, LogError, Outgoing, Ownership, Reader, Record, RecordRefusedError
+from engine.partition.ports import FencedError, Log, LogError, LogRecord, Outgoing, Ownership, Reader, RecordRefusedError
 
 WAIT_SECONDS = 5.0
 SILENCE_SECONDS = 0.3
@@ -52,14 +52,14 @@ def noise(size: int) -> bytes:
     return random.Random(size).randbytes(size)
 
 
-def values(records: Sequence[Record]) -> list[str]:
+def values(records: Sequence[LogRecord]) -> list[str]:
     return [(record.value or b"").decode() for record in records]
 
 
-async def everything(reader: Reader, *partitions: int) -> list[Record]:
+async def everything(reader: Reader, *partitions: int) -> list[LogRecord]:
     """Read to the end that each partition has now."""
     ends = {partition: await reader.end(partition) for partition in partitions}
-    found: list[Record] = []
+    found: list[LogRecord] = []
     async with asyncio.timeout(WAIT_SECONDS):
         while any(reader.position(partition) < end for partition, end in ends.items()):
             found += await reader.poll(limit=1000, timeout_seconds=WAIT_SECONDS)

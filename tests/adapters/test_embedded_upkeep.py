@@ -13,7 +13,7 @@ from adapters.embedded import partition as partitions
 from adapters.embedded.journal import DRAFT_NAME, FILE_NAME, IMAGE_NAME
 from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.upkeep import Policy, Upkeep, policy
-from engine.partition.ports import LogError, Outgoing, Record
+from engine.partition.ports import LogError, LogRecord, Outgoing
 from tests.adapters.log_contract import everything, outgoing, visible_now
 
 TOPICS = ("requests", "decisions", "state")
@@ -53,7 +53,7 @@ class House:
         text = None if value is None else value.encode()
         await owner.commit([Outgoing("state", key.encode(), text), Outgoing("decisions", None, f"{key}={value}".encode())])
 
-    async def records(self, topic: str, number: int = 0) -> list[Record]:
+    async def records(self, topic: str, number: int = 0) -> list[LogRecord]:
         return await everything(await self.log.reader(topic, [number]), number)
 
     async def state(self, number: int = 0) -> dict[bytes | None, bytes | None]:

@@ -21,8 +21,8 @@ from adapters.partitions.outbox import OutboxSender
 from adapters.roles.context import DEADLETTER_BYTES_MAX
 from adapters.up.noon import zone_at_daytime
 from engine.contact.aggregate import ContactAggregate
-from engine.partition.ports import LogError, Outgoing, Record, RecordRefusedError
-from engine.partition.runner import Names, Runner
+from engine.partition.ports import LogError, LogRecord, Outgoing, RecordRefusedError
+from engine.partition.runner import Runner, TopicNames
 from schemas.contact import Head, Lead
 from schemas.decisions import Decision
 from schemas.envelope import Envelope, to_headers
@@ -49,7 +49,7 @@ class Deployment:
         self.bootstrap = bootstrap
         self.world = KafkaWorld(bootstrap, prefix)
         self.log: KafkaLog = self.world.log
-        self.names = Names(prefix)
+        self.names = TopicNames(prefix)
         self.clock = SystemClock()
         self.number = 0
 
@@ -145,7 +145,7 @@ class Deployment:
             (self.runner.state.get(key, Lead) for key, _ in self.runner.state.items() if key.startswith("lead/")), None
         )
 
-    async def records(self, topic: str) -> list[Record]:
+    async def records(self, topic: str) -> list[LogRecord]:
         reader = await self.log.reader(self.names.of(topic), [0])
         try:
             return await everything(reader, 0)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.instant import Instant
 
 FOLDER = Path(__file__).parent
@@ -45,8 +45,8 @@ def last_append(log: EmbeddedLog) -> Instant:
     return max(partition.records[-1].appended_at for partition in partitions if partition.records)
 
 
-def _record(line: dict[str, Any]) -> Record:
-    return Record(
+def _record(line: dict[str, Any]) -> LogRecord:
+    return LogRecord(
         topic=line["topic"],
         partition=line["partition"],
         offset=line["offset"],

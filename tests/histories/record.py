@@ -23,7 +23,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import versions
 from engine.identity import contact_key
-from engine.partition.ports import Outgoing, Record
+from engine.partition.ports import LogRecord, Outgoing
 from schemas.envelope import to_headers
 from schemas.requests import LeadSubmitted
 from schemas.topics import TOPICS
@@ -140,7 +140,7 @@ def lines(log: EmbeddedLog) -> Iterator[dict[str, Any]]:
                 yield line(record)
 
 
-def line(record: Record) -> dict[str, Any]:
+def line(record: LogRecord) -> dict[str, Any]:
     """Return a record as it is kept: parts that are no text are in base64, under another name."""
     found: dict[str, Any] = {
         "topic": record.topic,

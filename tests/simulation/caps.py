@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.account import Claim, Hold, Slots, Tally
 from schemas.decisions import REMOVED, Change, Decision
 from schemas.records import Record as RuleRecord
@@ -93,7 +93,7 @@ def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
                     yield from (f"{decided.name} #{decision.sequence}: {fault}" for fault in count.faults(slots))
 
 
-def _ended_in(record: Record | None) -> str:
+def _ended_in(record: LogRecord | None) -> str:
     """Return what of a slot was used by the request that ends it; `unused` for every other input."""
     envelope = None if record is None else envelope_of(record)
     if record is None or envelope is None or envelope.type != "slot.released":

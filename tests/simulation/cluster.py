@@ -22,7 +22,7 @@ from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import LogError, Snapshot, Snapshots
-from engine.partition.runner import Limits, Names, Report, Runner
+from engine.partition.runner import CycleLimits, CycleReport, Runner, TopicNames
 from schemas.instant import Instant
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.carrier import KINDS, Carrier, GatewayClock
@@ -304,7 +304,7 @@ async def run_scheduler(machine: Machine) -> None:
     """Be one process that decides: as `adapters.roles` puts it together."""
     line, cluster = machine.line, machine.cluster
     log = LogLine(cluster.log, line)
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     stop = asyncio.Event()
     follower = asyncio.create_task(rules.follow(stop))
     while True:
@@ -338,11 +338,11 @@ async def worker_maker(
             partition,
             log=log,
             clock=machine.clock,
-            outbox=lambda stream: OutboxSender(stream, log=log, names=Names(), appender=appender),
+            outbox=lambda stream: OutboxSender(stream, log=log, names=TopicNames(), appender=appender),
             versions=VERSIONS,
             rules_feed=feed,
             snapshots=snapshots,
-            limits=Limits(idle_poll_seconds=1.0),
+            limits=CycleLimits(idle_poll_seconds=1.0),
         )
         return WatchedWorker(machine.process, runner, snapshots)
 
@@ -380,7 +380,7 @@ class Nobody:
 
     def restored(self, runner: Runner, seconds: float) -> None: ...
 
-    def cycled(self, runner: Runner, report: Report) -> None: ...
+    def cycled(self, runner: Runner, report: CycleReport) -> None: ...
 
     def fenced(self, runner: Runner) -> None: ...
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from engine.partition.aggregate import Aggregate
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED, Decision
 from schemas.envelope import Envelope, EnvelopeError, from_headers
 from schemas.state import kind_of
@@ -21,7 +21,7 @@ DECISIONS = msgspec.json.Decoder(Decision)
 class Decided:
     """One partition as its decisions tell it."""
 
-    def __init__(self, aggregate: Aggregate, partition: int, records: list[Record]) -> None:
+    def __init__(self, aggregate: Aggregate, partition: int, records: list[LogRecord]) -> None:
         self.aggregate = aggregate
         self.partition = partition
         self.records = records
@@ -44,11 +44,11 @@ class Decided:
                 self.fold[change.key] = to_pack(msgspec.json.decode(change.value, type=kind_of(change.key)))
 
 
-def records_of(world: "World", topic: str, partition: int) -> list[Record]:
+def records_of(world: "World", topic: str, partition: int) -> list[LogRecord]:
     return list(world.log.partition(topic, partition).records)
 
 
-def all_records_of(world: "World", topic: str) -> Iterator[Record]:
+def all_records_of(world: "World", topic: str) -> Iterator[LogRecord]:
     for partition in range(world.partitions):
         yield from records_of(world, topic, partition)
 
@@ -57,7 +57,7 @@ def decided_in(world: "World", aggregate: Aggregate, partition: int) -> Decided:
     return Decided(aggregate, partition, records_of(world, aggregate.decisions_topic.name, partition))
 
 
-def envelope_of(record: Record) -> Envelope | None:
+def envelope_of(record: LogRecord) -> Envelope | None:
     try:
         return from_headers(record.headers)
     except EnvelopeError:

@@ -15,7 +15,7 @@ from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
 from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.deadletters import record_bytes
-from engine.partition.runner import Names, Runner
+from engine.partition.runner import Runner, TopicNames
 from engine.partition.state import unpack_any
 from schemas.contact import Lead, Part
 from schemas.decisions import REMOVED, Decision, Position
@@ -296,10 +296,10 @@ def _positions(decided: Decided, runner: Runner, packed: bytes) -> Iterator[str]
 
 async def _audit(world: "World", decided: Decided) -> list[str]:
     """Deciding everything again gives the same bytes, along an unbroken chain."""
-    rules = RulesTopic(world.log, Names())
+    rules = RulesTopic(world.log, TopicNames())
     await rules.refresh()
     feed = rules.entries if decided.aggregate.requests_topic is CONTACTS_REQUESTS else ()
-    verified = await verify(world.log, Names(), decided.aggregate, decided.partition, feed)
+    verified = await verify(world.log, TopicNames(), decided.aggregate, decided.partition, feed)
     await rules.close()
     difference = verified.difference
     if difference is None:

@@ -14,7 +14,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.ports import StoreError as ClaimsError
 from adapters.projector.batch import Batch
 from adapters.projector.store import Owned, Standing, StoreError
-from engine.partition.ports import Appender, LogError, Outgoing, Ownership, Reader, Record
+from engine.partition.ports import Appender, LogError, LogRecord, Outgoing, Ownership, Reader
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
 
@@ -163,7 +163,7 @@ class ReaderLine:
         self._reader = reader
         self._line = line
 
-    async def poll(self, *, limit: int, timeout_seconds: float) -> list[Record]:
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         await self._line.ask()
         limit = self._line.weather.chance.choice([limit, limit, limit, 1, 3])  # a broker sends as much as it likes
         found = await self._reader.poll(limit=limit, timeout_seconds=timeout_seconds)

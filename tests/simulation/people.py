@@ -13,7 +13,7 @@ from engine.contact.consent.opt_in import CONSENT_MISSING
 from engine.contact.consent.opt_out import meaning_of
 from engine.contact.facts.ledger import row_of
 from engine.contact.facts.person import PAUSES
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import unpack_any
 from schemas.account import Claim, Slots
 from schemas.commands import Command, Fence
@@ -189,7 +189,7 @@ def _follow(decision: Decision, prefix: str, kind: type[Any], values: dict[str, 
                 values[change.key] = msgspec.json.decode(change.value, type=kind)
 
 
-def _asked(record: Record) -> ContactRequest | None:
+def _asked(record: LogRecord) -> ContactRequest | None:
     envelope = envelope_of(record)
     kind = None if envelope is None else CONTACT_REQUESTS.get(envelope.type)
     try:

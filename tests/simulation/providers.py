@@ -9,7 +9,7 @@ import msgspec
 from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
-from engine.partition.ports import Appender, Outgoing, Record
+from engine.partition.ports import Appender, LogRecord, Outgoing
 from schemas.commands import COMMAND_KINDS, Command, Fence, HangUp, Order, PressKeys
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
@@ -98,7 +98,7 @@ class Providers:
             del self.due[me]
 
 
-def order_in(record: Record) -> Command | None:
+def order_in(record: LogRecord) -> Command | None:
     """Return the order of a record; None for a fence, keys, and the end of a call."""
     order = ORDERS.decode(record.value or b"")
     return None if isinstance(order, Fence | PressKeys | HangUp) else order

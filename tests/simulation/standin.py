@@ -3,7 +3,7 @@
 import asyncio
 
 from adapters.gateway.ports import Kind
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.commands import Command, Fence
 from schemas.requests import CallProgressed
 from schemas.topics import COMMAND_TOPICS
@@ -35,7 +35,7 @@ class StandIn(Providers):
             for record in await reader.poll(limit=100, timeout_seconds=60):
                 self._take(kind, record)
 
-    def _take(self, kind: Kind, record: Record) -> None:
+    def _take(self, kind: Kind, record: LogRecord) -> None:
         order = order_in(record)
         if order is not None:
             self._begin(asyncio.ensure_future(self._carry_out(kind, order)))

@@ -29,10 +29,10 @@ from engine.contact.timing import contact_hours
 from engine.fair_share import FairQueue
 from engine.law.pack import NO_LIMITS
 from engine.partition import decider
-from engine.partition.broker_clock import Heard
+from engine.partition.broker_clock import BrokerTime
 from engine.partition.decider import Decider
 from engine.partition.draft import Draft
-from engine.partition.ports import LogError, Outgoing, Ownership, Record, Snapshot
+from engine.partition.ports import LogError, LogRecord, Outgoing, Ownership, Snapshot
 from engine.partition.runner import Runner
 from engine.partition.state import State
 from engine.partition.timers import TimerQueue
@@ -106,7 +106,7 @@ def the_outbox_delivers_the_newest_first(patch: Patch) -> None:
 
 
 def the_outbox_is_empty_after_a_restart(patch: Patch) -> None:
-    patch.setattr(Runner, "_take_over_entry", lambda *_: None)
+    patch.setattr(Runner, "_apply_outbox_entry", lambda *_: None)
 
 
 def a_former_owner_snapshots_what_its_successor_wrote(patch: Patch) -> None:
@@ -231,11 +231,11 @@ def an_opt_out_fails(patch: Patch) -> None:
 
 
 def a_new_process_believes_its_own_clock(patch: Patch) -> None:
-    def believe(self: Runner, _mark: Record) -> None:
+    def believe(self: Runner, _mark: LogRecord) -> None:
         seconds = self._clock.elapsed()
-        self._heard = Heard(self._clock.wall(), seconds, seconds)
+        self._broker_time = BrokerTime(self._clock.wall(), seconds, seconds)
 
-    patch.setattr(Runner, "_hear", believe)
+    patch.setattr(Runner, "_read_broker_time", believe)
 
 
 def a_member_commits_what_it_reported_last(patch: Patch) -> None:

@@ -14,7 +14,7 @@ from adapters.partitions.routing import partition_of
 from adapters.projector.rows import CALLS, LEADS
 from engine.identity import contact_key
 from engine.partition.ports import Outgoing
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.contact import CallbackOwner
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import HOUR, MINUTE
@@ -75,7 +75,7 @@ class Traffic:
     """Everybody who asks: the API (ids, asked again by chance), intake (a numbered stream, replayed by chance), and junk."""
 
     def __init__(self, log: EmbeddedLog, store: MemoryStore, chance: Random, era: Era, partitions: int) -> None:
-        self.rules = RulesTopic(log, Names())
+        self.rules = RulesTopic(log, TopicNames())
         self.accepted: dict[str, int] = {}
         self.poison = 0
         self._log = log

@@ -16,7 +16,7 @@ from adapters.partitions.routing import partition_of
 from adapters.reads.ports import Result
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.ports import Appender, Log, LogError, Outgoing, RecordRefusedError, record_bytes
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES
@@ -54,7 +54,7 @@ class LogRequests:
         self,
         log: Log,
         *,
-        names: Names,
+        names: TopicNames,
         appender: Appender,
         rules: SeenRules,
         now: Callable[[], Instant],

@@ -9,7 +9,7 @@ from msgspec import Struct
 from adapters.roles.context import Context
 from deploy.proof.caps.recount import LIMITED, Counters, Recount, Request
 from deploy.proof.evidence import CONNECT_SECONDS, Evidence, committed, gather
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import unpack_any
 from schemas.account import Slots, Tally
 from schemas.decisions import Decision
@@ -70,7 +70,7 @@ async def _recount(context: Context) -> Recount:
     return recount
 
 
-def _request(record: Record) -> Request | None:
+def _request(record: LogRecord) -> Request | None:
     kind = ACCOUNT_REQUESTS.get(dict(record.headers).get("ce_type", b"").decode())
     if kind not in ABOUT_SLOTS:
         return None

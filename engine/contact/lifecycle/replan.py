@@ -18,7 +18,7 @@ from engine.contact.lifecycle.walk import go_on
 from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.holding import CAPS_USED_UP
 from engine.decision_rules import FIRST_VERSION, VERSION_NAME
-from engine.partition.aggregate import Adoption, News
+from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
@@ -61,7 +61,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
         lead = draft.get(lead_key(lead_id), Lead)
         if lead is None or not _is_meant(lead, replan):
             continue
-        done = draft.attempt(partial(_plan_again, draft, key, lead, replan))
+        done = draft.run_isolated(partial(_plan_again, draft, key, lead, replan))
         if isinstance(done, str):  # one lead that no code can plan must not keep the others from going on
             draft.fact("lead.replan_failed", lead_id=lead_id, cause=replan.cause, error=done)
         elif done:
@@ -69,13 +69,13 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
             size += len(to_json(lead))
     if not found or (len(found) < LOOKED_AT_MAX and replan.after == found[-1]):
         draft.remove(key)
-        draft.has_gone_through()
+        draft.end_lead_sweep()
         return
     replan.due_at = draft.now + 1  # a tick must leave a later timer: at the same instant it would pass for stuck
     draft.put(key, replan)
 
 
-def _meant(news: News, now: Instant) -> Iterator[Replan]:
+def _meant(news: RuleChange, now: Instant) -> Iterator[Replan]:
     """Yield which leads a newer version of a record concerns."""
     before, after = news.before, news.after
     cause = f"{after.type}/{after.id}@{after.version}"

@@ -224,7 +224,7 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     mark(person, lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)
-    if was_live and isinstance(error := person.draft.attempt(partial(tell_webhooks, person, lead)), str):
+    if was_live and isinstance(error := person.draft.run_isolated(partial(tell_webhooks, person, lead)), str):
         person.draft.fact("lead.webhooks_failed", lead_id=lead.id, error=error)  # no webhook may hold up a stop
     remove_excess_tokens(person, lead, reason)
 

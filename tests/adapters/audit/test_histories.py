@@ -22,7 +22,7 @@ from engine.contact.commands import emission
 from engine.decision_rules import VERSION, VERSIONS
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Outgoing
-from engine.partition.runner import Limits, Names, Runner
+from engine.partition.runner import CycleLimits, Runner, TopicNames
 from engine.why.answer import explain
 from schemas.contact import Lead
 from schemas.decisions import REMOVED, Decision
@@ -49,7 +49,7 @@ class Deployment:
     async def open(self) -> "Deployment":
         self.log: EmbeddedLog = await log_of(self._history, lambda: self.clock.time)
         self.clock.time = max(last_append(self.log), *(one.decided_at for one in self.decided())) + HOUR
-        self.rules = RulesTopic(self.log, Names())
+        self.rules = RulesTopic(self.log, TopicNames())
         await self.rules.refresh()
         return self
 
@@ -72,10 +72,10 @@ class Deployment:
                 number,
                 log=self.log,
                 clock=self.clock,
-                outbox=lambda stream: OutboxSender(stream, log=self.log, names=Names(), appender=appender),
+                outbox=lambda stream: OutboxSender(stream, log=self.log, names=TopicNames(), appender=appender),
                 versions=self.versions,
                 rules_feed=self.rules if isinstance(aggregate, ContactAggregate) else None,
-                limits=Limits(idle_poll_seconds=0.0),
+                limits=CycleLimits(idle_poll_seconds=0.0),
             )
             for aggregate in AGGREGATES
             for number in range(PARTITIONS)
@@ -106,7 +106,7 @@ class Deployment:
 
     async def verified(self) -> list[Verified]:
         return [
-            await verify(self.log, Names(), aggregate, number, self._feed(aggregate), versions=self.versions)
+            await verify(self.log, TopicNames(), aggregate, number, self._feed(aggregate), versions=self.versions)
             for aggregate in AGGREGATES
             for number in range(PARTITIONS)
         ]

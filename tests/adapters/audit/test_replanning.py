@@ -7,7 +7,7 @@ import pytest
 
 from adapters.audit.verify import verify
 from engine.contact.aggregate import ContactAggregate
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.commands import PlaceCall
 from schemas.contact import Lead
 from schemas.decisions import Decision
@@ -94,7 +94,7 @@ async def test_a_rule_that_comes_is_planned_for_across_restarts_and_verified(qua
     replanned = quarter.replanned()
     assert len(replanned) == len(set(replanned)) == LEADS
     assert {lead.next_action_at for lead in quarter.leads()} == {FIVE_O_CLOCK}
-    verified = await verify(quarter.log, Names(), ContactAggregate(), 0, quarter.rules.entries)
+    verified = await verify(quarter.log, TopicNames(), ContactAggregate(), 0, quarter.rules.entries)
     assert verified.difference is None
 
 
@@ -187,7 +187,7 @@ async def test_leads_of_a_lifted_pause_go_by_priority_though_the_sweep_goes_by_i
 
     assert queue.priorities() == sorted(queue.priorities())
     assert len(queue.priorities()) == LEADS
-    verified = await verify(queue.log, Names(), ContactAggregate(), 0, queue.rules.entries)
+    verified = await verify(queue.log, TopicNames(), ContactAggregate(), 0, queue.rules.entries)
     assert verified.difference is None
 
 

@@ -15,7 +15,7 @@ from engine.contact.aggregate import ContactAggregate
 from engine.contact.commands import emission
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Outgoing
-from engine.partition.runner import Names, Runner
+from engine.partition.runner import Runner, TopicNames
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import HOUR, Instant
 from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted, RecordChangeRequested
@@ -41,7 +41,7 @@ class House:
         for topic in TOPICS:
             await self.log.create_topic(topic.name, 1)
         self.appender = await self.log.appender()
-        self.rules = RulesTopic(self.log, Names())
+        self.rules = RulesTopic(self.log, TopicNames())
         self.accounts, self.contacts = self.runner(AccountAggregate()), self.runner(ContactAggregate(), self.rules)
         await self.accounts.open()
         await self.contacts.open()
@@ -59,7 +59,7 @@ class House:
             0,
             log=self.log,
             clock=self.clock,
-            outbox=lambda stream: OutboxSender(stream, log=self.log, names=Names(), appender=self.appender),
+            outbox=lambda stream: OutboxSender(stream, log=self.log, names=TopicNames(), appender=self.appender),
             versions={"leadclock": "1"},
             rules_feed=feed,
         )
@@ -96,7 +96,7 @@ class House:
 
     async def verified(self, aggregate: Aggregate) -> Verified:
         feed = self.rules.entries if isinstance(aggregate, ContactAggregate) else ()
-        return await verify(self.log, Names(), aggregate, 0, feed)
+        return await verify(self.log, TopicNames(), aggregate, 0, feed)
 
     def decisions(self) -> Partition:
         return self.log.partition("contacts.decisions", 0)
@@ -282,6 +282,6 @@ async def test_rules_that_are_not_the_adopted_ones_are_found(house: House) -> No
 
 async def test_progress_is_told(house: House) -> None:
     told: list[int] = []
-    await verify(house.log, Names(), ContactAggregate(), 0, house.rules.entries, progress=told.append)
+    await verify(house.log, TopicNames(), ContactAggregate(), 0, house.rules.entries, progress=told.append)
 
     assert sum(told) == len(house.decisions().records)

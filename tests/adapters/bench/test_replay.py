@@ -4,7 +4,7 @@ from adapters.bench.replay import Turn, decided_in_memory
 from adapters.bench.submissions import NOON, requests, rule_records
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.contact import Lead
@@ -20,7 +20,7 @@ def test_the_baseline_decides_at_the_recorded_instants() -> None:
     decider = Decider(ContactAggregate(), 0, State(), Rules(), Position())
     turns = [Turn(decider.adoption(rules, {"leadclock": "1"}, NOON).decision.cause, NOON)]
     for offset, one in enumerate(requests(5, 1)[0]):
-        record = Record(one.topic, 0, offset, one.key, one.value, one.headers, ARRIVED)
+        record = LogRecord(one.topic, 0, offset, one.key, one.value, one.headers, ARRIVED)
         is_behind = offset < 2
         decision = decider.request(record, NOON + offset, behind=is_behind).decision
         turns.append(Turn(decision.cause, decision.decided_at, record))

@@ -6,8 +6,8 @@ import pytest
 from adapters.cli.deadletter import send_again
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.burial import append_letters
-from engine.partition.deadletters import dead_letter, is_excerpt, timer_letter
-from engine.partition.ports import Outgoing, Record
+from engine.partition.deadletters import dead_letter, is_excerpt, timer_dead_letter
+from engine.partition.ports import LogRecord, Outgoing
 
 HEADERS = (("ce_id", b"one"), ("ce_type", b"lead.submitted"), ("ce_source", b"/crm"), ("ce_number", b"5"))
 
@@ -22,7 +22,7 @@ class Log:
         self.appender = await self.log.appender()
         return self
 
-    async def refused(self, value: bytes) -> Record:
+    async def refused(self, value: bytes) -> LogRecord:
         """Write a record and its dead letter; return the dead letter."""
         await self.appender.append(0, [Outgoing("leads.inbox", b"key", b"the one before")])
         await self.appender.append(0, [Outgoing("leads.inbox", b"key", value, HEADERS)])
@@ -30,7 +30,7 @@ class Log:
         await append_letters(self.appender, 0, [dead_letter(record, "too_large", "It is too large.")])
         return self.log.partition("deadletter", 0).records[-1]
 
-    def last(self) -> Record:
+    def last(self) -> LogRecord:
         return self.log.partition("leads.inbox", 0).records[-1]
 
 
@@ -74,7 +74,7 @@ async def test_a_record_that_its_topic_takes_no_more_is_said_to_be_too_large() -
 async def test_a_timer_has_no_record_to_send() -> None:
     world = await Log().build()
     await world.appender.append(
-        0, [timer_letter("contacts.decisions", 0, 7, key="lead/1", due_at=0, code="decision_failed", detail="no")]
+        0, [timer_dead_letter("contacts.decisions", 0, 7, key="lead/1", due_at=0, code="decision_failed", detail="no")]
     )
 
     with pytest.raises(click.ClickException, match=r"decision 7 of contacts.decisions.0. failed on a timer"):
@@ -84,7 +84,7 @@ async def test_a_timer_has_no_record_to_send() -> None:
 async def test_dead_letters_beside_one_that_the_topic_refuses_keep_their_order_and_are_whole() -> None:
     world = await Log().build(dead_bytes_max=10_000)
     records = [
-        Record("leads.inbox", 0, place, None, b"x" * size, (), 0) for place, size in enumerate([5, 20_000, 6, 30_000])
+        LogRecord("leads.inbox", 0, place, None, b"x" * size, (), 0) for place, size in enumerate([5, 20_000, 6, 30_000])
     ]
 
     await append_letters(world.appender, 0, [dead_letter(record, "too_large", "no") for record in records])

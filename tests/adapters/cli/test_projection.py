@@ -15,7 +15,7 @@ from adapters.postgres.pool import open_pool
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
 from engine.partition.ports import Log, Outgoing
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from tests.adapters.kafka_world import KafkaWorld
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import of_postgres
@@ -26,7 +26,7 @@ STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("put", 1), ("slots",
 class Deployment:
     """Topics with a world's decisions, and a database that shows them."""
 
-    def __init__(self, log: Log, names: Names, dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, log: Log, names: TopicNames, dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.log = log
         self.names = names
         self.dsn = dsn
@@ -78,7 +78,7 @@ async def deployment(
     assert await asyncio.to_thread(main, ["db", "migrate", "--json"]) == 0
     capsys.readouterr()
     log = KafkaLog(kafka_bootstrap, app=topic_prefix.rstrip("."))
-    deployment = Deployment(log, Names(topic_prefix), database, capsys)
+    deployment = Deployment(log, TopicNames(topic_prefix), database, capsys)
     await deployment.decide()
     yield deployment
     await log.close()

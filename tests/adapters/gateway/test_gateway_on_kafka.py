@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.gateway.channels import call_channel, sms_channel, webhook_channel
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.topics import COMMANDS_CALL, COMMANDS_SMS, COMMANDS_WEBHOOK, CONTACTS_REQUESTS, DEADLETTER
 from tests.adapters.gateway.providers import Sms, Voice
 from tests.adapters.gateway.test_fair_gateway import HangingWebhooks, few, flood
@@ -24,7 +24,7 @@ async def world(kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[KafkaW
 
 
 async def test_a_fenced_order_is_dropped_and_the_next_goes_at_once(world: KafkaWorld, topic_prefix: str) -> None:
-    voice, place = Voice(), Town(world.log, "call", 2, Names(topic_prefix))
+    voice, place = Voice(), Town(world.log, "call", 2, TopicNames(topic_prefix))
     order = order_of("call")
 
     await place.order(order, fence_of(order), order_of("call", 2))
@@ -38,7 +38,7 @@ async def test_a_fenced_order_is_dropped_and_the_next_goes_at_once(world: KafkaW
 
 
 async def test_a_gateway_that_starts_again_goes_on_where_it_was(world: KafkaWorld, topic_prefix: str) -> None:
-    sms, place, deliveries = Sms(), Town(world.log, "sms", 2, Names(topic_prefix)), MemoryDeliveries()
+    sms, place, deliveries = Sms(), Town(world.log, "sms", 2, TopicNames(topic_prefix)), MemoryDeliveries()
 
     for number in range(1, 11):
         await place.order(order_of("sms", number), partition=number % 2)
@@ -57,7 +57,7 @@ async def test_a_gateway_that_starts_again_goes_on_where_it_was(world: KafkaWorl
 async def test_a_backlog_of_one_company_on_a_hanging_endpoint_holds_up_no_webhook_of_another(
     world: KafkaWorld, topic_prefix: str
 ) -> None:
-    sender, place = HangingWebhooks(), Town(world.log, "webhook", 2, Names(topic_prefix))
+    sender, place = HangingWebhooks(), Town(world.log, "webhook", 2, TopicNames(topic_prefix))
 
     await place.order(*flood("webhook"), *few("webhook", outgoing_webhook_id=8))
     async with running(place, webhook_channel(sender), MemoryDeliveries(), held_max=400):
@@ -68,7 +68,7 @@ async def test_a_backlog_of_one_company_on_a_hanging_endpoint_holds_up_no_webhoo
 
 
 async def test_what_there_is_no_room_for_is_read_again(world: KafkaWorld, topic_prefix: str) -> None:
-    sms, place = Sms(), Town(world.log, "sms", 2, Names(topic_prefix))
+    sms, place = Sms(), Town(world.log, "sms", 2, TopicNames(topic_prefix))
     orders = [order_of("sms", number, contact_key=f"1|{number % 10}") for number in range(60)]
 
     await place.order(*orders, fence_of(orders[-1], orders[-1].lead_id))

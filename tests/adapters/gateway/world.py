@@ -14,8 +14,8 @@ from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import Channel
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.ports import Claim, Deliveries, Kind, StoreError
-from engine.partition.ports import Clock, Log, Outgoing, Record
-from engine.partition.runner import Names
+from engine.partition.ports import Clock, Log, LogRecord, Outgoing
+from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.instant import Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
@@ -299,7 +299,7 @@ class SilentLog(_WrappedLog):
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
         reader: Any = await self._log.reader(topic, partitions, start=start)
 
-        async def poll(*, limit: int, timeout_seconds: float) -> list[Record]:
+        async def poll(*, limit: int, timeout_seconds: float) -> list[LogRecord]:
             assert limit
             await asyncio.sleep(min(timeout_seconds, 0.01))
             return []
@@ -311,7 +311,7 @@ class SilentLog(_WrappedLog):
 class Town:
     """A log with the topics of one channel, and what is said on `contacts.requests`."""
 
-    def __init__(self, log: Log, kind: Kind, partitions: int, names: Names) -> None:
+    def __init__(self, log: Log, kind: Kind, partitions: int, names: TopicNames) -> None:
         self.log = log
         self.names = names
         self.topic = names.of(COMMAND_TOPICS[kind].name)
@@ -329,9 +329,9 @@ class Town:
         await owner.commit(records)
         await owner.close()
 
-    async def records(self, topic: str = CONTACTS_REQUESTS.name) -> list[Record]:
+    async def records(self, topic: str = CONTACTS_REQUESTS.name) -> list[LogRecord]:
         """Everything in a topic, partition by partition."""
-        found: list[Record] = []
+        found: list[LogRecord] = []
         topic = self.names.of(topic)
         for partition in range(await self.log.partition_count(topic)):
             reader = await self.log.reader(topic, [partition])
@@ -364,7 +364,7 @@ async def town(kind: Kind, partitions: int = 1) -> AsyncIterator[Town]:
     log = EmbeddedLog(None, now=wall_now)
     for name in (COMMAND_TOPICS[kind].name, CONTACTS_REQUESTS.name, DEADLETTER.name):
         await log.create_topic(name, partitions)
-    yield Town(log, kind, partitions, Names())
+    yield Town(log, kind, partitions, TopicNames())
     await log.close()
 
 
@@ -410,5 +410,5 @@ async def until(look: Callable[[], Any], is_good: Callable[[Any], bool] = bool) 
         await asyncio.sleep(0.005)
 
 
-def body(record: Record) -> Any:
+def body(record: LogRecord) -> Any:
     return msgspec.json.decode(record.value or b"")

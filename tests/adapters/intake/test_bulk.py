@@ -18,7 +18,7 @@ from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, open_context, specs
 from adapters.roles.intake import IntakeRole
 from adapters.settings import Settings
-from engine.partition.ports import Outgoing, Record
+from engine.partition.ports import LogRecord, Outgoing
 from schemas.envelope import from_headers
 from schemas.records import Body, Company, Offer, plain, rules_key
 from schemas.records import Record as RuleRecord
@@ -39,7 +39,7 @@ TOKEN = "offer-token-00001"
 WAIT_SECONDS = 120.0
 """The bound of a hang."""
 
-Seen = Callable[[Sequence[Record]], bool]
+Seen = Callable[[Sequence[LogRecord]], bool]
 
 
 def lead(local: int = 0) -> dict[str, Any]:
@@ -100,10 +100,10 @@ async def put(context: Context, inbox: Topic, partition: int, values: Sequence[b
     await appender.close()
 
 
-async def until(context: Context, topic: Topic, seen: Seen) -> list[Record]:
+async def until(context: Context, topic: Topic, seen: Seen) -> list[LogRecord]:
     """Read a topic from its start until what was read is enough, and return it."""
     reader = await context.log.reader(context.names.of(topic.name), range(PARTITIONS))
-    found: list[Record] = []
+    found: list[LogRecord] = []
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             while not seen(found):
@@ -113,7 +113,7 @@ async def until(context: Context, topic: Topic, seen: Seen) -> list[Record]:
     return found
 
 
-def of_inbox(inbox: Topic, records: Sequence[Record]) -> list[int]:
+def of_inbox(inbox: Topic, records: Sequence[LogRecord]) -> list[int]:
     """Return the numbers of requests that intake made of records of an inbox."""
     envelopes = [from_headers(record.headers) for record in records]
     return [one.number or 0 for one in envelopes if one.stream is not None and one.stream.startswith(f"{inbox.name}/")]

@@ -17,8 +17,8 @@ from adapters.intake.pacing import WINDOW_START, Pacing, Source
 from adapters.partitions.bookmark import Bookmark
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
-from engine.partition.ports import LogError, Outgoing, Record
-from engine.partition.runner import Names
+from engine.partition.ports import LogError, LogRecord, Outgoing
+from engine.partition.runner import TopicNames
 from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, from_headers
 from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
@@ -66,7 +66,7 @@ class House:
             await self.log.create_topic(topic.name, count, record_bytes_max=2_000_000)
         self.appender = await self.log.appender()
         self.owner = await self.log.own("accounts.requests", partition_of(b"1", PARTITIONS))
-        self.rules = RulesTopic(self.log, Names())
+        self.rules = RulesTopic(self.log, TopicNames())
         await self.rule("company", 1, Company(name="Sunny"))
         await self.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001"))
         steps = (SmsStep(id="s", template="Hello"),)
@@ -100,7 +100,7 @@ class House:
             LEADS_INBOX,
             0,
             log=self.log,
-            names=Names(),
+            names=TopicNames(),
             rules=self.rules,
             appender=self.appender,
             clock=self.clock,
@@ -122,7 +122,7 @@ class House:
             data = value if value is None or isinstance(value, bytes) else to_json(value)
             await self.appender.append(0, [Outgoing("leads.inbox", None, data, headers)])
 
-    def records(self, topic: str) -> list[Record]:
+    def records(self, topic: str) -> list[LogRecord]:
         return [record for number in range(PARTITIONS) for record in self.log.partition(topic, number).records]
 
     def requests(self) -> list[tuple[Envelope, LeadSubmitted]]:

@@ -15,7 +15,7 @@ from adapters.roles.context import Context, RoleAssignment, open_context, prepar
 from adapters.roles.intake import GROUPS, restore_command
 from adapters.settings import Settings
 from engine.partition.ports import Log, LogError, Outgoing
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.state import Stream, stream_key
 from schemas.topics import INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
 from schemas.wire import to_pack
@@ -26,7 +26,7 @@ WAIT_SECONDS = 90.0
 """The bound of a hang."""
 
 
-async def fill(log: Log, names: Names, inbox: Topic = LEADS_INBOX) -> None:
+async def fill(log: Log, names: TopicNames, inbox: Topic = LEADS_INBOX) -> None:
     """Put records into partition 1 of an inbox."""
     appender = await log.appender()
     for _ in range(RECORDS // BATCH_MAX):
@@ -34,7 +34,7 @@ async def fill(log: Log, names: Names, inbox: Topic = LEADS_INBOX) -> None:
     await appender.close()
 
 
-async def decide(log: Log, names: Names, partition: int, number: int, inbox: Topic = LEADS_INBOX) -> None:
+async def decide(log: Log, names: TopicNames, partition: int, number: int, inbox: Topic = LEADS_INBOX) -> None:
     """Write to the state of contacts as a scheduler does that decided a record of partition 1 of an inbox."""
     owner = await log.own(names.of("contacts.requests"), partition, writes=[names.of("contacts.state")])
     stream = f"{inbox.name}/{await log.topic_id(names.of(inbox.name))}/1"
@@ -56,26 +56,26 @@ async def embedded() -> AsyncIterator[EmbeddedLog]:
 
 
 async def test_an_inbox_of_which_nothing_was_decided_is_read_from_its_start(embedded: EmbeddedLog) -> None:
-    assert await restorable(LEADS_INBOX, embedded, Names(), 1) is None
-    await fill(embedded, Names())
-    assert await restorable(LEADS_INBOX, embedded, Names(), 1) is None
+    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) is None
+    await fill(embedded, TopicNames())
+    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) is None
 
 
 async def test_what_is_restored_lies_a_whole_batch_before_the_newest_decision_of_any_partition(
     embedded: EmbeddedLog,
 ) -> None:
-    await fill(embedded, Names())
-    await decide(embedded, Names(), 0, 40)
-    assert await restorable(LEADS_INBOX, embedded, Names(), 1) == 0
-    await decide(embedded, Names(), 1, DECIDED)
-    assert await restorable(LEADS_INBOX, embedded, Names(), 1) == DECIDED + 1 - BATCH_MAX
-    assert await restorable(LEADS_INBOX, embedded, Names(), 0) is None
+    await fill(embedded, TopicNames())
+    await decide(embedded, TopicNames(), 0, 40)
+    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) == 0
+    await decide(embedded, TopicNames(), 1, DECIDED)
+    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) == DECIDED + 1 - BATCH_MAX
+    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 0) is None
 
 
 async def test_without_a_group_a_lost_offset_is_restored_at_once(embedded: EmbeddedLog) -> None:
-    await fill(embedded, Names())
-    await decide(embedded, Names(), 1, DECIDED)
-    bookmarks = SafeBookmarks(LEADS_INBOX, StaticAssignment(2), embedded, Names(), restoring=None)
+    await fill(embedded, TopicNames())
+    await decide(embedded, TopicNames(), 1, DECIDED)
+    bookmarks = SafeBookmarks(LEADS_INBOX, StaticAssignment(2), embedded, TopicNames(), restoring=None)
     assert await bookmarks.kept(1) == Bookmark(DECIDED + 1 - BATCH_MAX)
     assert await bookmarks.kept(0) is None
 

@@ -12,7 +12,7 @@ from adapters.partitions import feed as feeds
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing, Reader
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.deployment import Deployment, deployment_key
 from schemas.records import Company, Record, plain, rules_key
 from schemas.wire import to_json
@@ -52,7 +52,7 @@ async def log(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedLog]:
 async def test_what_was_committed_is_there_after_a_refresh(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 1)
     await owner.commit(written(company(1, 5), company(3, 6)))
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
 
     assert [(partition, record.id) for partition, record in rules.entries] == [(1, 1), (1, 3)]
@@ -65,7 +65,7 @@ async def test_a_transaction_that_is_open_is_not_seen_at_all(log: EmbeddedLog) -
     owner = await log.own("accounts.requests", 0)
     committing = asyncio.ensure_future(owner.commit(written(company(2, 1), company(5, 2))))
     await asyncio.sleep(0)
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules._opened()
     before = list(rules.entries)
     await committing
@@ -81,7 +81,7 @@ async def test_a_transaction_that_is_read_in_pieces_is_published_whole(
 ) -> None:
     monkeypatch.setattr(feeds, "READ_LIMIT", 1)
     owner = await log.own("accounts.requests", 0)
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
     stop = asyncio.Event()
     following = asyncio.create_task(rules.follow(stop))
@@ -101,7 +101,7 @@ async def test_a_transaction_that_is_read_in_pieces_is_published_whole(
 async def test_entries_are_only_ever_added_to(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 0)
     await owner.commit(written(company(2, 1)))
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
     first = rules.entries[0]
     await owner.commit(written(company(2, 2, version=2, name="Rainy")))
@@ -141,7 +141,7 @@ class Frail:
 async def test_following_goes_on_after_an_error_where_it_was_and_gives_nothing_twice(log: EmbeddedLog) -> None:
     frail = Frail(log)
     owner = await log.own("accounts.requests", 0)
-    rules = RulesTopic(frail, Names())  # type: ignore[arg-type]
+    rules = RulesTopic(frail, TopicNames())  # type: ignore[arg-type]
     stop = asyncio.Event()
     following = asyncio.create_task(rules.follow(stop))
     await owner.commit(written(company(2, 1)))
@@ -166,7 +166,7 @@ async def test_it_says_what_was_seen_of_a_company(log: EmbeddedLog) -> None:
     partition = partition_of(b"3", PARTITIONS)
     owner = await log.own("accounts.requests", partition)
     await owner.commit(written(company(3, 9)))
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
 
     assert rules.seen(3) == (partition, 9)
@@ -178,7 +178,7 @@ async def test_the_identity_of_the_deployment_is_read_beside_the_rules_and_the_f
     made = [Deployment(id=name, topic_prefix="", app="leadclock", created_at=1) for name in ("first", "second")]
     await owner.commit([Outgoing(TOPIC, b"deployment/none", b"{bad"), *written(company(2, 1))])
     await owner.commit([Outgoing(TOPIC, deployment_key(one), to_json(one)) for one in made])
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
 
     assert rules.deployment == made[0]
@@ -218,7 +218,7 @@ async def test_a_record_that_is_no_rule_is_skipped_and_said_and_the_next_one_is_
     owner = await log.own("accounts.requests", PLACE)
     await owner.commit(written(OWN))
     await owner.commit([Outgoing(TOPIC, key, value)])
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
     await owner.commit(written(company(1, 9, version=2, name="Rainy")))
     await rules.refresh()
@@ -232,7 +232,7 @@ async def test_a_record_that_is_no_rule_is_skipped_and_said_and_the_next_one_is_
 async def test_a_rule_of_a_company_whose_partition_is_another_is_skipped(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 1 - PLACE)
     await owner.commit(written(OWN))
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
 
     assert rules.entries == []
@@ -244,7 +244,7 @@ async def test_what_was_skipped_is_told_once_however_often_it_is_read(log: Embed
     appender = await log.appender()
     await appender.append(PLACE, [Outgoing(TOPIC, b"x", b"{"), Outgoing(TOPIC, b"y", b"{")])
     metrics = Metrics()
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     await rules.refresh()
     rules.skipped.count_in(metrics)
     rules._published.clear()
@@ -258,7 +258,7 @@ async def test_what_was_skipped_is_told_once_however_often_it_is_read(log: Embed
 
 
 async def test_a_garbage_record_does_not_end_the_following(log: EmbeddedLog) -> None:
-    rules = RulesTopic(log, Names())
+    rules = RulesTopic(log, TopicNames())
     stop = asyncio.Event()
     follower = asyncio.create_task(rules.follow(stop))
     appender = await log.appender()

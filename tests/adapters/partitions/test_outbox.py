@@ -12,7 +12,7 @@ from adapters.partitions import outbox as outboxes
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing
-from engine.partition.runner import Names
+from engine.partition.runner import TopicNames
 from schemas.decisions import OutboxEntry
 from schemas.envelope import Envelope, from_headers
 
@@ -38,7 +38,7 @@ class House:
         self.faults = Failing()
         self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
 
-    async def sender(self, *, names: Names = Names()) -> OutboxSender:  # noqa: B008 - frozen
+    async def sender(self, *, names: TopicNames = TopicNames()) -> OutboxSender:  # noqa: B008 - frozen
         return OutboxSender(STREAM, log=self.log, names=names, appender=await self.log.appender())
 
     def arrived(self, topic: str = TOPIC) -> dict[int, list[int]]:
@@ -192,7 +192,7 @@ async def test_a_topic_that_is_away_is_waited_for(house: House) -> None:
 
 
 async def test_topics_have_the_prefix_of_the_deployment(house: House) -> None:
-    sender = await house.sender(names=Names("p."))
+    sender = await house.sender(names=TopicNames("p."))
     sender.offer(entries(1))
     await acknowledged(sender, 1)
     await sender.close()
@@ -214,7 +214,7 @@ async def test_a_partition_that_takes_nothing_holds_up_no_message_to_another(
         return await append(partition, records)
 
     monkeypatch.setattr(appender, "append", hanging)
-    sender = OutboxSender(STREAM, log=house.log, names=Names(), appender=appender)
+    sender = OutboxSender(STREAM, log=house.log, names=TopicNames(), appender=appender)
     flood = [msgspec.structs.replace(entry, key="1|+1") for entry in entries(*range(1, 2_001))]
     later = [entry for entry in entries(*range(2_001, 2_031)) if partition_of(entry.key.encode(), PARTITIONS) != hung]
     sender.offer([*flood, *later])
@@ -235,7 +235,7 @@ async def test_a_batch_is_bounded(house: House, monkeypatch: pytest.MonkeyPatch)
         return await append(partition, records)
 
     monkeypatch.setattr(appender, "append", counted)
-    sender = OutboxSender(STREAM, log=house.log, names=Names(), appender=appender)
+    sender = OutboxSender(STREAM, log=house.log, names=TopicNames(), appender=appender)
     sender.offer(entries(*range(1, 40)))
     await acknowledged(sender, 39)
     await sender.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.snapshots import FORMAT, FileSnapshots
 from adapters.partitions.worker import RunnerWorker
-from engine.partition.ports import LogError, Reader, Record, Snapshot
+from engine.partition.ports import LogError, LogRecord, Reader, Snapshot
 from engine.partition.runner import Runner
 from schemas.contact import Head
 from schemas.requests import CallerActed
@@ -272,7 +272,7 @@ def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
         polls = iter(range(count))
         poll = reader.poll
 
-        async def poll_one(*, limit: int, timeout_seconds: float) -> Sequence[Record]:
+        async def poll_one(*, limit: int, timeout_seconds: float) -> Sequence[LogRecord]:
             if next(polls, None) is None:
                 raise LogError("the log went away")
             return await poll(limit=min(limit, 1), timeout_seconds=timeout_seconds)

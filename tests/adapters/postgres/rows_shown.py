@@ -9,7 +9,7 @@ from adapters.postgres.pool import open_pool
 from adapters.projector.batch import Mark, batch_of
 from adapters.projector.postgres import PostgresStore
 from engine.identity import uuid_of
-from engine.partition.ports import Record as LogRecord
+from engine.partition.ports import LogRecord
 from schemas.contact import Call, Head, Lead
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact
 from schemas.records import Record

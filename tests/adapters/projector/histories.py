@@ -24,7 +24,7 @@ from adapters.projector.rows import (
     slots_row,
 )
 from engine.identity import uuid_of
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.account import Slots
 from schemas.contact import Attempt, Call, Head, Lead
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact, Sent
@@ -42,7 +42,7 @@ class World:
     """Two partitions; each step is one decision in one of them."""
 
     def __init__(self) -> None:
-        self.records: dict[int, list[Record]] = {number: [] for number in range(PARTITIONS)}
+        self.records: dict[int, list[LogRecord]] = {number: [] for number in range(PARTITIONS)}
         self.leads: dict[int, Lead | None] = {}
         self.home: dict[int, int] = {}
         self.tables: Tables = {name: {} for name in ("leads", "calls", "contacts", "records", "slots")}
@@ -126,7 +126,7 @@ class World:
         )
         # Offsets have gaps, as a transactional log's do.
         self.records[partition].append(
-            Record(TOPIC, partition, 3 * sequence, None, to_json(decision), (), START + self.steps)
+            LogRecord(TOPIC, partition, 3 * sequence, None, to_json(decision), (), START + self.steps)
         )
         self._fold(partition, decision, changes, moved=moved is not None)
 

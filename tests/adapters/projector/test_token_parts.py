@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.projector.batch import Mark, batch_of
 from adapters.projector.postgres import PostgresStore
 from adapters.why.proof import _Fold
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from schemas.contact import Call, Lead
 from schemas.requests import LeadDeleteRequested, LeadMoved, LeadUpdateRequested
 from schemas.wire import from_json
@@ -38,7 +38,7 @@ async def store(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     await pool.close()
 
 
-def history(seed: int) -> tuple[Partition, list[Record], int]:
+def history(seed: int) -> tuple[Partition, list[LogRecord], int]:
     """Return a partition, the records of its decisions, and a lead that grows, shrinks and calls."""
     chance = random.Random(seed)
     partition = Partition(CALL)
@@ -50,11 +50,11 @@ def history(seed: int) -> tuple[Partition, list[Record], int]:
     return partition, records_of(partition), lead_id
 
 
-def records_of(partition: Partition, number: int = 0) -> list[Record]:
-    return [Record(TOPIC, number, 2 * place, None, value, (), 0) for place, value in enumerate(partition.values)]
+def records_of(partition: Partition, number: int = 0) -> list[LogRecord]:
+    return [LogRecord(TOPIC, number, 2 * place, None, value, (), 0) for place, value in enumerate(partition.values)]
 
 
-async def project(store: Store, records: list[Record], cuts: list[int], *, again: bool = False) -> None:
+async def project(store: Store, records: list[LogRecord], cuts: list[int], *, again: bool = False) -> None:
     owned = await store.take(TOPIC, "id", records[0].partition)
     offset, sequence = owned.next_offset, owned.sequence
     for start, stop in zip([0, *cuts], [*cuts, len(records)], strict=True):

@@ -6,7 +6,7 @@ import pytest
 
 from engine.account.aggregate import AccountAggregate
 from engine.partition.decider import Decider, Sealed
-from engine.partition.ports import Record as LogRecord
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.account import Slots

@@ -8,7 +8,7 @@ from engine.contact.aggregate import ContactAggregate
 from engine.partition.aggregate import Aggregate
 from engine.partition.decider import Decider
 from engine.partition.draft import Draft, RefusedError
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from schemas.contact import Head, Relay
 from schemas.decisions import Decision, Position
@@ -73,7 +73,7 @@ def test_a_timer_of_something_that_is_gone_does_nothing() -> None:
     assert draft.changed == {}
 
 
-def _records() -> list[Record]:
+def _records() -> list[LogRecord]:
     submitted = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,))
     left = CallerActed(company_id=1, contact_key=KEY, action="opt_out", schedule_id=1)
     requests: list[tuple[str, ContactRequest]] = [
@@ -82,7 +82,7 @@ def _records() -> list[Record]:
         ("caller.acted", left),
     ]
     return [
-        Record(
+        LogRecord(
             topic="contacts.requests",
             partition=0,
             offset=offset,

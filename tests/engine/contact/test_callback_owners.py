@@ -86,7 +86,7 @@ def test_without_grace_nobody_takes_over() -> None:
 
 
 def asked(world: World) -> SlotRequested:
-    letter = next(letter for letter in reversed(world.letters) if letter.type == "slot.requested")
+    letter = next(letter for letter in reversed(world.messages) if letter.type == "slot.requested")
     return from_json(letter.body, SlotRequested)
 
 
@@ -101,7 +101,7 @@ def test_the_line_of_an_owner_with_a_limit_is_asked_for_and_given_back() -> None
 
     assert call_of(world).buyer_id == 1
     world.outcome("connected_buyer")
-    assert [letter.type for letter in world.letters][-1] == "slot.released"
+    assert [letter.type for letter in world.messages][-1] == "slot.released"
 
 
 def test_an_owner_whose_line_does_not_come_free_is_waited_for_until_the_grace_is_over() -> None:
@@ -109,7 +109,7 @@ def test_an_owner_whose_line_does_not_come_free_is_waited_for_until_the_grace_is
     world.wait_until(NOON + HOUR + 15 * MINUTE)
 
     assert call_of(world).buyer_id is None
-    assert [letter.type for letter in world.letters][-1] == "slot.released"
+    assert [letter.type for letter in world.messages][-1] == "slot.released"
 
 
 # -- again -------------------------------------------------------------------------------------------------------------

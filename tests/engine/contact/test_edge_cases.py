@@ -233,7 +233,7 @@ def test_e27_an_input_that_is_decided_again_orders_under_the_same_name() -> None
     for _ in range(2):
         draft = world._draft()
         world.aggregate.decide(draft, asked, Envelope(id="r", type="lead.submitted", source="/test"))
-        orders.append([(order.id, order.value) for order in draft.orders])
+        orders.append([(order.id, order.value) for order in draft.commands])
     assert orders[0] == orders[1]
     assert len(orders[0]) == 1
 

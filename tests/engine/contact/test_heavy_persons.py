@@ -16,7 +16,7 @@ from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.aggregate import Timer
 from engine.partition.decider import Decider, Sealed
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State, unpack_any
 from schemas.contact import LIVE_STATUSES, Attempt, Call, Flight, Head, Lead
 from schemas.decisions import Position
@@ -104,7 +104,7 @@ class Partition:
         """Decide a request; everything that comes of it can be written."""
         name = REQUEST_TYPES[type(request)]
         headers = to_headers(Envelope(id=f"request-{self.offset}", type=name, source="/test"))
-        record = Record("contacts.requests", 0, self.offset, KEY.encode(), to_json(request), headers, self.now)
+        record = LogRecord("contacts.requests", 0, self.offset, KEY.encode(), to_json(request), headers, self.now)
         self.offset += 1
         return self._committed(self.decider.request(record, self.now))
 

@@ -208,7 +208,7 @@ class Watched(World):
     def _check_slots(self) -> None:
         released = {
             msgspec.json.decode(letter.body, type=SlotReleased).request_id
-            for letter in self.letters
+            for letter in self.messages
             if letter.type == "slot.released"
         }
         flights = [self.lead(lead_id).flight for lead_id in self.lead_ids()]

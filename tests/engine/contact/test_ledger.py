@@ -149,7 +149,7 @@ def test_e40_a_number_that_is_reached_by_another_lead_keeps_its_cap() -> None:
     assert "text" not in world.steps()
     refused = [fact.data["reason"] for fact in world.facts if fact.type == "reach.refused"]
     assert refused == ["frequency_cap"]
-    answer = msgspec.json.decode(world.letters[-1].body)
+    answer = msgspec.json.decode(world.messages[-1].body)
     assert answer["until"] == at("2026-07-16 09:00")
 
 

@@ -195,7 +195,7 @@ def test_a_lead_whose_cap_no_clock_resets_looks_again_some_hours_later(capped: W
 
 
 def earnings(world: World) -> list[CallEarned]:
-    sent = [letter for letter in world.letters if letter.type == "call.earned"]
+    sent = [letter for letter in world.messages if letter.type == "call.earned"]
     return [from_json(letter.body, CallEarned) for letter in sent]
 
 

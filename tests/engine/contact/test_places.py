@@ -7,7 +7,7 @@ import pytest
 
 from engine import limits
 from engine.contact.commands.backpressure import WAITS_FOR_PLACE
-from engine.partition.places import Claim, Places, gate_key
+from engine.partition.places import PlaceClaim, Places, gate_key
 from engine.partition.timers import TimerQueue
 from schemas.contact import Lead
 from schemas.instant import HOUR, MINUTE
@@ -152,10 +152,10 @@ def test_a_lead_that_waited_too_long_for_a_place_is_as_late_as_it_is() -> None:
 
 def test_what_is_rolled_back_gives_its_places_back() -> None:
     places = Places()
-    places.put("lead/1", Claim("sms", 1, holds=True))
+    places.put("lead/1", PlaceClaim("sms", 1, holds=True))
     places.commit()
     places.put("lead/1", None)
-    places.put("lead/2", Claim("sms", 1, holds=False))
+    places.put("lead/2", PlaceClaim("sms", 1, holds=False))
     places.rollback()
     assert (places.used("sms"), places.are_awaited("sms", 1)) == (1, False)
     assert (places.gate(gate_key("sms", 1)).held, places.gate(gate_key("sms", 1)).room) == (1, 1)

@@ -68,7 +68,7 @@ def test_who_unsubscribes_by_mail_is_not_contacted_by_telephone_either(world: Wo
 def test_an_address_is_not_mailed_while_its_contact_has_unread_requests(world: World) -> None:
     world.deliver = False
     world.submit(email=ADDRESS)
-    (letter,) = world.letters
+    (letter,) = world.messages
     world.behind = True
     world.deliver = True
     world.ask(msgspec.json.decode(letter.body, type=ReachRequested), stream="outbox")
@@ -122,9 +122,9 @@ def test_a_mail_that_was_still_being_asked_for_when_the_person_opted_out_is_fenc
     world.deliver = False
     world.submit(email=ADDRESS)
     world.act("opt_out")
-    assert [letter.type for letter in world.letters] == ["reach.requested", "reach.withdrawn"]
+    assert [letter.type for letter in world.messages] == ["reach.requested", "reach.withdrawn"]
     happened = []
-    for letter in list(world.letters):
+    for letter in list(world.messages):
         world.ask(msgspec.json.decode(letter.body, type=CONTACT_REQUESTS[letter.type]), stream="outbox")
         happened.append((len(world.commands), any(fence.contact_key == ADDRESS_KEY for fence in world.fences)))
     assert happened == [(1, False), (1, True)]
@@ -154,7 +154,7 @@ def test_what_is_relayed_is_forgotten_after_a_week(world: World) -> None:
 def test_an_outcome_comes_to_the_contact_that_emitted(world: World) -> None:
     world.submit(email=ADDRESS)
     world.outcome("accepted")
-    passed_on = [letter for letter in world.letters if letter.type == "outcome.recorded"]
+    passed_on = [letter for letter in world.messages if letter.type == "outcome.recorded"]
     (outcome,) = [msgspec.json.decode(letter.body, type=OutcomeRecorded) for letter in passed_on]
     assert (outcome.contact_key, outcome.reached) == (KEY, ADDRESS_KEY)
 

@@ -385,17 +385,17 @@ def test_the_leads_of_a_partition_are_found_in_order_whenever_they_came(is_liste
         state.set(lead_key(number), b"x")
     state.commit()
     if is_listed_before:
-        state.numbers_after("lead", 0, 10)
+        state.sorted_ids_after("lead", 0, 10)
     state.set(lead_key(7), b"x")
     state.set(lead_key(3), None)
     state.set("head/1|+1", b"x")
 
-    assert state.numbers_after("lead", 0, 10) == [7, 9, 2000]
-    assert state.numbers_after("lead", 7, 1) == [9]
+    assert state.sorted_ids_after("lead", 0, 10) == [7, 9, 2000]
+    assert state.sorted_ids_after("lead", 7, 1) == [9]
     state.rollback()
-    assert state.numbers_after("lead", 0, 10) == [3, 9, 2000]
-    state.forget_numbers("lead")
-    assert state.numbers_after("lead", 3, LOOKED_AT_MAX) == [9, 2000]
+    assert state.sorted_ids_after("lead", 0, 10) == [3, 9, 2000]
+    state.drop_sorted_ids("lead")
+    assert state.sorted_ids_after("lead", 3, LOOKED_AT_MAX) == [9, 2000]
 
 
 def test_a_rule_that_came_and_went_leaves_the_plan_as_it_was() -> None:

@@ -79,7 +79,7 @@ class Town(World):
     def requests(self) -> list[str]:
         """Return the ids of requests that the account was asked and not told to forget, in order."""
         found: dict[str, None] = {}
-        for letter in self.letters:
+        for letter in self.messages:
             if letter.type == "slot.requested":
                 found[msgspec.json.decode(letter.body, type=SlotRequested).request_id] = None
             elif letter.type == "slot.released":
@@ -151,9 +151,9 @@ def test_a_slot_that_was_granted_to_who_was_sent_back_is_given_back() -> None:
     old = town.lead(first[2].id).slot_id
     assert old is not None
     town.come(1)
-    before = len(town.letters)
+    before = len(town.messages)
     town.answer_slot(first[2].id, request_id=old)
-    assert [letter.type for letter in town.letters[before:]] == ["slot.released"]
+    assert [letter.type for letter in town.messages[before:]] == ["slot.released"]
     assert town.lead(first[2].id).slot_waits
     assert town.commands == []
 

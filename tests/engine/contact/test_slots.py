@@ -28,7 +28,7 @@ def world() -> World:
 
 def to_account(world: World) -> list[SlotRequested | SlotReleased]:
     kinds = {"slot.requested": SlotRequested, "slot.released": SlotReleased}
-    sent = [letter for letter in world.letters if letter.topic == "accounts.requests"]
+    sent = [letter for letter in world.messages if letter.topic == "accounts.requests"]
     assert {letter.key for letter in sent} <= {"1"}
     return [msgspec.json.decode(letter.body, type=kinds[letter.type]) for letter in sent]
 

@@ -116,7 +116,7 @@ def test_a_due_lead_is_stopped_though_its_row_was_not_written_yet() -> None:
     world.aggregate.wake(draft, f"lead/{late}", 0)
     stopped = draft.changed[f"lead/{late}"]
     assert isinstance(stopped, Lead)
-    assert (stopped.status, draft.orders) == ("opt_out", [])
+    assert (stopped.status, draft.commands) == ("opt_out", [])
 
 
 def test_opting_in_resumes_nothing_and_lets_new_submissions_through(world: World) -> None:

@@ -503,7 +503,7 @@ def test_a_lead_without_a_number_is_kept_under_its_address() -> None:
     world.schedule(CALL, {"id": "mail", "kind": "email", "subject": "Hello", "template": "B"})
     world.submit(contact_key="1|email:ann@example.com", caller_id=None, email="Ann@example.com", zones=())
     assert [(command.step_id, command.contact_key) for command in world.commands] == [("mail", "1|email:ann@example.com")]
-    assert world.letters == []
+    assert world.messages == []
 
 
 def test_a_submission_that_says_not_blocked_of_who_is_blocked_is_refused_and_stores_nothing() -> None:

@@ -116,4 +116,4 @@ def test_an_open_request_for_a_slot_is_taken_back_when_a_trigger_leads_elsewhere
     assert world.submit().status_wait == "concurrency_cap"
     world.update(data={"stop": 1})
     assert world.steps() == ["text"]
-    assert [letter.type for letter in world.letters] == ["slot.requested", "slot.released"]
+    assert [letter.type for letter in world.messages] == ["slot.requested", "slot.released"]

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from engine.contact.aggregate import ContactAggregate
-from engine.partition.aggregate import Adoption, News
-from engine.partition.draft import Draft, Letter
+from engine.partition.aggregate import Adoption, RuleChange
+from engine.partition.draft import Draft, OutboxMessage
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.commands import Command, Fence
@@ -59,7 +59,7 @@ class World:
     commands: list[Command] = field(default_factory=list)
     fences: list[Fence] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
-    letters: list[Letter] = field(default_factory=list)
+    messages: list[OutboxMessage] = field(default_factory=list)
     answer: Answer | None = None
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class World:
             deleted_at=1 if deleted else None,
             body=plain(body),
         )
-        news = News(self.rules.record(record_type, record_id), record)
+        news = RuleChange(self.rules.record(record_type, record_id), record)
         self.rules.apply(0, record)
         self.adopt(Adoption(news=[news]))
 
@@ -222,14 +222,14 @@ class World:
                 self.timers[key] = 0
         self.state.commit()
         self.facts += draft.facts
-        for order in draft.orders:
+        for order in draft.commands:
             match order.value:
                 case Fence() as fence:
                     self.fences.append(fence)
                 case Command() as command:
                     self.commands.append(command)
-        letters = list(draft.letters)
-        self.letters += letters
+        letters = list(draft.messages)
+        self.messages += letters
         for letter in letters if self.deliver else ():
             if letter.topic == "contacts.requests":
                 answer = self.answer

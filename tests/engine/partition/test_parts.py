@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider, Sealed
 from engine.partition.draft import Draft
-from engine.partition.ports import Record
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from schemas.contact import Call, Lead, Part
 from schemas.decisions import REMOVED, Decision, Position
@@ -47,7 +47,7 @@ class Partition:
     def ask(self, request: ContactRequest, key: str = KEY) -> Sealed:
         name = REQUEST_TYPES[type(request)]
         headers = to_headers(Envelope(id=f"r{self.offset}", type=name, source="/test"))
-        record = Record("contacts.requests", 0, self.offset, key.encode(), to_json(request), headers, self.now)
+        record = LogRecord("contacts.requests", 0, self.offset, key.encode(), to_json(request), headers, self.now)
         self.offset += 1
         sealed = self.decider.request(record, self.now)
         assert sealed.decision.verdict == "done", sealed.decision.error

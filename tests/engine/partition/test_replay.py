@@ -2,7 +2,7 @@
 
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider, Sealed
-from engine.partition.ports import Record as LogRecord
+from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import Position

@@ -10,11 +10,11 @@ from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from engine.decision_rules import VERSION
 from engine.partition.aggregate import Adoption, Timer
-from engine.partition.broker_clock import Heard, ahead_seconds
+from engine.partition.broker_clock import BrokerTime, ahead_seconds
 from engine.partition.draft import Draft, RefusedError
-from engine.partition.places import Claim
+from engine.partition.places import PlaceClaim
 from engine.partition.ports import FencedError, LogError, Outgoing
-from engine.partition.runner import Limits, Runner, StateUnreadableError
+from engine.partition.runner import CycleLimits, Runner, StateUnreadableError
 from schemas.contact import Head
 from schemas.decisions import Decision, OutboxEntry
 from schemas.envelope import Envelope, to_headers
@@ -73,7 +73,7 @@ class Counting:
 
     claim_fields: Mapping[str, Sequence[str]] = {}
 
-    def claim(self, entity: Entity) -> Claim | None:
+    def claim(self, entity: Entity) -> PlaceClaim | None:
         """Nothing here is ordered."""
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
@@ -157,7 +157,7 @@ class House:
         self.appender = await self.log.appender()
         return self
 
-    def runner(self, aggregate: Counting | None = None, limits: Limits = Limits()) -> Runner:  # noqa: B008 - frozen
+    def runner(self, aggregate: Counting | None = None, limits: CycleLimits = CycleLimits()) -> Runner:  # noqa: B008 - frozen
         made = aggregate or Counting()
         versions = {"engine": "1"}
         return Runner(made, 0, log=self.log, clock=self.clock, outbox=self._outbox, versions=versions, limits=limits)
@@ -448,7 +448,7 @@ async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: Hou
 
 
 async def test_large_timers_are_divided_among_transactions(house: House) -> None:
-    runner = house.runner(Padding(), Limits(records_bytes_max=100_000))
+    runner = house.runner(Padding(), CycleLimits(records_bytes_max=100_000))
     await runner.open()
     for number in range(30):
         await house.ask(CallerActed(company_id=number, contact_key=f"{number}|30", action="remove"), key=f"{number}|30")
@@ -479,7 +479,7 @@ async def test_nothing_fires_while_old_requests_are_unread(house: House) -> None
 
 async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(house: House) -> None:
     """It may be an opt-out: whoever cannot keep up with the requests contacts nobody."""
-    runner = house.runner(limits=Limits(inputs_max=1))
+    runner = house.runner(limits=CycleLimits(inputs_max=1))
     await runner.open()
     for _ in range(20):
         await house.ask(ACT)
@@ -518,7 +518,7 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
     await runner.cycle()
 
     assert runner.position.decided_at == decided_at
-    assert runner._patience() > 0
+    assert runner._poll_timeout_seconds() > 0
 
     house.clock.ahead = 0
     house.clock.time += 86_400_000
@@ -597,7 +597,7 @@ async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_w
     await runner.cycle()
 
     assert runner.trouble is None
-    heard = Heard(1_000_000, 100.0, 160.0)  # the answer took a minute: the broker's time is known no better than that
+    heard = BrokerTime(1_000_000, 100.0, 160.0)  # the answer took a minute: the broker's time is known no better than that
     assert ahead_seconds(1_060_000, 160.0, heard, None) == 0
     assert ahead_seconds(1_000_000, 160.0, heard, None) == 0
     assert ahead_seconds(1_061_000, 160.0, heard, None) == 1

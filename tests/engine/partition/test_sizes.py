@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider, Sealed
 from engine.partition.draft import RefusedError
-from engine.partition.ports import Outgoing
-from engine.partition.ports import Record as LogRecord
+from engine.partition.ports import LogRecord, Outgoing
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.contact import Lead

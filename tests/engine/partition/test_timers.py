@@ -65,7 +65,7 @@ def test_who_waited_before_a_gate_that_is_gone_goes_by_turns_and_priority() -> N
     gates.clear()
     assert queue.next_due_at() == 0
     slices = 0
-    while queue.ripen(NOON, 7):
+    while queue.promote_due(NOON, 7):
         slices += 1
     due = queue.pop_due(NOON, 100)
 
@@ -138,7 +138,7 @@ def test_many_that_are_due_at_once_are_taken_in_by_and_by() -> None:
     for number in range(25):
         leads.set(timer(str(number), NOON, priority=float(-number)))
     rounds = 0
-    while leads.queue.ripen(NOON, 10):
+    while leads.queue.promote_due(NOON, 10):
         rounds += 1
     assert rounds > 2
     assert leads.fire(NOON, 3) == ["lead/24", "lead/23", "lead/22"]
@@ -166,7 +166,7 @@ def test_the_queue_says_what_a_search_through_all_timers_says(
             (one for one in leads.timers.values() if one.due_at <= now),
             key=lambda one: (one.urgency_class, one.priority, one.due_at, one.id),
         )
-        while leads.queue.ripen(now, limit):
+        while leads.queue.promote_due(now, limit):
             pass
         assert leads.fire(now, 100) == [one.key for one in due]
 
