@@ -12,6 +12,10 @@ import click
 import pytest
 
 from adapters.cli.main import cli
+from adapters.http.exchange.request_metrics import Watch
+from adapters.observability.metrics import Metrics
+from schemas.instant import HOUR, MINUTE
+from schemas.outcomes import OUTCOMES
 
 ROOT = Path(__file__).parents[2]
 TREES = ("adapters", "deploy", "engine", "schemas", "tests", ".ci", ".github")
@@ -20,6 +24,12 @@ PAGES = sorted(
     for pattern in ("*.md", *(f"{tree}/**/*.md" for tree in TREES))
     for path in ROOT.glob(pattern)
 )  # fmt: skip
+
+CHANGELOG = ROOT / "CHANGELOG.md"
+"""It also names what is gone, under `Renamed`."""
+
+COUNTED = ("call", "sms")
+"""Steps that count to `max_contact_attempts`."""
 
 PAPERS = re.compile(r"\b(?:research/\w+|(?:design|contracts|seed|domain)\.md)\b")
 """Notes that do not ship: a reader cannot open them."""
@@ -202,3 +212,26 @@ def test_a_command_that_does_not_exist_or_does_not_fit_is_found(line: str) -> No
 def test_the_pages_hold_enough_commands_for_this_to_mean_something() -> None:
     counted = [words for path in PAGES for words, _ in commands(path.read_text())]
     assert len(counted) > 40
+
+
+def test_the_producers_page_holds_the_default_retries_of_every_outcome_that_may_be_retried() -> None:
+    page = (ROOT / "deploy/docs/producers.md").read_text()
+    rows = re.findall(r"^\| (call|sms|email|webhook) \| `(\w+)` \| (\w+) \| (\d+) \| (yes|no) \|$", page, re.MULTILINE)
+    assert {(kind, name): (_millis(delay), int(most), counts) for kind, name, delay, most, counts in rows} == {
+        (kind, name): (row.retry_delay, row.retry_max, "yes" if row.counts_attempt and kind in COUNTED else "no")
+        for kind, outcomes in OUTCOMES.items()
+        for name, row in outcomes.items()
+        if not (row.good or row.opts_out or row.disables_channel)
+    }
+
+
+def _millis(duration: str) -> int:
+    return int(duration[:-1]) * {"m": MINUTE, "h": HOUR}[duration[-1]]
+
+
+def test_every_metric_that_a_page_names_is_served() -> None:
+    metrics = Metrics()
+    Watch(metrics.registry)
+    served = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
+    named = {name for path in PAGES if path != CHANGELOG for name in re.findall(r"\bleadclock_[a-z_]+", path.read_text())}
+    assert named - served - {"leadclock_"} == set()
