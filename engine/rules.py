@@ -18,7 +18,7 @@ B = TypeVar("B", bound=Body)
 Capability = Literal["voice", "sms"]
 
 
-class Target(Struct, frozen=True):
+class LeadTokenTarget(Struct, frozen=True):
     """What a lead token points at."""
 
     company_id: int
@@ -37,11 +37,11 @@ class Rules:
         self._live: dict[tuple[str, int | None], Body] = {}
         self._schedules: dict[tuple[int | None, int | None], Schedule] = {}
         self._versions: dict[int, list[tuple[int, Instant]]] = {}
-        self._tokens: dict[str, Target] = {}
+        self._tokens: dict[str, LeadTokenTarget] = {}
         self._public_keys: dict[str, int] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
-        self._fleets: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
+        self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
         """Adopt one version of a record, read from a partition of `accounts.rules`; older ones are passed over."""
@@ -50,7 +50,7 @@ class Rules:
         if known is not None and known.version >= record.version:
             return
         body = body_of(record)
-        self._forget(record)
+        self._unindex(record)
         self._records[record.type, record.id] = record
         self._bodies[record.type, record.id] = body
         if isinstance(body, Schedule):
@@ -65,7 +65,7 @@ class Rules:
             listed.pop(record.id, None)
             self._live.pop((record.type, record.id), None)
         if isinstance(body, Number):
-            self._fleets.clear()
+            self._numbers_by_offer.clear()
         if isinstance(body, RulePack):
             self._rule_packs[record.company_id] = tuple(self._live_bodies("rule_pack", record.company_id))
 
@@ -90,7 +90,7 @@ class Rules:
         """Return every version of a schedule that is known here and when it was made, oldest first."""
         return list(self._versions.get(schedule_id, ()))
 
-    def target(self, lead_token: str) -> Target | None:
+    def target(self, lead_token: str) -> LeadTokenTarget | None:
         """Return what a lead token points at."""
         return self._tokens.get(lead_token)
 
@@ -113,12 +113,12 @@ class Rules:
         The same tuple until a number changes: a company may have thousands, and every first contact asks.
         """
         asked = (company_id, offer_id, capability)
-        fleet = self._fleets.get(asked)
-        if fleet is None:
-            fleet = self._fleets[asked] = self._fleet(*asked)
-        return fleet
+        numbers = self._numbers_by_offer.get(asked)
+        if numbers is None:
+            numbers = self._numbers_by_offer[asked] = self._find_numbers(*asked)
+        return numbers
 
-    def _fleet(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
+    def _find_numbers(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
         bodies = [self._bodies["number", record.id] for record in self.records("number", company_id)]
         able = [one for one in bodies if isinstance(one, Number) and getattr(one, capability) and not one.paused]
         own = tuple(one.number for one in able if one.offer_id is not None and one.offer_id == offer_id)
@@ -138,10 +138,10 @@ class Rules:
             if isinstance(body, RulePack):
                 yield body
 
-    def _forget(self, record: Record) -> None:
+    def _unindex(self, record: Record) -> None:
         old = self._bodies.get((record.type, record.id))
         if isinstance(old, Offer | Schedule):
-            if self._tokens.get(old.lead_token) == Target(record.company_id, record.type, record.id):
+            if self._tokens.get(old.lead_token) == LeadTokenTarget(record.company_id, record.type, record.id):
                 del self._tokens[old.lead_token]
         elif isinstance(old, ApiKey) and self._public_keys.get(old.public_key) == record.id:
             del self._public_keys[old.public_key]
@@ -153,7 +153,7 @@ class Rules:
         if isinstance(body, Schedule) and body.unpublished:
             return
         if isinstance(body, Offer | Schedule):
-            self._tokens.setdefault(body.lead_token, Target(record.company_id, record.type, record.id))
+            self._tokens.setdefault(body.lead_token, LeadTokenTarget(record.company_id, record.type, record.id))
         elif isinstance(body, ApiKey):
             self._public_keys.setdefault(body.public_key, record.id)
         elif isinstance(body, Number):

@@ -20,18 +20,18 @@ REMOVED = msgspec.Raw(b"null")
 """The value of a key that is not there any more."""
 
 
-class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DecisionPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A piece of a decision."""
 
 
-class Refusal(Part, frozen=True, kw_only=True):
+class Refusal(DecisionPart, frozen=True, kw_only=True):
     """The log refused a record of what was first decided on this input: why, and how often. It is decided as failed."""
 
     reason: str
     times: int = 1
 
 
-class Cause(Part, frozen=True, kw_only=True):
+class Cause(DecisionPart, frozen=True, kw_only=True):
     """The input.
 
     `request`: where it stood and the digest of its bytes. `tick`: the lead (or entity) that was due.
@@ -53,7 +53,7 @@ class Cause(Part, frozen=True, kw_only=True):
     refusal: Refusal | None = None
 
 
-class Answer(Part, frozen=True, kw_only=True):
+class Answer(DecisionPart, frozen=True, kw_only=True):
     """What the asker is told: an HTTP status, a code of `schemas.problems` where it was refused, and what it is about."""
 
     status: int
@@ -67,7 +67,7 @@ class Answer(Part, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
 
 
-class Fact(Part, frozen=True, kw_only=True):
+class Fact(DecisionPart, frozen=True, kw_only=True):
     """Something that is now true, in the past tense (`lead.scheduled`, `command.emitted`); the history of a lead."""
 
     type: str
@@ -76,14 +76,14 @@ class Fact(Part, frozen=True, kw_only=True):
     data: dict[str, Any] = {}
 
 
-class Change(Part, frozen=True, kw_only=True):
+class Change(DecisionPart, frozen=True, kw_only=True):
     """The value of one key of state after the decision, as JSON; `null` where it was removed."""
 
     key: str
     value: msgspec.Raw
 
 
-class Emitted(Part, frozen=True, kw_only=True):
+class Emitted(DecisionPart, frozen=True, kw_only=True):
     """A command or fence that was written in the same transaction: its topic, its id and the digest of its bytes."""
 
     topic: str
@@ -91,7 +91,7 @@ class Emitted(Part, frozen=True, kw_only=True):
     digest: str
 
 
-class Sent(Part, frozen=True, kw_only=True):
+class Sent(DecisionPart, frozen=True, kw_only=True):
     """A message to another partition, kept in the outbox under `number` until it was acknowledged."""
 
     number: int

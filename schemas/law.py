@@ -19,11 +19,11 @@ EVERYWHERE = "*"
 """The country of a row that holds in all of them."""
 
 
-class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class LawRow(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A part of a pack."""
 
 
-class CapRow(Row, frozen=True, kw_only=True):
+class CapRow(LawRow, frozen=True, kw_only=True):
     """At most `count` contacts in any `period` (`24h`; elapsed, so in hours, minutes or seconds).
 
     `counts` names the kinds of the ledger that are counted. `unit` is what the law counts by: our ledger is one per
@@ -36,7 +36,7 @@ class CapRow(Row, frozen=True, kw_only=True):
     counts: tuple[Literal["call", "sms"], ...]
 
 
-class RuleRow(Row, frozen=True, kw_only=True):
+class RuleRow(LawRow, frozen=True, kw_only=True):
     """One rule; `effective_from` and `effective_to` are its first and last date, None: always.
 
     `override` is for rows of a company: the row takes the place of the shipped one with its id, for the written `reason`.
@@ -62,7 +62,7 @@ class RuleRow(Row, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class HolidaySet(Row, frozen=True, kw_only=True):
+class HolidaySet(LawRow, frozen=True, kw_only=True):
     """A named set of dates: the public holidays of a country or state, and those listed."""
 
     id: str
@@ -71,7 +71,7 @@ class HolidaySet(Row, frozen=True, kw_only=True):
     dates: tuple[date, ...] = ()
 
 
-class OptOutRow(Row, frozen=True, kw_only=True):
+class OptOutRow(LawRow, frozen=True, kw_only=True):
     """What an opt-out reaches, and the words that are one in themselves."""
 
     scope: Literal["company", "brand", "offer", "channel"]
@@ -83,7 +83,7 @@ class OptOutRow(Row, frozen=True, kw_only=True):
     note: str = ""
 
 
-class PackRows(Row, frozen=True, kw_only=True):
+class PackRows(LawRow, frozen=True, kw_only=True):
     """The document; its `version` is a name for people, its digest is what decisions are checked by."""
 
     version: str

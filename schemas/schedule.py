@@ -19,11 +19,11 @@ UnknownZone = Literal["intersect", "default_zone", "hold"]
 OptOutScope = Literal["company", "offer", "channel"]
 
 
-class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class SchedulePart(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A piece of a schedule."""
 
 
-class Window(Part, frozen=True, kw_only=True):
+class Window(SchedulePart, frozen=True, kw_only=True):
     """One row of opening hours, `HH:MM` local time; `close` may be `24:00`, or before `open` (overnight)."""
 
     days: tuple[Day, ...]
@@ -31,7 +31,7 @@ class Window(Part, frozen=True, kw_only=True):
     close: str
 
 
-class Pause(Part, frozen=True, kw_only=True):
+class Pause(SchedulePart, frozen=True, kw_only=True):
     """Dates on which nobody is contacted, the first and the last included, wherever the person may be."""
 
     first: str = field(name="from")
@@ -39,21 +39,21 @@ class Pause(Part, frozen=True, kw_only=True):
     name: str | None = None
 
 
-class Retry(Part, frozen=True, kw_only=True):
+class Retry(SchedulePart, frozen=True, kw_only=True):
     """Again after an outcome: `delay` is the outcome's own default where left out; `max` is 1, for busy 3."""
 
     delay: str | None = None
     max: int | None = None
 
 
-class Connect(Part, frozen=True, kw_only=True):
+class Connect(SchedulePart, frozen=True, kw_only=True):
     """Whom an answered call is connected to; nobody named means whoever the gateway has."""
 
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
 
 
-class Until(Part, frozen=True, kw_only=True):
+class Until(SchedulePart, frozen=True, kw_only=True):
     """A local time to wait for; `zone` is the lead's by default."""
 
     time: str
@@ -63,7 +63,7 @@ class Until(Part, frozen=True, kw_only=True):
     if_passed: Literal["next_day", "now"] = "next_day"
 
 
-class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
+class CallStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     """Place a call; counts as a contact attempt.
 
     `machine`: an answering machine is hung up on, left a message, or talked to like anybody. `ring_timeout_seconds` is for
@@ -86,7 +86,7 @@ class CallStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     jitter_seconds: int | None = None
 
 
-class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
+class SmsStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
     """Send a text; counts as a contact attempt. `missing_token`: what is done where a token of the template has no value.
 
     With `require_opt_in` the lead waits before the step until the person has consented: its token `opt_in` says so, or they
@@ -106,7 +106,7 @@ class SmsStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sms"):
     jitter_seconds: int | None = None
 
 
-class EmailStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="email"):
+class EmailStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="email"):
     """Send an e-mail; not a contact attempt."""
 
     id: str
@@ -122,7 +122,7 @@ class EmailStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="email"):
     jitter_seconds: int | None = None
 
 
-class WebhookStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
+class WebhookStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
     """Post the lead to an outgoing webhook."""
 
     id: str
@@ -131,7 +131,7 @@ class WebhookStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="webhoo
     outcome_timeout: str | None = None
 
 
-class WaitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait"):
+class WaitStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="wait"):
     """Wait for a duration or until a local time; exactly one of both."""
 
     id: str
@@ -140,21 +140,21 @@ class WaitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait"):
     mode: Literal["elapsed", "calendar"] | None = None
 
 
-class ExitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="exit"):
+class ExitStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="exit"):
     """Leave the schedule with a result."""
 
     id: str
     result: Literal["success", "failure", "completed"] = "completed"
 
 
-class Rule(Part, frozen=True, kw_only=True):
+class Rule(SchedulePart, frozen=True, kw_only=True):
     """Where to go on if all of the filters hold."""
 
     when: tuple[str, ...] = field(name="if")
     goto: str
 
 
-class BranchStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="branch"):
+class BranchStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="branch"):
     """Go on by the first rule that holds, or where `else` says; without it, at the step that follows."""
 
     id: str
@@ -162,21 +162,21 @@ class BranchStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="branch"
     otherwise: str | None = field(name="else", default=None)
 
 
-class Path(Part, frozen=True, kw_only=True):
+class Path(SchedulePart, frozen=True, kw_only=True):
     """One way out of a split, taken by `weight` of all leads."""
 
     goto: str
     weight: int = 1
 
 
-class SplitStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="split"):
+class SplitStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="split"):
     """Send shares of the leads different ways; one lead always goes the same way."""
 
     id: str
     paths: tuple[Path, ...]
 
 
-class WaitForStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait_for"):
+class WaitForStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="wait_for"):
     """Wait until something is true of the lead, `timeout` at the longest; goes on at the next step where none is named.
 
     `tokens_match`: all of `filters` hold. `converted` and its like: the lead converted, for the buyer, the offer or either.
@@ -200,7 +200,7 @@ class WaitForStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="wait_f
     on_timeout: str | None = None
 
 
-class UpdateLeadStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="update_lead"):
+class UpdateLeadStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="update_lead"):
     """Set and take away tokens of the lead, or set its priority, its source, or which of its numbers is used."""
 
     id: str
@@ -211,7 +211,7 @@ class UpdateLeadStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="upd
     contact_field_type: str | None = None
 
 
-class TagStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="tag"):
+class TagStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="tag"):
     """Add words to, or take them out of, the token `tags`."""
 
     id: str
@@ -219,7 +219,7 @@ class TagStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="tag"):
     remove: tuple[str, ...] = ()
 
 
-class MoveStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="move_to_schedule"):
+class MoveStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="move_to_schedule"):
     """Begin another schedule, at its present version."""
 
     id: str
@@ -228,14 +228,14 @@ class MoveStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="move_to_s
     keep_attempts: bool = False
 
 
-class RestartStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="restart"):
+class RestartStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="restart"):
     """Begin this schedule again, `max_restarts` times in all; then go on at the step that follows."""
 
     id: str
     max_restarts: int = 1
 
 
-class CallbackStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="schedule_callback"):
+class CallbackStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="schedule_callback"):
     """Promise a call: after a duration (`in`) or at a local time (`at`); exactly one of both.
 
     It is connected to a buyer or a group where one is named, and to others only `grace_minutes` later (0: never).
@@ -249,7 +249,7 @@ class CallbackStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="sched
     grace_minutes: int = 15
 
 
-class OptOutStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="opt_out"):
+class OptOutStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="opt_out"):
     """Never contact this person again: of the whole company, about the lead's offer, or on one channel.
 
     Without a `scope` it reaches as far as the company's other opt-outs. After that of a `channel` the schedule goes on.
@@ -260,19 +260,19 @@ class OptOutStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="opt_out
     channel: Channel | None = None
 
 
-class BlockStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="block"):
+class BlockStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="block"):
     """Keep this person away from the company's numbers."""
 
     id: str
 
 
-class SuppressStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="suppress"):
+class SuppressStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="suppress"):
     """Put this person on the do-not-call list."""
 
     id: str
 
 
-class ActionGroupStep(Part, frozen=True, kw_only=True, tag_field="kind", tag="action_group"):
+class ActionGroupStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="action_group"):
     """Stands for the steps of an action group, as the group is when the schedule is published."""
 
     id: str
@@ -301,7 +301,7 @@ class OnConversion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     action: Literal["move"] = "move"
 
 
-class Trigger(Part, frozen=True, kw_only=True):
+class Trigger(SchedulePart, frozen=True, kw_only=True):
     """What happens to a lead that enters the schedule (`enter`), or of which something becomes true on the way (`exit`).
 
     The first row that fits is taken: its tokens are set, its `expire_minutes` run from then on, and the lead goes on at

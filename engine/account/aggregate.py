@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from engine.account.changes import change_record
-from engine.account.slots import count_earned, follow_change, release_slot, request_slot, wake
+from engine.account.slots import apply_record_change, count_earned, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
@@ -119,7 +119,7 @@ class AccountAggregate:
         if envelope.stream is None:  # numbered streams are kept from repeating by their numbers
             _refuse_repeat(draft, request.company_id, envelope)
         record = change_record(draft, request)
-        follow_change(draft, record)
+        apply_record_change(draft, record)
 
 
 def _refuse_repeat(draft: Draft, company_id: int, envelope: Envelope) -> None:

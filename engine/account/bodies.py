@@ -13,7 +13,15 @@ from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.did_you_mean import did_you_mean
-from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS, Named, change_caps, change_group, nobody
+from engine.account.groups import (
+    CAP_FIELDS,
+    CAP_INPUTS_OF,
+    GROUP_INPUTS,
+    BuyerLookup,
+    change_caps,
+    change_group,
+    no_buyer_named,
+)
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
@@ -56,7 +64,7 @@ _EXTRA: dict[str, frozenset[str]] = {
 _PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
 
 
-class Change(Struct):
+class BodyChange(Struct):
     """A body as it would be, the faults found on the way, and facts that follow from it."""
 
     body: Body
@@ -70,9 +78,9 @@ def read_body(
     *,
     now: Instant,
     exists: Exists | None,
-    buyer_named: Named = nobody,
+    buyer_named: BuyerLookup = no_buyer_named,
     group_of: GroupOf = no_group,
-) -> Change:
+) -> BodyChange:
     """Return the body after the change.
 
     `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
@@ -98,7 +106,7 @@ def read_body(
     if exists is not None:
         _check_references(values, given, errors, exists)
     _refuse(errors)
-    return Change(kind(**values), facts)
+    return BodyChange(kind(**values), facts)
 
 
 def read_schedule(given: Mapping[str, Any], group_of: GroupOf = no_group) -> Schedule:

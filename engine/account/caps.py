@@ -47,7 +47,7 @@ Tallies = Mapping[str, Tally]
 """Period -> what is used in it; a period that has ended may still stand there until the next grant."""
 
 
-class Shut(Struct, frozen=True):
+class CapBlock(Struct, frozen=True):
     """The caps that let no call through now, and when time alone opens all of them (None: it does not).
 
     With `may_be_freed` they are full of calls under way, of which some may give back what they reserved before `until`.
@@ -78,17 +78,18 @@ def live_tally(tallies: Tallies, period: str, body: Capped, now: Instant) -> Tal
     return tally if period in UNITS or tally.began_at == (body.total_caps_reset_at or 0) else None
 
 
-def roll(slots: Slots, body: Capped | None, now: Instant) -> None:
+def roll_periods(slots: Slots, body: Capped | None, now: Instant) -> None:
     """Begin the periods that have none, and forget those that are over; a record without caps counts nothing."""
     if body is None or not body.caps:
         slots.tallies = {}
         return
     slots.tallies = {
-        period: live_tally(slots.tallies, period, body, now) or _begun(period, now, body, slots.grants) for period in PERIODS
+        period: live_tally(slots.tallies, period, body, now) or _new_tally(period, now, body, slots.grants)
+        for period in PERIODS
     }
 
 
-def _begun(period: str, now: Instant, body: Capped, grants: int) -> Tally:
+def _new_tally(period: str, now: Instant, body: Capped, grants: int) -> Tally:
     began_at, ends_at = period_of(period, now, body)
     return Tally(began_at=began_at or 0, ends_at=ends_at, after=grants)
 
@@ -104,7 +105,7 @@ def reserve(slots: Slots, *, is_connected: bool) -> int:
     return slots.grants
 
 
-def settle(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
+def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
     """Confirm what a call used, and give back the rest, in the periods that it was granted in and that still last."""
     for tally in slots.tallies.values():
         if number <= tally.after:
@@ -117,7 +118,7 @@ def settle(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> No
                 tally.used[metric] = tally.used.get(metric, 0) + 1
 
 
-def count(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
+def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
     """Add what a call brought to the periods that its instant lies in; what is taken back is less than nothing."""
     for tally in slots.tallies.values():
         if not tally.began_at <= at or (tally.ends_at is not None and tally.ends_at <= at):
@@ -138,7 +139,7 @@ def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
     return found
 
 
-def shut_by(tallies: Tallies, body: Capped, now: Instant) -> Shut | None:
+def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | None:
     """Return the caps that keep the next call from being granted, None where none does."""
     if not body.caps:
         return None
@@ -149,8 +150,8 @@ def shut_by(tallies: Tallies, body: Capped, now: Instant) -> Shut | None:
         elif is_reached(body, cap, used + opened):
             full.append(cap)
     if hit:
-        return Shut(tuple(hit), _last_reset(tallies, body, hit, now), may_be_freed=False)
-    return Shut(tuple(full), first_reset(tallies, body, full, now), may_be_freed=True) if full else None
+        return CapBlock(tuple(hit), _last_reset(tallies, body, hit, now), may_be_freed=False)
+    return CapBlock(tuple(full), first_reset(tallies, body, full, now), may_be_freed=True) if full else None
 
 
 def is_reached(body: Capped, cap: str, amount: float) -> bool:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from engine.account import publishing
 from engine.account.bodies import read_body
-from engine.account.references import buyer_named, live, refer, refuse_in_use, take
+from engine.account.references import buyer_named, claim_unique_values, index_references, live_record, refuse_in_use
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_id
@@ -33,7 +33,7 @@ def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
         _require_company(draft, request.company_id)
     if request.operation == "create":
         return _create(draft, request)
-    record = _known(draft, request)
+    record = _existing_record(draft, request)
     if request.operation == "publish" and request.type != "schedule":
         raise RefusedError("validation_failed", "Only a schedule is published.", {"type": ["must be schedule"]})
     if request.operation == "delete":
@@ -56,7 +56,7 @@ def _create(draft: Draft, request: RecordChangeRequested) -> Record:
     body = _read_change(draft, request, record, None)
     record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
     record.uuid = uuid_of(record.type, record.id)
-    _keep(draft, record, None, body)
+    _put_record(draft, record, None, body)
     _answer(draft, record, CREATED, "created")
     return record
 
@@ -67,11 +67,11 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Rec
     before = body_of(record)
     body = _read_change(draft, request, record, before)
     if body == before:  # nothing to tell the schedulers, and no version that leads would be pinned to
-        draft.answer = _answered(record, DONE)
+        draft.answer = _answer_of(record, DONE)
         return record
     record.version += 1
     record.updated_at = record.user_updated_at = draft.now
-    _keep(draft, record, before, body)
+    _put_record(draft, record, before, body)
     _answer(draft, record, DONE, "updated")
     return record
 
@@ -81,8 +81,8 @@ def _delete(draft: Draft, record: Record) -> Record:
     record.version += 1
     record.updated_at = record.user_updated_at = record.deleted_at = draft.now
     body = body_of(record)
-    take(draft, record, body, None)
-    refer(draft, record, body, None)
+    claim_unique_values(draft, record, body, None)
+    index_references(draft, record, body, None)
     draft.put(record_key(record.type, record.id), record)
     _answer(draft, record, DONE, "deleted")
     return record
@@ -108,7 +108,7 @@ def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: 
         _in_zone(draft, request, before),
         before,
         now=draft.now,
-        exists=lambda record_type, record_id: live(draft, company_id, record_type, record_id) is not None,
+        exists=lambda record_type, record_id: live_record(draft, company_id, record_type, record_id) is not None,
         buyer_named=lambda user_buyer_id: buyer_named(draft, company_id, user_buyer_id),
         group_of=lambda group_id: _group(draft, company_id, group_id),
     )
@@ -128,14 +128,14 @@ def _in_zone(draft: Draft, request: RecordChangeRequested, before: Body | None) 
 
 
 def _group(draft: Draft, company_id: int, group_id: int) -> ActionGroup | None:
-    record = live(draft, company_id, "action_group", group_id)
+    record = live_record(draft, company_id, "action_group", group_id)
     body = None if record is None else body_of(record)
     return body if isinstance(body, ActionGroup) else None
 
 
-def _keep(draft: Draft, record: Record, before: Body | None, body: Body) -> None:
-    take(draft, record, before, body)
-    refer(draft, record, before, body)
+def _put_record(draft: Draft, record: Record, before: Body | None, body: Body) -> None:
+    claim_unique_values(draft, record, before, body)
+    index_references(draft, record, before, body)
     record.body = plain(body)
     size = len(to_json(record.body))
     if size > BODY_BYTES_MAX:
@@ -171,7 +171,7 @@ def _require_company(draft: Draft, company_id: int) -> None:
         raise RefusedError("deleted", f"Company {company_id} was deleted; its records can be read, not changed.")
 
 
-def _known(draft: Draft, request: RecordChangeRequested) -> Record:
+def _existing_record(draft: Draft, request: RecordChangeRequested) -> Record:
     record = None if request.id is None else draft.get(record_key(request.type, request.id), Record)
     # Another company's record is as unknown as one that nobody has.
     if record is None or record.company_id != request.company_id:
@@ -185,9 +185,9 @@ def _known(draft: Draft, request: RecordChangeRequested) -> Record:
 
 def _answer(draft: Draft, record: Record, status: int, what: str) -> None:
     draft.fact(f"record.{what}", record_type=record.type, record_id=record.id, version=record.version)
-    draft.answer = _answered(record, status)
+    draft.answer = _answer_of(record, status)
 
 
-def _answered(record: Record, status: int) -> Answer:
+def _answer_of(record: Record, status: int) -> Answer:
     extra = {"uuid": record.uuid, "version": record.version}
     return Answer(status=status, record_type=record.type, record_id=record.id, extra=extra)

@@ -23,19 +23,19 @@ def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list
 
     The goals of the triggers must be there.
     """
-    lost = list(_lost_goals(steps))
-    return lost or [*_never_reached(steps, triggers), *_loops(steps, triggers)]
+    unknown = list(_unknown_goals(steps))
+    return unknown or [*_never_reached(steps, triggers), *_loops(steps, triggers)]
 
 
-def _lost_goals(steps: Sequence[Step]) -> Iterator[Fault]:
+def _unknown_goals(steps: Sequence[Step]) -> Iterator[Fault]:
     known = [step.id for step in steps]
     for place, step in enumerate(steps):
         for way in ways_of(step):
             if way.goto is not None and way.goto not in known:
-                yield place, way.field, _lost(way.goto, known)
+                yield place, way.field, _unknown_goal(way.goto, known)
 
 
-def _lost(name: str, known: Sequence[str]) -> str:
+def _unknown_goal(name: str, known: Sequence[str]) -> str:
     return f"names no step of this list: {name[:SHOWN_MAX]!r}{did_you_mean(name, known)}; those are {shown_ids(known)}"
 
 
@@ -65,7 +65,7 @@ def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault
     for place, step in enumerate(steps):
         if isinstance(step, CallStep):
             quick[place] += [places[row.goto] for row in triggers if row.goto is not None and row.type in AFTER_CALLS]
-    found = _circle([[there for there in ways if there < len(steps)] for ways in quick])
+    found = _find_cycle([[there for there in ways if there < len(steps)] for ways in quick])
     if found:
         path = " -> ".join(steps[place].id for place in (*found, found[0]))
         fault = f"is on a way round without a wait: {path}; put a wait of at least 60s into it"
@@ -85,7 +85,7 @@ def _target(way: Way, place: int, places: dict[str, int]) -> int:
     return place + 1 if way.goto is None else places[way.goto]
 
 
-def _circle(ways: Sequence[Sequence[int]]) -> list[int]:
+def _find_cycle(ways: Sequence[Sequence[int]]) -> list[int]:
     """Return the places of a circle, or none. Depth first, without recursion: a list may have 200 steps."""
     done: set[int] = set()
     for start in range(len(ways)):

@@ -45,11 +45,11 @@ GROUP_INPUTS: frozenset[str] = frozenset(
 )
 """Fields that are asked for and not kept as such."""
 
-Named = Callable[[str], int | None]
+BuyerLookup = Callable[[str], int | None]
 """Gives the id of a live buyer of this company by its `user_buyer_id`."""
 
 
-def nobody(_: str) -> int | None:
+def no_buyer_named(_: str) -> int | None:
     """Know no buyer at all, where references are not looked up."""
     return None
 
@@ -62,7 +62,7 @@ def change_group(
     *,
     now: Instant,
     exists: Exists | None,
-    buyer_named: Named,
+    buyer_named: BuyerLookup,
 ) -> tuple[str, ...]:
     """Lay what was asked for over the values of a group and return the facts that follow; faults go to the errors."""
     values["buyer_ids"] = _buyers(given, values.get("buyer_ids", ()), errors, buyer_named)
@@ -102,7 +102,7 @@ def _caps(record_type: str, given: Mapping[str, Any], caps: Mapping[str, float],
     return {cap: changed[cap] for cap in CAPS_OF[record_type].values() if cap in changed}
 
 
-def _buyers(given: Mapping[str, Any], buyer_ids: Iterable[int], errors: Errors, named: Named) -> tuple[int, ...]:
+def _buyers(given: Mapping[str, Any], buyer_ids: Iterable[int], errors: Errors, named: BuyerLookup) -> tuple[int, ...]:
     added = (*_ids(given, "add_buyer_ids", errors), *_named(given, "add_user_buyer_ids", errors, named))
     removed = {*_ids(given, "remove_buyer_ids", errors), *_named(given, "remove_user_buyer_ids", errors, named)}
     return tuple(buyer_id for buyer_id in dict.fromkeys((*buyer_ids, *added)) if buyer_id not in removed)
@@ -123,7 +123,7 @@ def _ids(given: Mapping[str, Any], field: str, errors: Errors) -> tuple[int, ...
         return ()
 
 
-def _named(given: Mapping[str, Any], field: str, errors: Errors, named: Named) -> tuple[int, ...]:
+def _named(given: Mapping[str, Any], field: str, errors: Errors, named: BuyerLookup) -> tuple[int, ...]:
     try:
         names = texts(given.get(field))
     except FieldError as error:

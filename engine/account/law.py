@@ -13,7 +13,7 @@ from engine.account.plans import Errors, sentence
 from engine.law.company import merged
 from engine.law.faults import pack_faults
 from engine.law.pack import shipped_rows
-from schemas.law import HolidaySet, Row, RuleRow
+from schemas.law import HolidaySet, LawRow, RuleRow
 from schemas.records import RulePack
 
 LAW_FIELDS = frozenset({"rules", "holiday_sets"})
@@ -45,7 +45,7 @@ def read_rule_pack(given: Mapping[str, Any], values: dict[str, Any], errors: Err
 
 
 def _read(
-    name: str, kind: type[Row], given: Mapping[str, Any], values: Mapping[str, Any], errors: Errors
+    name: str, kind: type[LawRow], given: Mapping[str, Any], values: Mapping[str, Any], errors: Errors
 ) -> tuple[Any, ...]:
     raw = given.get(name, values.get(name, ()))
     if raw is None or raw == "":

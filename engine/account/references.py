@@ -40,7 +40,7 @@ SHOWN_MAX = 5
 Reference = tuple[str, int]
 
 
-def live(draft: Draft, company_id: int, record_type: str, record_id: int) -> Record | None:
+def live_record(draft: Draft, company_id: int, record_type: str, record_id: int) -> Record | None:
     """Return a record of the company that was not deleted."""
     record = draft.get(record_key(record_type, record_id), Record)
     if record is None or record.company_id != company_id or record.deleted_at is not None:
@@ -89,7 +89,7 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
                 yield "buyer_group", step.connect.buyer_group_id
 
 
-def refer(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
+def index_references(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
     """Note what a record refers to from now on."""
     name = f"{record.type}/{record.id}"
     old, new = references_of(before) if before else set(), references_of(after) if after else set()
@@ -138,7 +138,7 @@ def unique_values(body: Body) -> dict[str, tuple[str, str]]:
             return {}
 
 
-def take(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
+def claim_unique_values(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
     """Take the values of a body and give back those of the one before. Raises `RefusedError` where another has them."""
     old, new = unique_values(before) if before else {}, unique_values(after) if after else {}
     _refuse_taken(draft, record, new)
@@ -148,10 +148,10 @@ def take(draft: Draft, record: Record, before: Body | None, after: Body | None) 
         taken = Taken(company_id=record.company_id, record_type=record.type, record_id=record.id)
         draft.put(taken_key(record.company_id, kind, value), taken)
     if record.type == "rule_pack" and (before is None or after is None):
-        _take_place(draft, record, is_new=before is None)
+        _claim_rule_pack_slot(draft, record, is_new=before is None)
 
 
-def _take_place(draft: Draft, record: Record, *, is_new: bool) -> None:
+def _claim_rule_pack_slot(draft: Draft, record: Record, *, is_new: bool) -> None:
     """Take one of the places for the packs of a company, or give it back. Raises `RefusedError` where there is none."""
     for number in range(RULE_PACKS_MAX):
         key = taken_key(record.company_id, "rule_pack", str(number))

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from engine.account import caps
 from engine.account.caps import Capped
 from engine.account.choice import Candidate, choose_buyer
-from engine.account.references import live
+from engine.account.references import live_record
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
 from schemas.account import Claim, Hold, Slots, Waiting
@@ -46,7 +46,7 @@ class Choice(Struct, frozen=True):
     buyer_id: int | None = None
 
 
-class Obstacle(Struct, frozen=True):
+class SlotObstacle(Struct, frozen=True):
     """Why a request gets no slot now.
 
     It waits (`reason` None) for one to be released, or for the reset at `until`; else it is refused, until then.
@@ -56,8 +56,8 @@ class Obstacle(Struct, frozen=True):
     until: Instant | None = None
 
 
-GONE = Obstacle(NO_BUYER)
-BUSY = Obstacle()
+GONE = SlotObstacle(NO_BUYER)
+BUSY = SlotObstacle()
 
 
 def request_slot(draft: Draft, request: SlotRequested) -> None:
@@ -66,7 +66,7 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     claim = draft.get(claim_key(request.company_id, request.request_id), Claim)
     if claim is not None:
         if claim.granted_at is not None:
-            _tell(draft, claim, granted=True)
+            _send_answer(draft, claim, granted=True)
         return
     claim = _claim(draft, request)
     slots = _slots_for(draft, request)
@@ -76,9 +76,9 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     if choice is not None:
         _grant(draft, slots, claim, choice)
     elif obstacle.reason is not None:
-        _tell(draft, claim, granted=False, obstacle=obstacle)
-    elif _is_hopeless(slots, request):
-        _tell(draft, claim, granted=False, obstacle=Obstacle(QUEUE_FULL))
+        _send_answer(draft, claim, granted=False, obstacle=obstacle)
+    elif _is_less_urgent_than_full_queue(slots, request):
+        _send_answer(draft, claim, granted=False, obstacle=SlotObstacle(QUEUE_FULL))
     else:
         draft.put(claim_key(claim.company_id, claim.request_id), claim)
         slots.wake_at = obstacle.until
@@ -94,19 +94,19 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
         return
     draft.remove(key)
     if claim.granted_at is None:
-        slots = _known(draft, claim.company_id, claim.resource)
+        slots = _slots_of(draft, claim.company_id, claim.resource)
         slots.waiting = tuple(waiting for waiting in slots.waiting if waiting.request_id != claim.request_id)
-        _keep(draft, slots)
-        _want(draft, slots)
+        _put_slots(draft, slots)
+        _register_waits(draft, slots)
         return
     freed: list[str] = []
     for hold in claim.holds or _holds_before_caps(claim):
-        slots = _known(draft, claim.company_id, hold.resource)
+        slots = _slots_of(draft, claim.company_id, hold.resource)
         slots.in_use -= 1
-        caps.settle(slots, hold.number, request.ended, is_connected=claim.buyer_id is not None)
-        _keep(draft, slots)
+        caps.settle_reservation(slots, hold.number, request.ended, is_connected=claim.buyer_id is not None)
+        _put_slots(draft, slots)
         freed += [slots.resource, *slots.wanted_by]
-    _go_through(draft, claim.company_id, freed)
+    _grant_waiting(draft, claim.company_id, freed)
 
 
 def count_earned(draft: Draft, request: CallEarned) -> None:
@@ -117,16 +117,16 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
         body = _capped(draft, request.company_id, resource)
         if body is None:
             continue
-        slots = _known(draft, request.company_id, resource)
-        caps.roll(slots, body, draft.now)
+        slots = _slots_of(draft, request.company_id, resource)
+        caps.roll_periods(slots, body, draft.now)
         if slots.tallies:
-            caps.count(slots, request.at, amounts)
-            _keep(draft, slots)
+            caps.add_amounts(slots, request.at, amounts)
+            _put_slots(draft, slots)
             changed += [resource, *slots.wanted_by]
-    _go_through(draft, request.company_id, changed)
+    _grant_waiting(draft, request.company_id, changed)
 
 
-def follow_change(draft: Draft, record: Record) -> None:
+def apply_record_change(draft: Draft, record: Record) -> None:
     """Grant what a changed record now allows, and refuse what waits for a group that is gone."""
     if record.type not in CAPPED_TYPES:
         return
@@ -134,20 +134,20 @@ def follow_change(draft: Draft, record: Record) -> None:
     if slots is None:
         return
     before = slots.tallies
-    caps.roll(slots, caps.capped(body_of(record)), draft.now)
+    caps.roll_periods(slots, caps.capped(body_of(record)), draft.now)
     if slots.tallies != before:
-        _keep(draft, slots)
+        _put_slots(draft, slots)
     if record.type == "buyer_group" and record.deleted_at is not None:
         _refuse_all(draft, slots, GONE)
     else:
-        _go_through(draft, record.company_id, [slots.resource, *slots.wanted_by])
+        _grant_waiting(draft, record.company_id, [slots.resource, *slots.wanted_by])
 
 
 def wake(draft: Draft, slots: Slots) -> None:
     """Grant what the reset of a cap allows."""
     slots.wake_at = None
-    _keep(draft, slots)
-    _go_through(draft, slots.company_id, [slots.resource])
+    _put_slots(draft, slots)
+    _grant_waiting(draft, slots.company_id, [slots.resource])
 
 
 # -- who is asked for --------------------------------------------------------------------------------------------------
@@ -204,11 +204,11 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     return slots
 
 
-def _known(draft: Draft, company_id: int, resource: str) -> Slots:
+def _slots_of(draft: Draft, company_id: int, resource: str) -> Slots:
     return draft.get(slots_key(company_id, resource), Slots) or Slots(resource=resource, company_id=company_id)
 
 
-def _keep(draft: Draft, slots: Slots) -> None:
+def _put_slots(draft: Draft, slots: Slots) -> None:
     """Put the slots of a resource, as a new version; who has left the queue ages no more."""
     if slots.aging:
         waiting = {place.request_id for place in slots.waiting}
@@ -232,71 +232,71 @@ def _capped(draft: Draft, company_id: int, resource: str) -> Capped | None:
     record_type, _, record_id = resource.partition("/")
     if record_type not in CAPPED_TYPES or not record_id.isdigit():
         return None
-    record = live(draft, company_id, record_type, int(record_id))
+    record = live_record(draft, company_id, record_type, int(record_id))
     return None if record is None else caps.capped(body_of(record))
 
 
 # -- what is free ------------------------------------------------------------------------------------------------------
 
 
-class _Way(Struct, frozen=True):
+class _Route(Struct, frozen=True):
     """One buyer of one group, or without one, and what keeps a call from going there (None: nothing)."""
 
     buyer_group_id: int | None
     buyer_id: int
-    obstacle: Obstacle | None
+    obstacle: SlotObstacle | None
     buyer: Buyer
     group: BuyerGroup | None = None
 
 
-def _ways(draft: Draft, slots: Slots) -> Iterator[_Way]:
+def _routes(draft: Draft, slots: Slots) -> Iterator[_Route]:
     """Yield the ways in which a call of the queue could go: the buyers of its groups, then those named without one."""
     for group_id in _group_ids(slots):
         group = _capped(draft, slots.company_id, _group_resource(group_id))
         if isinstance(group, BuyerGroup):
-            closed = _limit(draft, slots.company_id, _group_resource(group_id), group)
+            closed = _record_obstacle(draft, slots.company_id, _group_resource(group_id), group)
             for buyer_id in group.buyer_ids:
-                yield from _way(draft, slots.company_id, buyer_id, group_id, group, closed)
+                yield from _route(draft, slots.company_id, buyer_id, group_id, group, closed)
     for buyer_id in slots.buyer_ids:
-        yield from _way(draft, slots.company_id, buyer_id)
+        yield from _route(draft, slots.company_id, buyer_id)
 
 
-def _way(  # noqa: PLR0917 - whose buyer it is
+def _route(  # noqa: PLR0917 - whose buyer it is
     draft: Draft,
     company_id: int,
     buyer_id: int,
     group_id: int | None = None,
     group: BuyerGroup | None = None,
-    closed: Obstacle | None = None,
-) -> Iterator[_Way]:
+    closed: SlotObstacle | None = None,
+) -> Iterator[_Route]:
     buyer = _capped(draft, company_id, _buyer_resource(buyer_id))
     if isinstance(buyer, Buyer):
-        obstacle = _worse(closed, _limit(draft, company_id, _buyer_resource(buyer_id), buyer))
-        yield _Way(group_id, buyer_id, obstacle, buyer, group)
+        obstacle = _harder_obstacle(closed, _record_obstacle(draft, company_id, _buyer_resource(buyer_id), buyer))
+        yield _Route(group_id, buyer_id, obstacle, buyer, group)
 
 
-def _limit(draft: Draft, company_id: int, resource: str, body: Capped) -> Obstacle | None:
+def _record_obstacle(draft: Draft, company_id: int, resource: str, body: Capped) -> SlotObstacle | None:
     """Return what keeps a call from a record now: it is paused, closed, used up or busy; None where nothing does."""
     is_shut = body.concurrency_cap_limit == 0
-    if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _takes_calls(draft, body)):
+    if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _accepts_calls(draft, body)):
         return GONE
     if body.concurrency_cap_limit is None and not body.caps:
         return None
-    slots = _known(draft, company_id, resource)
-    shut = caps.shut_by(slots.tallies, body, draft.now)
+    slots = _slots_of(draft, company_id, resource)
+    shut = caps.blocking_caps(slots.tallies, body, draft.now)
     if shut is not None and not shut.may_be_freed:
         reason = TRAFFIC_SOURCE_CAP if resource.startswith("traffic_source/") else BUYER_CAP
-        return Obstacle(reason, shut.until)
+        return SlotObstacle(reason, shut.until)
     if body.concurrency_cap_limit is not None and slots.in_use >= body.concurrency_cap_limit:
-        return BUSY if shut is None else Obstacle(None, shut.until)
-    return None if shut is None else Obstacle(None, shut.until)
+        return BUSY if shut is None else SlotObstacle(None, shut.until)
+    return None if shut is None else SlotObstacle(None, shut.until)
 
 
-def _takes_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
+def _accepts_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
     return not body.paused and is_open_for_business(body.business_hours, body.time_zone, draft.now)
 
 
-def _worse(one: Obstacle | None, other: Obstacle | None) -> Obstacle | None:
+def _harder_obstacle(one: SlotObstacle | None, other: SlotObstacle | None) -> SlotObstacle | None:
     """Return the obstacle of two on one way that takes more to pass: gone, used up, busy. The later reset counts."""
     if one is None or other is None:
         return one or other
@@ -304,14 +304,14 @@ def _worse(one: Obstacle | None, other: Obstacle | None) -> Obstacle | None:
         return GONE
     if one.reason is None or other.reason is None:
         return one if one.reason is not None else other
-    return Obstacle(one.reason, None if one.until is None or other.until is None else max(one.until, other.until))
+    return SlotObstacle(one.reason, None if one.until is None or other.until is None else max(one.until, other.until))
 
 
-def _source_obstacle(draft: Draft, slots: Slots) -> Obstacle | None:
+def _source_obstacle(draft: Draft, slots: Slots) -> SlotObstacle | None:
     resource = _source_resource(slots)
     source = None if resource is None else _capped(draft, slots.company_id, resource)
-    found = None if resource is None or source is None else _limit(draft, slots.company_id, resource, source)
-    return Obstacle(TRAFFIC_SOURCE_CAP) if found == GONE else found
+    found = None if resource is None or source is None else _record_obstacle(draft, slots.company_id, resource, source)
+    return SlotObstacle(TRAFFIC_SOURCE_CAP) if found == GONE else found
 
 
 def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
@@ -320,7 +320,7 @@ def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
         return None
     if not _group_ids(slots) and not slots.buyer_ids:
         return None if slots.traffic_source_id is None else Choice()
-    free = [way for way in _ways(draft, slots) if way.obstacle is None]
+    free = [way for way in _routes(draft, slots) if way.obstacle is None]
     groups = {way.buyer_group_id: way.group for way in free if way.group is not None}
     group_id: int | None = next(iter(groups), None)
     if len(groups) > 1:
@@ -331,24 +331,24 @@ def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
     return None if buyer_id is None else Choice(group_id, buyer_id)
 
 
-def _obstacle(draft: Draft, slots: Slots) -> Obstacle:
+def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
     """Return why nobody of a queue gets a slot now: the first way that opens counts, and the traffic source for all."""
     source = _source_obstacle(draft, slots)
     if source is not None and source.reason is not None:
         return source
-    ways = list(_ways(draft, slots))
+    ways = list(_routes(draft, slots))
     waits = [way.obstacle or BUSY for way in ways if way.obstacle is None or way.obstacle.reason is None]
     if waits or (source is not None and not ways):
         resets = [found.until for found in (*waits, source) if found is not None and found.until is not None]
-        return Obstacle(None, min(resets, default=None))
+        return SlotObstacle(None, min(resets, default=None))
     used_up = [way.obstacle for way in ways if way.obstacle is not None and way.obstacle.reason == BUYER_CAP]
     if not used_up:
         return GONE
-    opens = (*(found.until for found in used_up), *(_opens(draft, way) for way in ways if way.obstacle == GONE))
-    return Obstacle(BUYER_CAP, min((at for at in opens if at is not None), default=None))
+    opens = (*(found.until for found in used_up), *(_opens_at(draft, way) for way in ways if way.obstacle == GONE))
+    return SlotObstacle(BUYER_CAP, min((at for at in opens if at is not None), default=None))
 
 
-def _opens(draft: Draft, way: _Way) -> Instant | None:
+def _opens_at(draft: Draft, way: _Route) -> Instant | None:
     """Return when the hours of a way that is closed begin; nobody knows when a pause ends."""
     bodies: list[Buyer | BuyerGroup] = [way.buyer] if way.group is None else [way.buyer, way.group]
     if any(body.paused or body.concurrency_cap_limit == 0 for body in bodies):
@@ -360,7 +360,7 @@ def _opens(draft: Draft, way: _Way) -> Instant | None:
 # -- the queue ---------------------------------------------------------------------------------------------------------
 
 
-def _is_hopeless(slots: Slots, request: SlotRequested) -> bool:
+def _is_less_urgent_than_full_queue(slots: Slots, request: SlotRequested) -> bool:
     """Tell whether a full queue has nobody less urgent, so that nothing need be written."""
     if len(slots.waiting) < WAITING_MAX:
         return False
@@ -376,35 +376,35 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
         slots.aging[request.request_id] = request.aging
     at = bisect_right(slots.waiting, place)
     slots.waiting = (*slots.waiting[:at], place, *slots.waiting[at:])
-    _keep(draft, slots)
-    _want(draft, slots)
+    _put_slots(draft, slots)
+    _register_waits(draft, slots)
     if len(slots.waiting) > WAITING_MAX:
         last, slots.waiting = slots.waiting[-1], slots.waiting[:-1]
-        _refuse(draft, slots, last, Obstacle(QUEUE_FULL))
+        _refuse(draft, slots, last, SlotObstacle(QUEUE_FULL))
 
 
-def _go_through(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
+def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
     """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first.
 
     Refuse requests that wait for a record whose caps are used up by now.
     """
-    queues = [_known(draft, company_id, resource) for resource in dict.fromkeys(resources)]
+    queues = [_slots_of(draft, company_id, resource) for resource in dict.fromkeys(resources)]
     queues = [slots for slots in queues if slots.waiting]
     for slots in queues:
         if slots.aging:
             slots.waiting = tuple(sorted(slots.waiting, key=partial(_aged, slots, draft.now)))
     while True:
-        heads = [head for slots in queues if slots.waiting for head in _grantable(draft, slots)]
+        heads = [head for slots in queues if slots.waiting for head in _next_grant(draft, slots)]
         if not heads:
             break
         place, _, slots, choice = min(heads, key=lambda head: (_aged(head[2], draft.now, head[0]), head[1]))
         slots.waiting = slots.waiting[1:]
         _grant(draft, slots, _waiting_claim(draft, slots, place), choice)
     for slots in queues:
-        _wait_on(draft, slots)
+        _update_wait(draft, slots)
 
 
-def _wait_on(draft: Draft, slots: Slots) -> None:
+def _update_wait(draft: Draft, slots: Slots) -> None:
     """Let a queue wait for what it still waits for; refuse all of it where the caps are used up."""
     obstacle = _obstacle(draft, slots) if slots.waiting else BUSY
     if obstacle.reason in {BUYER_CAP, TRAFFIC_SOURCE_CAP}:
@@ -412,8 +412,8 @@ def _wait_on(draft: Draft, slots: Slots) -> None:
         return
     if slots.waiting and slots.wake_at != obstacle.until:
         slots.wake_at = obstacle.until
-        _keep(draft, slots)
-    _want(draft, slots)
+        _put_slots(draft, slots)
+    _register_waits(draft, slots)
 
 
 def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
@@ -425,7 +425,7 @@ def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
     return structs.replace(place, priority=place.priority - aging * overdue / HOUR)
 
 
-def _grantable(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, Choice]]:
+def _next_grant(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, Choice]]:
     """Return the most urgent of a queue with whom it would get, or nothing where it must go on waiting."""
     head = slots.waiting[0]
     choice = _choose(draft, slots, head.request_id)
@@ -438,16 +438,16 @@ def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
     names += [_buyer_resource(choice.buyer_id)] if choice.buyer_id is not None else []
     holds: list[Hold] = []
     for name in dict.fromkeys(names):
-        counted = slots if name == slots.resource else _known(draft, slots.company_id, name)
+        counted = slots if name == slots.resource else _slots_of(draft, slots.company_id, name)
         body = _capped(draft, slots.company_id, name)
         counted.in_use += 1
-        caps.roll(counted, body, draft.now)
+        caps.roll_periods(counted, body, draft.now)
         holds.append(Hold(name, caps.reserve(counted, is_connected=choice.buyer_id is not None)))
-        _keep(draft, counted)
+        _put_slots(draft, counted)
     claim.granted_at, claim.holds = draft.now, tuple(holds)
     claim.buyer_group_id, claim.buyer_id = choice.buyer_group_id, choice.buyer_id
     draft.put(claim_key(claim.company_id, claim.request_id), claim)
-    _tell(draft, claim, granted=True)
+    _send_answer(draft, claim, granted=True)
 
 
 def _holds_before_caps(claim: Claim) -> list[Hold]:
@@ -462,21 +462,21 @@ def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
     return claim
 
 
-def _want(draft: Draft, slots: Slots) -> None:
+def _register_waits(draft: Draft, slots: Slots) -> None:
     """Note with each record that a queue waits for that the queue may go on when the record is free."""
-    wanted = tuple(sorted(_waited_for(draft, slots))) if slots.waiting else ()
+    wanted = tuple(sorted(_waited_resources(draft, slots))) if slots.waiting else ()
     known = {_buyer_resource(name) if isinstance(name, int) else name for name in slots.wants}
     if wanted == slots.wants or {*wanted} == known:
         return
     for name in sorted({*wanted} ^ known):
-        counted = _known(draft, slots.company_id, name)
+        counted = _slots_of(draft, slots.company_id, name)
         counted.wanted_by = tuple(sorted({*counted.wanted_by} ^ {slots.resource}))
-        _keep(draft, counted)
+        _put_slots(draft, counted)
     slots.wants = wanted
-    _keep(draft, slots)
+    _put_slots(draft, slots)
 
 
-def _waited_for(draft: Draft, slots: Slots) -> Iterator[str]:
+def _waited_resources(draft: Draft, slots: Slots) -> Iterator[str]:
     found = {_group_resource(group_id) for group_id in _group_ids(slots)}
     found |= {_buyer_resource(buyer_id) for buyer_id in slots.buyer_ids}
     for group_id in _group_ids(slots):
@@ -487,21 +487,21 @@ def _waited_for(draft: Draft, slots: Slots) -> Iterator[str]:
     yield from (found | ({source} if source is not None else set())) - {slots.resource}
 
 
-def _refuse_all(draft: Draft, slots: Slots, obstacle: Obstacle) -> None:
+def _refuse_all(draft: Draft, slots: Slots, obstacle: SlotObstacle) -> None:
     waiting, slots.waiting = slots.waiting, ()
-    _keep(draft, slots)
-    _want(draft, slots)
+    _put_slots(draft, slots)
+    _register_waits(draft, slots)
     for place in waiting:
         _refuse(draft, slots, place, obstacle)
 
 
-def _refuse(draft: Draft, slots: Slots, place: Waiting, obstacle: Obstacle) -> None:
+def _refuse(draft: Draft, slots: Slots, place: Waiting, obstacle: SlotObstacle) -> None:
     claim = _waiting_claim(draft, slots, place)
     draft.remove(claim_key(claim.company_id, claim.request_id))
-    _tell(draft, claim, granted=False, obstacle=obstacle)
+    _send_answer(draft, claim, granted=False, obstacle=obstacle)
 
 
-def _tell(draft: Draft, claim: Claim, *, granted: bool, obstacle: Obstacle = BUSY) -> None:
+def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObstacle = BUSY) -> None:
     answer = SlotAnswered(
         company_id=claim.company_id,
         contact_key=claim.contact_key,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from engine.law.pack import RulePack, default_pack, shipped_rows
+from engine.law.pack import CompiledRulePack, default_pack, shipped_rows
 from engine.rules import Rules
 from schemas import records
 from schemas.law import PackRows
@@ -18,10 +18,10 @@ PACKS_MAX = 1_024
 
 Bodies = tuple[records.RulePack, ...]
 
-_PACKS: dict[int, tuple[Bodies, RulePack]] = {}
+_PACKS: dict[int, tuple[Bodies, CompiledRulePack]] = {}
 
 
-def law_of(rules: Rules, company_id: int) -> RulePack:
+def law_of(rules: Rules, company_id: int) -> CompiledRulePack:
     """Return the pack that holds for a company, as far as its rules are known here."""
     bodies = rules.rule_packs(company_id)
     if not bodies:
@@ -29,7 +29,7 @@ def law_of(rules: Rules, company_id: int) -> RulePack:
     known = _PACKS.get(id(bodies))
     if known is not None and known[0] is bodies:
         return known[1]
-    pack = RulePack(merged(bodies))
+    pack = CompiledRulePack(merged(bodies))
     if len(_PACKS) >= PACKS_MAX:
         del _PACKS[next(iter(_PACKS))]
     _PACKS[id(bodies)] = bodies, pack

@@ -39,7 +39,7 @@ class RulePackError(ValueError):
         self.errors = errors
 
 
-def refuse(faults: Iterable[Fault]) -> None:
+def raise_faults(faults: Iterable[Fault]) -> None:
     """Raise `RulePackError` where there is a fault."""
     errors: dict[str, list[str]] = {}
     for place, sentence in faults:

@@ -18,7 +18,7 @@ from msgspec import Struct
 import engine.law
 from engine.calendar import Constraint, WindowSet, constraint, day_start, parse_duration, window_set
 from engine.law.caps import Cap, strictest
-from engine.law.faults import RulePackError, pack_faults, refuse, shape_faults
+from engine.law.faults import RulePackError, pack_faults, raise_faults, shape_faults
 from engine.law.public_holidays import dates_of
 from engine.submission.place import STATE_ZONES
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
@@ -56,7 +56,7 @@ class LegalHours(Struct, frozen=True, eq=False):
     sources: tuple[str, ...]
 
 
-class Limits(Struct, frozen=True, eq=False):
+class LegalLimits(Struct, frozen=True, eq=False):
     """Everything that holds at once: hours in the order in which they are asked, and the strictest caps.
 
     Good for instants before `changes_at` (None: no rule begins or ends); closed dates reach beyond the calendar's horizon.
@@ -84,7 +84,7 @@ class Limits(Struct, frozen=True, eq=False):
         return tuple(rule_id for hours in self.hours if hours.code == code for rule_id in hours.rule_ids)
 
 
-NO_LIMITS = Limits((), (), None)
+NO_LIMITS = LegalLimits((), (), None)
 """What the law demands of a step that reaches nobody."""
 
 
@@ -101,7 +101,7 @@ class _Rule(Struct, frozen=True, eq=False):
         return (self.begins is None or at >= self.begins) and (self.ends is None or at < self.ends)
 
 
-class RulePack:
+class CompiledRulePack:
     """A pack that was found to be right; `version` is a name for people, `digest` that of what it says."""
 
     def __init__(self, rows: PackRows) -> None:
@@ -127,7 +127,7 @@ class RulePack:
         channel: str,
         purpose: Purpose,
         at: Instant,
-    ) -> Limits:
+    ) -> LegalLimits:
         """Return what holds at an instant for somebody who may be in any of these places.
 
         A state's rules hold whatever the countries are. A rule holds from the first moment of its first date in any zone
@@ -142,7 +142,9 @@ class RulePack:
         for named in self._sets.values():
             dates_of(named, range(year - 1, year + 3))
 
-    def _find(self, era: int, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose) -> Limits:
+    def _find(
+        self, era: int, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
+    ) -> LegalLimits:
         if channel not in CHANNELS or purpose not in PURPOSES:
             raise ValueError(f"no law is kept for {channel!r} and {purpose!r}; known are {CHANNELS} and {PURPOSES}")
         since = self._edges[era - 1] if era else self._edges[0] - 1
@@ -150,7 +152,7 @@ class RulePack:
         placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
         holding = list(_without_giving_way([rule for rule in placed if rule.holds(since)], countries))
         year = min(max(to_datetime(since).year, YEARS.start), YEARS.stop - 1)
-        return Limits(
+        return LegalLimits(
             hours=_joined([*_federal_first(holding), *self._holidays(holding, year)]),
             caps=strictest(rule.cap for rule in holding if rule.cap is not None),
             changes_at=min((edge for edge in _changes(placed) if edge > since), default=None),
@@ -166,9 +168,9 @@ class RulePack:
 
 
 @cache
-def default_pack() -> RulePack:
+def default_pack() -> CompiledRulePack:
     """Return the pack that is shipped."""
-    return RulePack(shipped_rows())
+    return CompiledRulePack(shipped_rows())
 
 
 @cache
@@ -183,9 +185,9 @@ def read_rows(data: bytes) -> PackRows:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RulePackError({"pack": [f"is no TOML in UTF-8 ({error}); correct it there"]}) from error
-    refuse(shape_faults(document))
+    raise_faults(shape_faults(document))
     rows = msgspec.convert(document, PackRows)
-    refuse(pack_faults(rows))
+    raise_faults(pack_faults(rows))
     return rows
 
 

@@ -11,9 +11,9 @@ from engine.contact.schedule.cadence import cadence_of
 from engine.identity import share_of
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError
-from engine.preview import setting
+from engine.preview import preview_rules
 from engine.preview.partition import VirtualPartition, commands_of
-from engine.preview.reasons import Plans, Why
+from engine.preview.reasons import ActionReason, PlanHistory
 from engine.preview.trial import CALLBACK as CALLBACK_KIND
 from engine.preview.trial import GOOD, Trial
 from engine.rules import Rules
@@ -71,13 +71,13 @@ def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack]
     Raises `RefusedError`: what a submission of this lead is refused for, its fields as `lead.caller_id`; or what the
     engine itself refuses.
     """
-    rules = setting.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country, rule_packs=rule_packs)
+    rules = preview_rules.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country, rule_packs=rule_packs)
     request = _submission(trial, rules)
     ids = share_of(request.contact_key, IDS_BEFORE_MAX)
-    course = _Course(trial, VirtualPartition(rules, trial.at, ids))
-    course.remember(request)
-    course.run(request)
-    return course.forecast()
+    run = _PreviewRun(trial, VirtualPartition(rules, trial.at, ids))
+    run.replay_history(request)
+    run.run(request)
+    return run.forecast()
 
 
 def shown(forecast: Forecast) -> dict[str, Any]:
@@ -106,9 +106,9 @@ def _shown(action: Action) -> dict[str, Any]:
 
 def _submission(trial: Trial, rules: Rules) -> LeadSubmitted:
     """Return the lead as intake would pass it on to this schedule, whatever token it carries."""
-    raw = {**trial.lead, "lead_token": setting.LEAD_TOKEN}
+    raw = {**trial.lead, "lead_token": preview_rules.LEAD_TOKEN}
     try:
-        found = normalise(raw, rules, received_at=trial.at, api_company_id=setting.COMPANY_ID, may_update=True)
+        found = normalise(raw, rules, received_at=trial.at, api_company_id=preview_rules.COMPANY_ID, may_update=True)
     except RefusedError as refusal:
         errors = {f"lead.{field}": sentences for field, sentences in refusal.errors.items()}
         raise RefusedError(refusal.code, refusal.detail, errors) from refusal
@@ -122,26 +122,26 @@ def good_outcome(command: Command) -> str:
     return GOOD[COMMAND_KINDS[type(command)]]
 
 
-class _Course:
+class _PreviewRun:
     """One lead on its way through the schedule."""
 
     def __init__(self, trial: Trial, partition: VirtualPartition) -> None:
         self._trial = trial
         self._partition = partition
-        self._plans = Plans(cadence_of(trial.schedule))
+        self._plans = PlanHistory(cadence_of(trial.schedule))
         self._lead_id = 0
         self._lead: Lead | None = None
-        self._whys: dict[str, Why] = {}
+        self._whys: dict[str, ActionReason] = {}
         self._actions: list[Action] = []
         self._stopped_at: str | None = None
 
-    def remember(self, request: LeadSubmitted) -> None:
+    def replay_history(self, request: LeadSubmitted) -> None:
         """Let the contacts of the history happen."""
         partition = self._partition
         for number, past in enumerate(self._trial.history):
             partition.now = past.at
             partition.reserve(request.contact_key, past.kind, f"history/{number}")
-            partition.ask(
+            partition.enqueue(
                 OutcomeRecorded(
                     company_id=request.company_id,
                     contact_key=request.contact_key,
@@ -159,7 +159,7 @@ class _Course:
     def run(self, request: LeadSubmitted) -> None:
         """Submit the lead and go on until it ends, is held, or has done enough."""
         partition = self._partition
-        partition.ask(request)
+        partition.enqueue(request)
         most = partition.decisions + DECISIONS_MIN + DECISIONS_PER_ACTION * self._trial.limit
         while self._stopped_at is None:
             sealed = partition.decide() or (None if self._is_at_rest() else partition.fire())
@@ -189,7 +189,7 @@ class _Course:
         self._lead_id = self._lead_id or (answer.record_id or 0 if answer is not None else 0)
         before, lead = self._lead, self._partition.lead(self._lead_id)
         if lead is not None:
-            self._note(before or lead, lead)
+            self._note_why(before or lead, lead)
         self._lead = lead
         orders = {command.command_id: command for command in commands_of(sealed)}
         for fact in sealed.decision.facts:
@@ -200,7 +200,7 @@ class _Course:
         if lead is not None and lead.schedule_id != self._trial.schedule_id:
             self._stopped_at = self._stopped_at or MOVED
 
-    def _note(self, before: Lead, lead: Lead) -> None:
+    def _note_why(self, before: Lead, lead: Lead) -> None:
         """Keep why the lead acts, where it does so since this decision: the order may come out of a later one."""
         flight = lead.flight
         if flight is not None and flight.command_id not in self._whys:
@@ -208,9 +208,9 @@ class _Course:
             self._whys[flight.command_id] = self._plans.why(
                 before, is_callback=flight.callback, step_id=flight.step_id, attempt=attempt
             )
-        self._plans.see(lead)
+        self._plans.record(lead)
 
-    def _add(self, step_id: str | None, kind: str, why: Why | None) -> bool:
+    def _add(self, step_id: str | None, kind: str, why: ActionReason | None) -> bool:
         """Take down an action; False where there are enough."""
         if len(self._actions) >= self._trial.limit:
             self._stopped_at = LIMIT
@@ -230,7 +230,7 @@ class _Course:
         step_id, kind = (None, CALLBACK_KIND) if is_callback else (command.step_id, channel)
         if not self._add(step_id, kind, self._whys.get(command.command_id)):
             return
-        self._partition.ask(
+        self._partition.enqueue(
             OutcomeRecorded(
                 company_id=command.company_id,
                 contact_key=command.contact_key,

@@ -68,7 +68,7 @@ class VirtualPartition:
         draft = Draft(self._state, now=self.now, rules=self._decider.rules, partition=0, ids=0)
         return Person(draft, int(contact_key.partition("|")[0]), contact_key)
 
-    def hold(self, key: str, entity: Entity) -> None:
+    def seed_entity(self, key: str, entity: Entity) -> None:
         """Begin with something that is known already, its timer included."""
         self._state.set(key, to_pack(entity))
         self._state.commit()
@@ -76,7 +76,7 @@ class VirtualPartition:
         if timer is not None:
             self._timers.push(timer)
 
-    def ask(self, request: ContactRequest) -> None:
+    def enqueue(self, request: ContactRequest) -> None:
         """Put a request behind those that are not decided yet."""
         self._requests.append((request.contact_key, REQUEST_TYPES[type(request)], to_json(request)))
 
@@ -88,7 +88,7 @@ class VirtualPartition:
         headers = to_headers(Envelope(id=f"preview/{self._offset}", type=kind, source="/preview"))
         record = LogRecord(CONTACTS_REQUESTS.name, 0, self._offset, key.encode(), body, headers, self.now)
         self._offset += 1
-        return self._settle(self._decider.request(record, self.now))
+        return self._apply_decision(self._decider.request(record, self.now))
 
     def fire(self, until: Instant | None = None) -> Sealed | None:
         """Go to the next instant at which something is due and decide the most urgent of it.
@@ -101,10 +101,10 @@ class VirtualPartition:
                 return None
             for timer in self._timers.pop_due(moment, 1):
                 self.now = moment
-                return self._settle(self._decider.tick(timer.key, timer.due_at, moment))
+                return self._apply_decision(self._decider.tick(timer.key, timer.due_at, moment))
         return None
 
-    def _settle(self, sealed: Sealed) -> Sealed:
+    def _apply_decision(self, sealed: Sealed) -> Sealed:
         """Make a decision true, and pass its messages on; the account has nothing to say to a preview."""
         self._state.commit()
         self.decisions += 1

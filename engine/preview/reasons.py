@@ -15,7 +15,7 @@ CALLBACK_PENDING = "callback_pending"
 """Said of a step that had to wait until a promised call was made."""
 
 
-class Why(Struct, frozen=True):
+class ActionReason(Struct, frozen=True):
     """What is told of one action: the zone whose edge decided, the codes that moved it, which counted attempt it is."""
 
     zone: str
@@ -23,7 +23,7 @@ class Why(Struct, frozen=True):
     attempt: int | None = None
 
 
-class Plans:
+class PlanHistory:
     """The plans of one lead for what comes next; a plan for something else begins anew."""
 
     def __init__(self, cadence: Cadence) -> None:
@@ -33,7 +33,7 @@ class Plans:
         self._zone: str | None = None
         self._held: tuple[int, int] | None = None
 
-    def see(self, lead: Lead) -> None:
+    def record(self, lead: Lead) -> None:
         """Take in a lead after a decision on it. Of one that acts nothing is planned; what follows begins anew."""
         if lead.flight is not None:
             self._about, self._reasons, self._zone = (), {}, None
@@ -47,16 +47,16 @@ class Plans:
         if lead.status_wait == CALLBACK_PENDING and (lead.base_at or 0) < (lead.next_action_at or 0):
             self._held = lead.enrolment, lead.step_entered
 
-    def why(self, lead: Lead, *, is_callback: bool, step_id: str, attempt: int | None) -> Why:
+    def why(self, lead: Lead, *, is_callback: bool, step_id: str, attempt: int | None) -> ActionReason:
         """Return why an action was ordered just now; `lead` is as it was before."""
         zone = self._zone or home_zone(lead, self._cadence)
         if is_callback:
-            return Why(zone, tuple(self._reasons), attempt)
+            return ActionReason(zone, tuple(self._reasons), attempt)
         if step_id != lead.step:  # walked to in the same decision: nothing moved it
-            return Why(home_zone(lead, self._cadence), (), attempt)
+            return ActionReason(home_zone(lead, self._cadence), (), attempt)
         held = (CALLBACK_PENDING,) if self._held == (lead.enrolment, lead.step_entered) else ()
-        return Why(zone, (*held, *self._reasons), attempt)
+        return ActionReason(zone, (*held, *self._reasons), attempt)
 
-    def unplanned(self, lead: Lead) -> Why:
+    def unplanned(self, lead: Lead) -> ActionReason:
         """Return what is told of an action that was never planned: it came with the end of the lead."""
-        return Why(home_zone(lead, self._cadence))
+        return ActionReason(home_zone(lead, self._cadence))

@@ -14,7 +14,7 @@ from engine.account.publishing import WRITTEN_BY_PUBLISHING
 from engine.contact.facts.ledger import row_of
 from engine.contact.schedule.cadence import channel_of
 from engine.partition.draft import RefusedError
-from engine.preview.setting import UNPUBLISHED_ID
+from engine.preview.preview_rules import UNPUBLISHED_ID
 from engine.submission.fields import FieldError, is_blank, parse_id, parse_integer, parse_moment
 from engine.views.record import record_columns
 from schemas.instant import DAY, Instant

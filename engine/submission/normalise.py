@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.identity import contact_key
 from engine.partition.draft import RefusedError
-from engine.rules import Rules, Target
+from engine.rules import LeadTokenTarget, Rules
 from engine.submission.columns import ALIASES, COLUMNS
 from engine.submission.fields import (
     FieldError,
@@ -22,7 +22,7 @@ from engine.submission.fields import (
     parse_text,
 )
 from engine.submission.nested import lifted
-from engine.submission.numbers import Number
+from engine.submission.numbers import ParsedNumber
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.instant import SECOND, Instant
 from schemas.records import Company, Offer, Schedule
@@ -137,7 +137,7 @@ def _refuse_without_token(reading: Reading) -> None:
     reading.close()
 
 
-def _target(token: Any, rules: Rules, api_company_id: int | None) -> Target:
+def _target(token: Any, rules: Rules, api_company_id: int | None) -> LeadTokenTarget:
     target = rules.target(token.strip()) if isinstance(token, str) else None
     # Another company's token is as unknown as one that nobody has.
     if target is None or rules.body(Company, "company", target.company_id) is None:
@@ -154,7 +154,7 @@ def _unknown_token() -> RefusedError:
     return RefusedError("unknown_lead_token", "No offer and no schedule has this lead_token; copy it from their settings.")
 
 
-def _body(rules: Rules, target: Target) -> Offer | Schedule:
+def _body(rules: Rules, target: LeadTokenTarget) -> Offer | Schedule:
     kind: type[Offer | Schedule] = Offer if target.kind == "offer" else Schedule
     body = rules.body(kind, target.kind, target.id)
     if body is None:
@@ -165,7 +165,7 @@ def _body(rules: Rules, target: Target) -> Offer | Schedule:
 
 
 def _request(
-    reading: Reading, rules: Rules, target: Target, *, create_or_update: bool, idempotency_key: str | None
+    reading: Reading, rules: Rules, target: LeadTokenTarget, *, create_or_update: bool, idempotency_key: str | None
 ) -> LeadSubmitted:
     body = _body(rules, target)
     reading.take_data()
@@ -197,7 +197,7 @@ def _request(
     )
 
 
-def _country(rules: Rules, target: Target, body: Offer | Schedule) -> str:
+def _country(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> str:
     offer = body if isinstance(body, Offer) else rules.body(Offer, "offer", body.offer_id)
     if offer is not None:
         return offer.country
@@ -205,7 +205,7 @@ def _country(rules: Rules, target: Target, body: Offer | Schedule) -> str:
     return "US" if company is None else company.country
 
 
-def _contact_key(reading: Reading, company_id: int, number: Number | None, email: str | None) -> str:
+def _contact_key(reading: Reading, company_id: int, number: ParsedNumber | None, email: str | None) -> str:
     if number is None and email is None and not ({"caller_id", "email"} & reading.errors.keys()):
         reading.fault("caller_id", "must be given, or an email")
     return contact_key(company_id, None if number is None else number.e164, email) or ""

@@ -47,7 +47,7 @@ _PLACELESS = frozenset(
 )
 
 
-class Number(Struct, frozen=True):
+class ParsedNumber(Struct, frozen=True):
     """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say)."""
 
     e164: str
@@ -62,7 +62,7 @@ class _Exchange(Struct, frozen=True):
     states: tuple[str, ...]
 
 
-def read_number(text: str, country: str) -> Number | None:
+def read_number(text: str, country: str) -> ParsedNumber | None:
     """Return the number that was written, national numbers being of `country`; None where it is no valid number.
 
     A leading blank is a plus sign that was not escaped; digits that are no number of the country may carry a country code.
@@ -75,13 +75,13 @@ def read_number(text: str, country: str) -> Number | None:
         found = _exchange(match[1], match[2])
         if found is None:
             return None
-        return Number("+1" + match[1] + match[2] + match[3], found.country, found.zones, found.states)
+        return ParsedNumber("+1" + match[1] + match[2] + match[3], found.country, found.zones, found.states)
     return _read_any(text, country)
 
 
 def country_of_number(e164: str) -> str | None:
     """Return the country of a number as two capital letters, None where it is not valid or of no one country."""
-    found: _Exchange | Number | None
+    found: _Exchange | ParsedNumber | None
     if e164.startswith("+1") and e164[2:5] in AREA_CODE_STATES:
         found = _exchange(e164[2:5], e164[5:8])
     else:
@@ -96,7 +96,7 @@ def _exchange(area_code: str, exchange: str) -> _Exchange | None:
 
 
 @lru_cache(maxsize=NUMBERS_MAX)
-def _read_any(text: str, country: str) -> Number | None:
+def _read_any(text: str, country: str) -> ParsedNumber | None:
     if text.startswith(" ") and text[1:2].isdigit():
         found = _described("+" + text[1:], None)
         if found is not None:
@@ -107,7 +107,7 @@ def _read_any(text: str, country: str) -> Number | None:
     return found
 
 
-def _described(text: str, country: str | None) -> Number | None:
+def _described(text: str, country: str | None) -> ParsedNumber | None:
     try:
         number = phonenumbers.parse(text, country)
     except NumberParseException:
@@ -118,8 +118,8 @@ def _described(text: str, country: str | None) -> Number | None:
     e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     known = region if region in REGIONS else None
     if phonenumbers.number_type(number) in _PLACELESS:
-        return Number(e164, known)
-    return Number(e164, known, _zones(number), _states(e164, region))
+        return ParsedNumber(e164, known)
+    return ParsedNumber(e164, known, _zones(number), _states(e164, region))
 
 
 def _zones(number: phonenumbers.PhoneNumber) -> tuple[str, ...]:

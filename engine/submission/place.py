@@ -6,7 +6,7 @@ always united: a Florida area code brings Florida's rules wherever the person sa
 
 from msgspec import Struct
 
-from engine.submission.numbers import Number
+from engine.submission.numbers import ParsedNumber
 from engine.submission.zip_places import ZIP_DIGITS, zip_place
 
 _STATE_NAMES = """
@@ -56,7 +56,7 @@ _STATE_COUNTRIES = _ZIP_COUNTRIES | {"CA"}
 _CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
 
 
-class Place(Struct, frozen=True):
+class Location(Struct, frozen=True):
     """`source` says how the zones were found: stated, zip, state, number, or default (there are none)."""
 
     zones: tuple[str, ...] = ()
@@ -71,21 +71,21 @@ def state_code(text: str) -> str | None:
 
 
 def locate(
-    *, country: str, stated_zone: str | None, zip_code: str | None, state: str | None, number: Number | None
-) -> Place:
+    *, country: str, stated_zone: str | None, zip_code: str | None, state: str | None, number: ParsedNumber | None
+) -> Location:
     """Return the candidates of what is known; `source` is the first of stated, zip, state, number that gave a zone."""
     zip_zone, zip_state = _zip(zip_code) if zip_code and country in _ZIP_COUNTRIES else (None, None)
     code = state_code(state) if state and country in _STATE_COUNTRIES else None
     states = tuple(dict.fromkeys(found for found in (code, zip_state, *(number.states if number else ())) if found))
     if stated_zone is not None:
-        return Place((stated_zone,), "stated", states)
+        return Location((stated_zone,), "stated", states)
     found = (
         ("zip", (zip_zone,) if zip_zone else ()),
         ("state", STATE_ZONES[code] if code else ()),
         ("number", number.zones if number else ()),
     )
     zones = tuple(dict.fromkeys(zone for _, some in found for zone in some))
-    return Place(zones, next((source for source, some in found if some), "default"), states)
+    return Location(zones, next((source for source, some in found if some), "default"), states)
 
 
 def _zip(text: str) -> tuple[str | None, str | None]:

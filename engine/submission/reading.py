@@ -9,8 +9,8 @@ from engine.partition.draft import RefusedError
 from engine.rules import Rules
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from engine.submission.fields import FieldError, check_token, is_blank, parse_moment, sound_text
-from engine.submission.numbers import Number, read_number
-from engine.submission.place import Place, locate
+from engine.submission.numbers import ParsedNumber, read_number
+from engine.submission.place import Location, locate
 from engine.tokens import LEAD_BYTES_MAX, check_tokens
 from schemas.instant import DAY, SECOND, Instant
 from schemas.records import TrafficSource
@@ -124,7 +124,7 @@ class Reading:
         if len(self.data) > TOKENS_MAX:
             self.fault("data", f"must have at most {TOKENS_MAX} tokens, those of the top level included")
 
-    def number(self, country: str) -> Number | None:
+    def number(self, country: str) -> ParsedNumber | None:
         """Read `caller_id`, national numbers being of `country`."""
         value = self.raw.get("caller_id")
         if is_blank(value) or isinstance(value, bool) or not isinstance(value, str | int):
@@ -136,7 +136,7 @@ class Reading:
             self.fault("caller_id", f"is not a valid telephone number of {country}; write it as +13055550123")
         return number
 
-    def place(self, country: str, number: Number | None) -> Place:
+    def place(self, country: str, number: ParsedNumber | None) -> Location:
         """Return the zones and states that the columns and the number speak for."""
         columns = self.columns
         return locate(

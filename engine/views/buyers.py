@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.account.caps import Shut, Tallies, shut_by
+from engine.account.caps import CapBlock, Tallies, blocking_caps
 from engine.calendar.business import opens_for_business
 from engine.rules import Rules
 from schemas.instant import Instant, to_rfc3339
@@ -56,9 +56,9 @@ class Capacity(Struct, frozen=True):
         """Tell whether all slots of a resource are held."""
         return limit is not None and self.held.get(resource, (0, 0))[0] >= limit
 
-    def shut_by(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> Shut | None:
+    def blocking_caps(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> CapBlock | None:
         """Return the caps of a record that let no call through now, if any."""
-        return shut_by(self.tallies.get(resource, {}), body, self.now)
+        return blocking_caps(self.tallies.get(resource, {}), body, self.now)
 
 
 def availability(row: Row, found: Iterable[Way], capacity: Capacity) -> dict[str, Any]:
@@ -131,14 +131,14 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         return Obstacle("paused")
     is_busy = capacity.is_full(buyer.concurrency_cap_limit, f"buyer/{buyer_id}")
     along: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
-    shut = [capacity.shut_by(buyer, f"buyer/{buyer_id}")]
+    shut = [capacity.blocking_caps(buyer, f"buyer/{buyer_id}")]
     if group is not None:
         is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
-        shut.insert(0, capacity.shut_by(group, f"buyer_group/{group_id}"))
+        shut.insert(0, capacity.blocking_caps(group, f"buyer_group/{group_id}"))
     source = rules.body(TrafficSource, "traffic_source", row.get("traffic_source_id"))
     if source is not None and rules.owns(row["company_id"], "traffic_source", row["traffic_source_id"]):
         is_busy = is_busy or capacity.is_full(source.concurrency_cap_limit, _source(row) or "")
-        shut.append(capacity.shut_by(source, _source(row) or ""))
+        shut.append(capacity.blocking_caps(source, _source(row) or ""))
     hit = [found for found in shut if found is not None]
     # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
     is_busy = is_busy or any(found.may_be_freed for found in hit)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from engine.calendar.zones import is_zone
-from engine.law.pack import RulePack, default_pack
+from engine.law.pack import CompiledRulePack, default_pack
 from engine.views.cells import cell, moment
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.why.reason_texts import ACTIONS, LAW_CODES, clock, describe_reason, describe_wait
@@ -109,7 +109,7 @@ def expires_in(row: Row, now: Instant) -> int | None:
     return None if expires_at is None else max(0, (from_datetime(expires_at) - now) // SECOND)
 
 
-def human_status(row: Row, now: Instant, law: RulePack | None = None) -> str:
+def human_status(row: Row, now: Instant, law: CompiledRulePack | None = None) -> str:
     """Return one sentence: where the lead stands, why, and when it goes on, in its own local time.
 
     `law` is that of the lead's company; without it, the shipped one.
@@ -125,7 +125,7 @@ def human_status(row: Row, now: Instant, law: RulePack | None = None) -> str:
     return f"Scheduled{_when(row, now, 'next action')}"
 
 
-def _cause(row: Row, law: RulePack | None) -> str:
+def _cause(row: Row, law: CompiledRulePack | None) -> str:
     """Return what the lead waits for; where the law holds it back, whose, and what it allows."""
     code = row["status_wait"]
     rule = (law or default_pack()).rules.get(_rule_deciding(row) or "") if code in LAW_CODES else None
@@ -269,7 +269,7 @@ def lead_view(
     now: Instant,
     columns: Sequence[str] | None = None,
     number_id: NumberId | None = None,
-    law: RulePack | None = None,
+    law: CompiledRulePack | None = None,
 ) -> dict[str, Any]:
     """Return a lead as the interface shows it: all columns, or exactly the given ones in their order.
 

@@ -261,7 +261,7 @@ def _name(unit: str, edge: Instant, zone_name: str) -> str:
     return local.strftime("%Y-%m" if unit == "created_at_month" else "%Y-%m-%d")
 
 
-class Told(dict[Any, Mapping[str, float | None]]):
+class LazyMetrics(dict[Any, Mapping[str, float | None]]):
     """The metrics of each group, worked out where they are asked for: of ten thousand groups a page shows twenty-five."""
 
     def __init__(self, sums: Mapping[Any, Sums], measure: Measure) -> None:
@@ -278,17 +278,17 @@ class Told(dict[Any, Mapping[str, float | None]]):
 def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot: Grouping) -> Report:
     """Return a report; categories of time are in their order, all of them, others by how many rows they have."""
     first, count = measure.sums[0], len(category.names)
-    by_category = _added(groups, measure, lambda group: group.category)
+    by_category = _sums_by(groups, measure, lambda group: group.category)
     by_pivot = {group.pivot for group in groups}
-    cells = _added(groups, measure, lambda group: (group.category, group.pivot)) if pivot.name else {}
-    ordered = sorted(by_category, key=lambda key: (-by_category[key][first], _order(key)))
+    cells = _sums_by(groups, measure, lambda group: (group.category, group.pivot)) if pivot.name else {}
+    ordered = sorted(by_category, key=lambda key: (-by_category[key][first], _sort_key(key)))
     categories = tuple(range(1, count + 1)) if category.names else tuple(ordered)
-    pivots = tuple(range(1, len(pivot.names) + 1)) if pivot.names else tuple(sorted(by_pivot, key=_order))
+    pivots = tuple(range(1, len(pivot.names) + 1)) if pivot.names else tuple(sorted(by_pivot, key=_sort_key))
     overall = {name: sum(group.sums[name] for group in groups) for name in measure.sums}
     return Report(
         categories=tuple(category.key(key) for key in categories),
         pivots=tuple(pivot.key(key) for key in pivots),
-        cells=Told(
+        cells=LazyMetrics(
             {
                 (category.key(row), pivot.key(column)): sums
                 for (row, column), sums in cells.items()
@@ -296,7 +296,7 @@ def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot:
             },
             measure,
         ),
-        totals=Told({category.key(key): sums for key, sums in by_category.items() if category.has(key)}, measure),
+        totals=LazyMetrics({category.key(key): sums for key, sums in by_category.items() if category.has(key)}, measure),
         overall=metrics(overall, measure),
     )
 
@@ -306,7 +306,7 @@ def metrics(sums: Sums, measure: Measure) -> dict[str, float | None]:
     return {name: column(sums) for name, column in measure.columns.items()}
 
 
-def _added(groups: Sequence[Group], measure: Measure, key: Callable[[Group], Any]) -> Mapping[Any, Sums]:
+def _sums_by(groups: Sequence[Group], measure: Measure, key: Callable[[Group], Any]) -> Mapping[Any, Sums]:
     """Return the sums of all groups of a key."""
     alone = {key(group): group.sums for group in groups}
     if len(alone) == len(groups):
@@ -319,7 +319,7 @@ def _added(groups: Sequence[Group], measure: Measure, key: Callable[[Group], Any
     return found
 
 
-def _order(key: Key) -> tuple[bool, float, str]:
+def _sort_key(key: Key) -> tuple[bool, float, str]:
     """Order numbers by value and texts as text; what has no value comes last."""
     if key is None:
         return True, 0.0, ""

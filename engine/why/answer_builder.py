@@ -8,7 +8,7 @@ from engine.contact.commands.emission import CALL_NOW
 from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, home_zone
 from engine.contact.timing.plan import CALLBACK
 from engine.law.company import law_of
-from engine.law.pack import RulePack
+from engine.law.pack import CompiledRulePack
 from engine.why import reason_texts
 from engine.why.history import ANSWER_SPAN, LeadFact, LeadState
 from engine.why.model import Explanation, LeadHistory, Reason, Verdict
@@ -51,7 +51,7 @@ class AnswerBuilder:
     def __init__(self, case: LeadHistory, at: Instant, now: Instant) -> None:
         known = case.known
         self.case, self.at, self.now = case, at, now
-        self.law: RulePack = law_of(known.rules, known.lead.company_id)
+        self.law: CompiledRulePack = law_of(known.rules, known.lead.company_id)
         schedule = None
         if known.lead.schedule_id is not None:
             schedule = known.rules.schedule(known.lead.schedule_id, known.lead.schedule_version or 0)

@@ -79,11 +79,11 @@ class LeadSimulation:
         self._partition = VirtualPartition(UncappedRules(known.rules), now)
         leads = (known.lead, *known.siblings)
         for lead in leads:
-            self._partition.hold(lead_key(lead.id), _with_place_granted(lead, now))
-        self._partition.hold(head_key(known.head.contact_key), known.head)
+            self._partition.seed_entity(lead_key(lead.id), _with_place_granted(lead, now))
+        self._partition.seed_entity(head_key(known.head.contact_key), known.head)
         for lead in leads:
             if lead.flight is not None:
-                self._partition.ask(_good_outcome_in_flight(lead, lead.flight, known.rules, now))
+                self._partition.enqueue(_good_outcome_in_flight(lead, lead.flight, known.rules, now))
 
     @property
     def now(self) -> Instant:
@@ -134,7 +134,7 @@ class LeadSimulation:
             if fact.lead_id == self._id:
                 self.facts.append(_simulated_fact(fact, decision))
         for command in commands_of(sealed):
-            self._partition.ask(_good_outcome_of(command, self._partition.now))
+            self._partition.enqueue(_good_outcome_of(command, self._partition.now))
 
 
 def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:

@@ -148,12 +148,12 @@ def one_attempt_more_than_allowed(patch: Patch) -> None:
 
 
 def more_slots_are_granted_than_there_are(patch: Patch) -> None:
-    limit = account_slots._limit
+    limit = account_slots._record_obstacle
 
-    def greedy(draft: Draft, company_id: int, resource: str, body: Capped) -> account_slots.Obstacle | None:
+    def greedy(draft: Draft, company_id: int, resource: str, body: Capped) -> account_slots.SlotObstacle | None:
         return limit(draft, company_id, resource, msgspec.structs.replace(body, concurrency_cap_limit=None))
 
-    patch.setattr(account_slots, "_limit", greedy)
+    patch.setattr(account_slots, "_record_obstacle", greedy)
 
 
 def a_slot_is_not_given_back(patch: Patch) -> None:

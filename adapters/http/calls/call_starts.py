@@ -16,7 +16,7 @@ from adapters.http.schema.inputs import REFERENCE, TEXT
 from adapters.reads.ports import Row
 from engine.identity import contact_key
 from engine.submission.fields import is_blank, parse_text
-from engine.submission.numbers import Number
+from engine.submission.numbers import ParsedNumber
 from schemas.requests import CallStartRequested
 
 FORCE_SCOPE = "call:override_window"
@@ -105,7 +105,7 @@ async def _start(
     return await change(exchange, message, partial(render, columns=columns))
 
 
-def _whom(exchange: Exchange, row: Row | None, called: Number | None) -> dict[str, Any]:
+def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> dict[str, Any]:
     """Return who is called, as fields of the request: the lead that is named, else whoever has the number."""
     if row is not None:
         return {"contact_key": row["contact_key"], "lead_id": row["id"], "caller_id": row["caller_id"]}
@@ -129,7 +129,7 @@ async def _lead(exchange: Exchange, parameters: Parameters) -> Row | None:
 
 
 def _check_lead(
-    parameters: Parameters, row: Row | None, called: Number | None, schedule_id: int | None, offer_id: int | None
+    parameters: Parameters, row: Row | None, called: ParsedNumber | None, schedule_id: int | None, offer_id: int | None
 ) -> None:
     """Refuse what contradicts the lead that is named."""
     if row is None:

@@ -19,7 +19,7 @@ from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.unknown_keys import Allowances, Unknown
-from engine.rules import Target
+from engine.rules import LeadTokenTarget
 from schemas.instant import Instant
 from schemas.records import ApiKey, Company, Offer, Record, Schedule
 
@@ -189,7 +189,7 @@ class Gate:
         company = self._source.rules.body(Company, "company", company_id)
         return company is None or company.allow_auth_token
 
-    def _described(self, target: Target) -> TokenTarget:
+    def _described(self, target: LeadTokenTarget) -> TokenTarget:
         rules = self._source.rules
         body: Schedule | Offer | None = (
             rules.body(Schedule, "schedule", target.id)

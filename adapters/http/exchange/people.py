@@ -10,7 +10,7 @@ from adapters.reads.ports import LeadFilter, Paging
 from engine.identity import contact_key
 from engine.rules import Rules
 from engine.submission.fields import FieldError, is_blank, parse_email
-from engine.submission.numbers import Number, read_number
+from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.reading import Reading
 from schemas.contact import LIVE_STATUSES
 from schemas.records import Company, Offer, Schedule
@@ -29,7 +29,7 @@ def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None)
     return "US" if place is None else place.country
 
 
-def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Number | None:
+def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> ParsedNumber | None:
     """Read a telephone number from a field; national ones are of the company's country."""
     value = exchange.fields.get(field)
     if is_blank(value):
@@ -42,7 +42,7 @@ def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Nu
     return found
 
 
-def place_of(exchange: Exchange, number: Number) -> dict[str, Any]:
+def place_of(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
     """Return where a person may be, as far as their number says, as fields of a request: for a lead that is made of it."""
     country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
     place = Reading({}, exchange.now).place(country, number)

@@ -28,7 +28,7 @@ from engine.submission.fields import (
     parse_integer,
     parse_text,
 )
-from engine.submission.numbers import Number, read_number
+from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.contact import GRACE_MINUTES, CallbackOwner
 from schemas.instant import SECOND
@@ -227,7 +227,7 @@ def _schedule(exchange: Exchange, reading: Reading) -> int | None:
     return schedule_id
 
 
-def _place(reading: Reading, row: Row, number: Number | None, country: str) -> dict[str, Any]:
+def _place(reading: Reading, row: Row, number: ParsedNumber | None, country: str) -> dict[str, Any]:
     """Return the zones and states anew where anything changed that they follow from."""
     if "caller_id" not in reading.raw and not (_PLACE_COLUMNS & reading.columns.keys()):
         return {}

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TypeVar
 
 from engine.law.company import law_of
-from engine.law.pack import RulePack
+from engine.law.pack import CompiledRulePack
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.draft import Draft, RefusedError, RepeatedError
 from schemas.account import Seen
@@ -52,7 +52,7 @@ class Person:
     ends_leads_later: bool = False
     sweep_key: str | None = None
     has_turn: bool = False
-    _law: RulePack | None = None
+    _law: CompiledRulePack | None = None
 
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
         self.draft = draft
@@ -65,7 +65,7 @@ class Person:
         self._kept: dict[str, Head | Lead | Call] = {}
 
     @property
-    def law(self) -> RulePack:
+    def law(self) -> CompiledRulePack:
         """The rules of the law that hold for this company now."""
         law = self._law
         if law is None:

@@ -20,7 +20,7 @@ from engine.calendar.waits import Mode
 from engine.contact.schedule.cadence import Cadence, home_zone
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed, same_time_allowed
-from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, Limits, RulePack
+from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, CompiledRulePack, LegalLimits
 from engine.rules import Rules
 from engine.submission.calling_codes import countries_of_number
 from schemas.contact import Lead
@@ -48,14 +48,14 @@ SEEN_AT_ONCE = 8 * DAY
 """An opening within this time is found from its edges alone, from wherever within the same hours it is asked for."""
 
 
-def limits(law: RulePack, lead: Lead, channel: str, at: Instant, purpose: Purpose) -> Limits:
+def limits(law: CompiledRulePack, lead: Lead, channel: str, at: Instant, purpose: Purpose) -> LegalLimits:
     """Return what the law demands of a contact with this lead at an instant, in every state where it may be."""
     if channel not in CHANNELS:
         return NO_LIMITS
     return law.limits(lead.states, countries_of(lead), channel, purpose, at)
 
 
-def opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+def opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """Return the first instant >= base in all hours of the channel, or None where they never open."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     if changes_at is None:
@@ -63,25 +63,25 @@ def opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Ins
     return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at))
 
 
-def hours_hold_until(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
+def hours_hold_until(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
     """Return an instant up to which nothing opens or closes on the channel: the opening stays as it is at base."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     until = same_until(base, rules)
     return until if changes_at is None else min(until, changes_at)
 
 
-def legal_opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+def legal_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`, by the law alone: preferred hours and pauses do not hold for a promised callback."""
     return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at, promised=True))
 
 
-def same_time_opening(law: RulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
+def same_time_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`; where the hours are missed, at the same wall time of the first later day that allows it."""
     return same_time_allowed(base, home_zone(lead, cadence), lambda at: _rules(law, lead, cadence, channel, at))
 
 
 def closing(
-    law: RulePack, lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True
+    law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True
 ) -> Instant | None:
     """Return the edge at which the hours that are open now end, or None where nothing ends them."""
     rules, changes_at = _rules(law, lead, cadence, channel, now, promised=not preferred)
@@ -108,7 +108,7 @@ def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Ins
 
 
 def _rules(
-    law: RulePack, lead: Lead, cadence: Cadence, channel: str, at: Instant, *, promised: bool = False
+    law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, at: Instant, *, promised: bool = False
 ) -> tuple[tuple[Constraint, ...], Instant | None]:
     """Return the hours that hold at an instant, and when the law behind them changes (None: not foreseen)."""
     schedule = cadence.schedule
@@ -150,7 +150,7 @@ def countries_of(lead: Lead) -> tuple[str, ...]:
 
 @lru_cache(maxsize=RULES_MAX)
 def _constraints(  # noqa: PLR0917 - what the answer is kept by
-    law: Limits,
+    law: LegalLimits,
     preferred: WindowSet | None,
     paused: frozenset[date],
     zones: tuple[str, ...],

@@ -6,7 +6,7 @@ import pytest
 
 from engine.account.references import RULE_PACKS_MAX
 from engine.law.company import merged
-from engine.law.pack import RulePack as Pack
+from engine.law.pack import CompiledRulePack as Pack
 from engine.law.pack import default_pack
 from schemas.records import RulePack
 from schemas.wire import from_builtins

@@ -8,7 +8,7 @@ import pytest
 import engine.law
 from engine.calendar import Opening
 from engine.law.opening import first_allowed
-from engine.law.pack import RulePack, read_rows
+from engine.law.pack import CompiledRulePack, read_rows
 from schemas.instant import Instant, from_datetime
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_text("utf-8")
@@ -26,8 +26,8 @@ reviewed_at = 2026-11-21
 """
 
 
-def pack(*rows: str) -> RulePack:
-    return RulePack(read_rows((SHIPPED + "".join(rows)).encode()))
+def pack(*rows: str) -> CompiledRulePack:
+    return CompiledRulePack(read_rows((SHIPPED + "".join(rows)).encode()))
 
 
 def row(rule_id: str, country: str, more: str, opens: str = "10:00", closes: str = "16:00") -> str:
@@ -38,7 +38,7 @@ def instant(text: str) -> Instant:
     return from_datetime(datetime.fromisoformat(text))
 
 
-def rules(found: RulePack, state: str | None, country: str, at: str) -> tuple[str, ...]:
+def rules(found: CompiledRulePack, state: str | None, country: str, at: str) -> tuple[str, ...]:
     limits = found.limits((state,) if state else (), (country,), "call", "telemarketing", instant(at))
     return tuple(rule_id for hours in limits.hours for rule_id in hours.rule_ids)
 

@@ -9,7 +9,7 @@ import pytest
 from engine.calendar import Opening, constraint, first_open, is_open
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed
-from engine.law.pack import LIMITS_MAX, Limits, default_pack
+from engine.law.pack import LIMITS_MAX, LegalLimits, default_pack
 from engine.submission.place import STATES
 from schemas.instant import DAY, Instant, from_datetime
 from schemas.law import PURPOSES, Purpose
@@ -23,15 +23,15 @@ def instant(text: str) -> Instant:
 
 def limits(
     *states: str, channel: str = "call", purpose: Purpose = "telemarketing", at: str = "2026-07-15T12:00:00Z", **more: Any
-) -> Limits:
+) -> LegalLimits:
     return default_pack().limits(states, more.get("countries", ("US",)), channel, purpose, instant(at))
 
 
-def allows(found: Limits, at: str, *zones: str) -> bool:
+def allows(found: LegalLimits, at: str, *zones: str) -> bool:
     return is_open(instant(at), found.constraints(zones or (NEW_YORK,)))
 
 
-def opening(found: Limits, base: str, *zones: str) -> Opening:
+def opening(found: LegalLimits, base: str, *zones: str) -> Opening:
     first = first_open(instant(base), found.constraints(zones))
     assert first is not None
     return first

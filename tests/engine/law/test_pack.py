@@ -12,7 +12,7 @@ import engine.law
 from engine.law.caps import CAP_PERIOD_MAX
 from engine.law.faults import RulePackError
 from engine.law.floor import TELEPHONE_FLOOR
-from engine.law.pack import QUIET_HOURS_FEDERAL, RulePack, default_pack, read_rows
+from engine.law.pack import QUIET_HOURS_FEDERAL, CompiledRulePack, default_pack, read_rows
 from schemas.instant import HOUR
 from schemas.law import PURPOSES, RuleRow
 
@@ -119,8 +119,8 @@ def test_an_opt_out_reaches_the_whole_company_by_default() -> None:
 
 def test_the_digest_is_of_what_a_pack_says_not_of_its_comments() -> None:
     shipped = default_pack()
-    commented = RulePack(read_rows(b"# read by counsel\n" + SHIPPED))
-    changed = RulePack(read_rows(SHIPPED.replace(b'open = "10:00"', b'open = "10:30"', 1)))
+    commented = CompiledRulePack(read_rows(b"# read by counsel\n" + SHIPPED))
+    changed = CompiledRulePack(read_rows(SHIPPED.replace(b'open = "10:00"', b'open = "10:30"', 1)))
 
     assert (commented.digest, commented.stamp) == (shipped.digest, shipped.stamp)
     assert shipped.stamp == f"{shipped.version}+{shipped.digest}"
@@ -183,9 +183,9 @@ def document(**changes: Any) -> bytes:
     return "\n".join(f"{key} = {toml(value)}" for key, value in {**MINIMAL, **changes}.items()).encode()
 
 
-def pack_with(**changes: Any) -> RulePack:
+def pack_with(**changes: Any) -> CompiledRulePack:
     rule = {key: value for key, value in {**RULE, **changes}.items() if value is not None}
-    return RulePack(read_rows(document(rules=[*MINIMAL["rules"], rule])))
+    return CompiledRulePack(read_rows(document(rules=[*MINIMAL["rules"], rule])))
 
 
 def test_a_pack_of_ones_own_is_taken() -> None:

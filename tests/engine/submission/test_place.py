@@ -11,7 +11,7 @@ import zipcodes
 
 from engine.calendar.zones import is_zone
 from engine.submission.numbers import read_number
-from engine.submission.place import STATE_ZONES, STATES, Place, locate, state_code
+from engine.submission.place import STATE_ZONES, STATES, Location, locate, state_code
 from engine.submission.zip_places import zip_place
 
 ROOT = Path(__file__).parents[3]
@@ -22,12 +22,12 @@ MIAMI, NEW_YORK = read_number("+13055550123", "US"), read_number("+12125550123",
 
 def test_a_stated_zone_is_trusted_alone_but_states_are_united() -> None:
     place = locate(country="US", stated_zone="America/Denver", zip_code="10001", state="Texas", number=MIAMI)
-    assert place == Place(("America/Denver",), "stated", ("TX", "NY", "FL"))
+    assert place == Location(("America/Denver",), "stated", ("TX", "NY", "FL"))
 
 
 def test_zip_state_and_number_are_united() -> None:
     place = locate(country="US", stated_zone=None, zip_code="80014", state="FL", number=NEW_YORK)
-    assert place == Place(("America/Denver", "America/New_York", "America/Chicago"), "zip", ("FL", "CO", "NY"))
+    assert place == Location(("America/Denver", "America/New_York", "America/Chicago"), "zip", ("FL", "CO", "NY"))
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_what_is_no_zip_code_is_nowhere(code: str) -> None:
 
 
 def test_a_foreign_postal_code_is_no_zip_code() -> None:
-    assert locate(country="DE", stated_zone=None, zip_code="33101", state="IN", number=None) == Place()
+    assert locate(country="DE", stated_zone=None, zip_code="33101", state="IN", number=None) == Location()
 
 
 def test_nothing_known_gives_no_zone() -> None:
-    assert locate(country="US", stated_zone=None, zip_code=None, state="Atlantis", number=None) == Place()
+    assert locate(country="US", stated_zone=None, zip_code=None, state="Atlantis", number=None) == Location()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from engine.account.bodies import read_body
-from engine.account.caps import RESERVED, first_reset, period_of, shut_by, used_now
+from engine.account.caps import RESERVED, blocking_caps, first_reset, period_of, used_now
 from engine.account.groups import METRICS, PERIODS
 from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, resources, ways
@@ -103,7 +103,7 @@ def test_a_group_opens_when_the_last_of_its_caps_is_reset(
     assert is_maxed_out(group, used, 0) == bool(hit)
     tallies = _tallies(used, group)
     assert {cap: amount for cap, amount in used_now(tallies, group, NOW).items() if amount} == used
-    found = shut_by(tallies, group, NOW)
+    found = blocking_caps(tallies, group, NOW)
     assert (found.caps if found else ()) == hit
     assert (found.until if found else None) == (None if opens is None else at(opens))
 
