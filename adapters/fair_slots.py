@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from engine.fair_share import Shares
+from schemas.errors import DependencyError
 
 Rank = tuple[Any, ...]
 Entry = tuple[Rank, int, asyncio.Future[None]]
@@ -31,7 +32,7 @@ class Bulkhead(Protocol):
         ...
 
 
-class TooManyWaitingError(Exception):
+class TooManyWaitingError(DependencyError):
     """No further task of this company may wait for a slot now."""
 
 

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.account.did_you_mean import ALIKE, did_you_mean
+from schemas.errors import SenderError
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
@@ -78,7 +79,7 @@ Networks = Annotated[
 ]
 
 
-class SettingsError(Exception):
+class SettingsError(SenderError):
     """A setting is missing or wrong; `str(error)` names it and says how to give it."""
 
 

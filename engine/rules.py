@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
+from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of, rules_key
 from schemas.wire import UNREADABLE
@@ -160,7 +161,7 @@ class Rules:
             self._numbers.setdefault((record.company_id, body.number), record.id)
 
 
-class ForeignRuleError(Exception):
+class ForeignRuleError(DependencyError):
     """A record of `accounts.rules` that the accounts role did not write there."""
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from schemas.errors import SenderError
 from schemas.instant import Instant, to_rfc3339
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -35,7 +36,7 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     traceparent: str | None = None
 
 
-class EnvelopeError(ValueError):
+class EnvelopeError(SenderError, ValueError):
     """The headers are not a CloudEvents envelope; `str(error)` says what is missing or malformed."""
 
 

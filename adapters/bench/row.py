@@ -6,10 +6,12 @@ from statistics import median
 
 from msgspec import Struct
 
+from schemas.errors import InternalError
+
 _GOAL = re.compile(r"(>=|<=) ([0-9.]+)")
 
 
-class BenchError(Exception):
+class BenchError(InternalError):
     """A row could not be measured; `str(error)` says why."""
 
 

@@ -6,6 +6,8 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from schemas.errors import DependencyError
+
 EXPECTED = frozenset(
     {
         "adapters.gateway.ports.StoreError",
@@ -43,7 +45,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class UnavailableError(click.ClickException):
+class UnavailableError(DependencyError, click.ClickException):
     """Kafka or PostgreSQL does not answer."""
 
     exit_code = UNAVAILABLE

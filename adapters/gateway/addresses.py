@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from adapters.gateway.resolver import BadNameError, Resolver
+from schemas.errors import SenderError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -65,7 +66,7 @@ ADDRESSES_MAX = 16
 """Of one name; the rest is not looked at."""
 
 
-class ForbiddenAddressError(Exception):
+class ForbiddenAddressError(SenderError):
     """The host has no address that a webhook may go to; `str(error)` says what to do about it."""
 
 

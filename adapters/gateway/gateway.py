@@ -33,6 +33,7 @@ from engine.partition.deadletters import dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PressKeys
+from schemas.errors import SenderError
 from schemas.topics import COMMAND_TOPICS
 from schemas.wire import UNREADABLE
 
@@ -68,7 +69,7 @@ lasts then ends as `unknown`."""
 _log = structlog.get_logger()
 
 
-class _ForeignOrderError(Exception):
+class _ForeignOrderError(SenderError):
     """A record of a commands topic that is no order of ours; it goes to the dead letters."""
 
     def __init__(self, code: str, reason: str) -> None:

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Sequence
 
 from adapters.gateway.fences import Fences
+from schemas.errors import DependencyError
 
 FENCES_SWEPT_EVERY = 10_000
 """Fences are swept when this many more have come: a sweep looks at all of them."""
 
 
-class LaneLostError(Exception):
+class LaneLostError(DependencyError):
     """The partition was taken away: what has not reached its provider is left to the next owner."""
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from adapters.gateway.circuit import Endpoint
 from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.requests import TranscriptionStatus
 
@@ -38,11 +39,11 @@ class Claim(Struct, frozen=True, kw_only=True):
     outcome: bytes | None = None
 
 
-class LeaseLostError(Exception):
+class LeaseLostError(DependencyError):
     """The claim may be another gateway's by now: its order is not given to a provider."""
 
 
-class StoreError(Exception):
+class StoreError(DependencyError):
     """The database did not answer or refused; trying again can help."""
 
 
@@ -177,7 +178,7 @@ class Result(Struct, frozen=True, kw_only=True):
     calls_back: CallBack | None = None
 
 
-class NotPlacedError(Exception):
+class NotPlacedError(DependencyError):
     """The provider surely did nothing with the order; `str(error)` says why."""
 
 

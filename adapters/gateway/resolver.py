@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import aiodns
 
+from schemas.errors import DependencyError
+
 LOOKUP_SECONDS = 5.0
 """For one name, with a second question after 2 s: half of what one try of a webhook may take."""
 
@@ -18,7 +20,7 @@ QUESTION_SECONDS = 2.0
 QUESTIONS_MAX = 2
 
 
-class BadNameError(Exception):
+class BadNameError(DependencyError):
     """No host can have this name."""
 
 

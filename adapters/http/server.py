@@ -18,6 +18,7 @@ from litestar import Litestar
 
 from adapters.http.exchange.connections import ConnectionWatch, Networks
 from adapters.http.exchange.settings import PER_ADDRESS_MAX
+from schemas.errors import DependencyError
 
 BACKLOG = 1_024
 CONNECTIONS_MAX = 1_000
@@ -37,7 +38,7 @@ STOP_SECONDS = 10.0
 POLL_SECONDS = 0.01
 
 
-class ServerError(Exception):
+class ServerError(DependencyError):
     """The port cannot be served; `str(error)` says why."""
 
 

@@ -20,6 +20,7 @@ from typing import IO
 import msgspec
 
 from adapters.local import leash
+from schemas.errors import DependencyError
 
 LOCALHOST = "127.0.0.1"
 POLL_SECONDS = 0.05  # how often a starting or stopping process is looked at
@@ -28,7 +29,7 @@ TAIL_LINES = 25  # what an error shows of a log: a Java stack trace's head fits
 LOG_BYTES_MAX = 10 * 1024 * 1024  # an older log is set aside at start, so two of these is all a server keeps
 
 
-class LocalServerError(Exception):
+class LocalServerError(DependencyError):
     """A server on this machine did not start, or stopped by itself; says which, why, and the end of its log."""
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from adapters.clock import wall_now
 from adapters.observability.metrics import CONTENT_TYPE, Metrics
+from schemas.errors import DependencyError
 from schemas.instant import Instant, to_rfc3339
 
 Troubles = Callable[[], Mapping[str, str]]
@@ -32,7 +33,7 @@ READ_BYTES = 4_096
 Answer = tuple[HTTPStatus, str, bytes]
 
 
-class HealthPortError(Exception):
+class HealthPortError(DependencyError):
     """The port for health and metrics cannot be had."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:

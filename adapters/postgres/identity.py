@@ -12,6 +12,7 @@ from adapters.postgres.outages import DatabaseAwayError, describe
 from adapters.postgres.pool import FAILURES
 from adapters.postgres.sql import Schemas, queries
 from schemas.deployment import Deployment
+from schemas.errors import DependencyError
 from schemas.wire import to_json
 
 LOCK_KEY = 0x6C65616470726573
@@ -22,7 +23,7 @@ RETRY_SECONDS = 5.0
 """How long a process whose connection was cut goes without the lock before it tries again."""
 
 
-class NotMigratedError(Exception):
+class NotMigratedError(DependencyError):
     """The database lacks the tables of this release."""
 
     def __init__(self) -> None:

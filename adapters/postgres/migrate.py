@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from adapters.postgres.outages import reaching
 from adapters.postgres.sql import Schemas
+from schemas.errors import DependencyError
 
 Phase = Literal["pre", "post"]
 Which = Literal["read", "work"]
@@ -33,7 +34,7 @@ LOCK_SECONDS = 60
 _FILE = re.compile(r"(\d{4})_(pre|post)_[a-z0-9_]+\.sql")
 
 
-class MigrationError(Exception):
+class MigrationError(DependencyError):
     """The files and the database disagree, or a file failed; nothing of that file was applied."""
 
 

@@ -8,6 +8,7 @@ import asyncpg
 from adapters.postgres.pool import FAILURES
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.settings import place
+from schemas.errors import DependencyError
 
 VARIABLE = "LEADCLOCK_POSTGRES_DSN"
 
@@ -31,7 +32,7 @@ FAULT = ("refuses a statement", "this is a fault of leadclock; tell us")
 """Of every other error that the server itself reports."""
 
 
-class DatabaseAwayError(Exception):
+class DatabaseAwayError(DependencyError):
     """PostgreSQL does not answer, or refuses us; `str(error)` names it, the reason and the cure."""
 
 

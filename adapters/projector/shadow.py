@@ -14,6 +14,7 @@ import asyncpg
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import FAILURES, prepare
 from adapters.postgres.sql import Schemas, queries
+from schemas.errors import DependencyError
 
 LOCK_KEY = 7_108_302
 """Of the advisory lock: one process rebuilds at a time."""
@@ -28,7 +29,7 @@ DROP_PAUSE_SECONDS = 2.0
 """Between two attempts to drop what was read before: reports that began on it may still run, half a minute at most."""
 
 
-class RebuildError(Exception):
+class RebuildError(DependencyError):
     """A projection cannot be rebuilt or compared now; the text says why, and what to do."""
 
 

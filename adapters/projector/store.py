@@ -8,26 +8,27 @@ from typing import Protocol
 from msgspec import Struct
 
 from adapters.projector.batch import Batch
+from schemas.errors import DependencyError, InternalError
 from schemas.instant import Instant
 
 
-class StoreError(Exception):
+class StoreError(DependencyError):
     """The database is away or refused for now: what was not written can be written again."""
 
 
-class OwnershipLostError(Exception):
+class OwnershipLostError(DependencyError):
     """Another owner took the partition; nothing was written."""
 
 
-class PositionMovedError(Exception):
+class PositionMovedError(DependencyError):
     """The position was set back under its owner, by hand in the database: nothing was written; take the partition again."""
 
 
-class RowsRefusedError(Exception):
+class RowsRefusedError(InternalError):
     """A row does not fit its table; nothing of the batch was written."""
 
 
-class TopicChangedError(Exception):
+class TopicChangedError(DependencyError):
     """The topic was created again: positions and rows are about another one, and the projection must be rebuilt."""
 
 

@@ -12,6 +12,7 @@ from adapters.why.outlook import Waiting
 from engine.views.report import Group, Grouping
 from schemas.account import Tally
 from schemas.decisions import Answer
+from schemas.errors import DependencyError
 from schemas.instant import DAY, Instant
 
 RESULT_RETENTION = DAY
@@ -23,7 +24,7 @@ Row = Mapping[str, Any]
 """One row of the read schema, by column name: timestamptz as aware datetime, jsonb decoded."""
 
 
-class ReadsUnavailableError(Exception):
+class ReadsUnavailableError(DependencyError):
     """The database refused or did not answer in time."""
 
 

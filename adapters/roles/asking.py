@@ -8,6 +8,7 @@ from adapters.partitions.routing import partition_of
 from engine.partition.ports import Appender, Clock, Log, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.envelope import Envelope, to_headers
+from schemas.errors import SenderError
 from schemas.requests import RecordChangeRequested
 from schemas.topics import ACCOUNTS_REQUESTS
 from schemas.wire import to_json
@@ -18,7 +19,7 @@ WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 
 
-class NotMadeError(Exception):
+class NotMadeError(SenderError):
     """A record that was asked for did not come to be: no accounts role runs, or it refused."""
 
 

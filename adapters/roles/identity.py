@@ -22,6 +22,7 @@ from adapters.settings import PREFIX, Settings, place
 from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError, Outgoing
 from schemas.deployment import PARTITION, Deployment, deployment_key
+from schemas.errors import DependencyError
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
 from schemas.wire import to_json
 
@@ -36,11 +37,11 @@ RETRY_SECONDS_MAX = 2.0
 logger = structlog.get_logger(__name__)
 
 
-class IdentityError(Exception):
+class IdentityError(DependencyError):
     """The settings, the topics and the database are not of one deployment; `str(error)` names both and the cure."""
 
 
-class NotPreparedError(Exception):
+class NotPreparedError(DependencyError):
     """Topics or database are not prepared yet; `str(error)` says by which command they are."""
 
 

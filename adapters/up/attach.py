@@ -8,13 +8,14 @@ from adapters.postgres.identity import Presence
 from adapters.roles.context import Context
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require
 from adapters.up.folder import Keys
+from schemas.errors import DependencyError
 from schemas.topics import COMMAND_TOPICS
 
 GROUPS = ("scheduler", "accounts", "intake", "projector", *(f"gateway.{kind}" for kind in COMMAND_TOPICS))
 """Every role that has consumer groups; an API is seen by its lock in the database."""
 
 
-class OthersRunError(Exception):
+class OthersRunError(DependencyError):
     """Other processes run the deployment that `up --attach` was given."""
 
 

@@ -16,12 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from adapters.http.exchange.identity import new_lead_token, new_private_key, new_public_key
+from schemas.errors import DependencyError
 
 PRIVATE = 0o600
 DEFAULT = Path(".leadclock")
 
 
-class InUseError(Exception):
+class InUseError(DependencyError):
     """Another `up` uses the folder."""
 
 

@@ -45,6 +45,7 @@ from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
 from adapters.up.log_file import LogFile
+from schemas.errors import DependencyError, SenderError
 
 PARTITIONS = 4
 """Of every topic of a laptop: enough to see that there are several, few enough to start quickly."""
@@ -95,21 +96,21 @@ class House(Struct, frozen=True, kw_only=True):
     is_demo: bool
 
 
-class PortTakenError(Exception):
+class PortTakenError(DependencyError):
     """The HTTP port is taken."""
 
     def __init__(self, port: int) -> None:
         super().__init__(f"port {port} is taken; give another one with --port (0 takes a free one)")
 
 
-class PlaceError(Exception):
+class PlaceError(SenderError):
     """A folder or file that was asked for cannot be written."""
 
     def __init__(self, flag: str, path: Path, error: OSError) -> None:
         super().__init__(f"{flag} {path} cannot be written: {error.strerror}; give another one")
 
 
-class RoleEndedError(Exception):
+class RoleEndedError(DependencyError):
     """A role ended although nobody asked it to."""
 
 

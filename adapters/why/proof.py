@@ -22,13 +22,14 @@ from engine.why.record import plan_record
 from engine.why.simulation import LeadContext
 from schemas.contact import LIVE_STATUSES, Head, Lead, Part
 from schemas.decisions import GENESIS, REMOVED, Change, Fact
+from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import head_key, lead_key
 from schemas.wire import UNREADABLE, digest, from_json, to_json
 
 
-class NoProofError(Exception):
+class NoProofError(DependencyError):
     """The log does not hold what was asked for, or not as it was written."""
 
 

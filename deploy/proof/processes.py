@@ -18,6 +18,7 @@ import msgspec
 
 from adapters.local.process import LOCALHOST, free_port, leashed
 from adapters.settings import PREFIX, Settings, to_environment
+from schemas.errors import DependencyError
 
 READY_SECONDS = 60.0
 """A role is ready within seconds; two cores that also run a broker and a database need a few more."""
@@ -31,7 +32,7 @@ LOOK_SECONDS = 0.1
 LOG_TAIL_BYTES = 3_000
 
 
-class DeploymentError(Exception):
+class DeploymentError(DependencyError):
     """A process of the deployment did not do what it must; `str(error)` ends with what it logged last."""
 
 

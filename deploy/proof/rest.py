@@ -10,6 +10,7 @@ import asyncpg
 from adapters.roles.context import Context
 from deploy.proof.evidence import CONNECT_SECONDS
 from engine.partition.ports import Reader
+from schemas.errors import DependencyError
 from schemas.instant import to_datetime
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, DEADLETTER, Topic
 
@@ -31,7 +32,7 @@ DECISIONS = (CONTACTS_DECISIONS, ACCOUNTS_DECISIONS)
 WATCHED = (CONTACTS_REQUESTS, DEADLETTER, *DECISIONS)
 
 
-class NoRestError(Exception):
+class NoRestError(DependencyError):
     """Something is still under way after the bound; `str(error)` says what."""
 
 

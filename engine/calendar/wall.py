@@ -6,6 +6,7 @@ A wall time is no instant: which moment it names depends on the zone and the dat
 import re
 from datetime import date
 
+from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE
 
 WallTime = int
@@ -21,7 +22,7 @@ _WALL_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
-class CalendarError(ValueError):
+class CalendarError(SenderError, ValueError):
     """What was written is no time, day, date, duration, window or zone; the message says how to mend it."""
 
 

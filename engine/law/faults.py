@@ -13,6 +13,7 @@ from engine.calendar import CalendarError, parse_duration, window_errors
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX
 from engine.law.public_holidays import has_holidays
 from engine.submission.place import STATES
+from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR
 from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, RuleRow
 
@@ -31,7 +32,7 @@ Fault = tuple[str, str]
 """(row and field, what is wrong and the cure)."""
 
 
-class RulePackError(ValueError):
+class RulePackError(SenderError, ValueError):
     """The document is no pack of rules; `errors` holds every fault as `row.field` -> sentences with the cure."""
 
     def __init__(self, errors: dict[str, list[str]]) -> None:

@@ -28,6 +28,7 @@ from schemas import records
 from schemas.contact import Part
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Refusal, Sent
 from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
+from schemas.errors import InternalError, SenderError
 from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 from schemas.state import Stream, stream_key
@@ -76,7 +77,7 @@ class Sealed(Struct, frozen=True):
     """Of all records that are written of it."""
 
 
-class _RefusedInputError(Exception):
+class _RefusedInputError(SenderError):
     """The record itself cannot be decided on; it goes to the dead letters as well."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -391,7 +392,7 @@ def _measured(record: Outgoing, what: str) -> Outgoing:
     return record
 
 
-class TooLargeError(Exception):
+class TooLargeError(InternalError):
     """A record of a decision cannot be written; its input is recorded as failed."""
 
     def __init__(self, what: str, size_bytes: int, most: int = RECORD_BYTES_MAX) -> None:

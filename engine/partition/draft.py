@@ -15,6 +15,7 @@ from engine.partition.state import State
 from engine.rules import Rules
 from schemas.commands import COMMAND_KINDS, Command, Fence
 from schemas.decisions import Answer, Fact
+from schemas.errors import SenderError
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES
 from schemas.topics import COMMAND_TOPICS
@@ -23,7 +24,7 @@ from schemas.wire import Entity, Message, from_pack, to_json
 E = TypeVar("E", bound=Entity)
 
 
-class RefusedError(Exception):
+class RefusedError(SenderError):
     """The sender's fault: the input changes nothing and is answered with a code of `schemas.problems`.
 
     `extra` are further members of the answer, such as `next_allowed_at`.
@@ -44,7 +45,7 @@ class RefusedError(Exception):
         self.extra = dict(extra or {})
 
 
-class RepeatedError(Exception):
+class RepeatedError(SenderError):
     """The input was decided before; it changes nothing and the first answer stands."""
 
 

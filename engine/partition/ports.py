@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from schemas.decisions import OutboxEntry
+from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.records import Record as SchemaRecord
 
@@ -52,7 +53,7 @@ def record_bytes(record: Outgoing) -> int:
     return _FRAMING_BYTES + content + sum(len(name) + len(value) + _HEADER_BYTES for name, value in record.headers)
 
 
-class LogError(Exception):
+class LogError(DependencyError):
     """The log refused or did not answer; `retryable` says whether trying again can help."""
 
     def __init__(self, message: str, *, retryable: bool = True) -> None:

@@ -39,6 +39,7 @@ from engine.partition.timers import PROMOTE_BATCH, TimerGate, TimerQueue
 from engine.rules import Rules
 from schemas.decisions import Cause, OutboxEntry, Position, Refusal
 from schemas.envelope import rules_seen
+from schemas.errors import InternalError
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Record as RuleRecord
 from schemas.state import ENTITIES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
@@ -110,7 +111,7 @@ class StateUnreadableError(LogError):
         super().__init__(f"{where} cannot be read ({error}); {cure}", retryable=False)
 
 
-class _SnapshotMismatchError(Exception):
+class _SnapshotMismatchError(InternalError):
     """A snapshot is not of this changelog: what follows it there does not go on from its last decision."""
 
 

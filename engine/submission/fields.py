@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from engine.calendar.zones import canonical_zone
+from schemas.errors import SenderError
 from schemas.instant import Instant, from_datetime
 from schemas.wire import to_json
 
@@ -48,7 +49,7 @@ _EMAIL = re.compile(
 _LOCAL_LENGTH_MAX = 64
 
 
-class FieldError(ValueError):
+class FieldError(SenderError, ValueError):
     """The value is not one; the text completes a sentence that begins with the field's name."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.calendar.zones import day_start, local_datetime
+from schemas.errors import SenderError
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 BUCKETS_MAX = 10_000
@@ -49,11 +50,11 @@ CALL_GROUPS: tuple[str, ...] = (
 CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number")
 
 
-class TooManyBucketsError(ValueError):
+class TooManyBucketsError(SenderError, ValueError):
     """The span has more than `BUCKETS_MAX` buckets of the unit."""
 
 
-class BeyondCalendarError(ValueError):
+class BeyondCalendarError(SenderError, ValueError):
     """A bucket would begin or end in no year from 1 to 9999."""
 
 

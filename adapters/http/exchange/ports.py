@@ -4,10 +4,11 @@ from typing import Protocol
 
 from adapters.reads.ports import Result
 from engine.rules import Rules
+from schemas.errors import DependencyError
 from schemas.wire import Message
 
 
-class EventsUnavailableError(Exception):
+class EventsUnavailableError(DependencyError):
     """The event log did not acknowledge in time. Sending again under the same request id is safe."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.reads.ports import Row
+from schemas.errors import SenderError
 from schemas.problems import PROBLEMS
 
 DOCUMENTATION_PATH = "/api/docs/1.0"
@@ -29,7 +30,7 @@ DECIDED = frozenset(code for code, row in PROBLEMS.items() if row.status in {403
 """What a decision may answer, and so what asking for it later may."""
 
 
-class ProblemError(Exception):
+class ProblemError(SenderError):
     """A request ends here; `code` is one of `schemas.problems`, `extra` are further members of the body."""
 
     def __init__(

@@ -16,6 +16,7 @@ from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
+from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
@@ -136,7 +137,7 @@ def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connecti
     place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
 
 
-class UnsayableError(Exception):
+class UnsayableError(SenderError):
     """A message cannot be put into words for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
 
     def __init__(self, reason: str) -> None:

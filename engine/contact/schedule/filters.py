@@ -13,6 +13,7 @@ from msgspec import Struct
 from engine.calendar import local_datetime
 from engine.contact.schedule.cadence import Cadence, home_zone
 from schemas.contact import Attempt, Lead
+from schemas.errors import SenderError
 from schemas.instant import DAY, Instant
 
 FILTER_LENGTH_MAX = 500
@@ -48,7 +49,7 @@ COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_
 Lookup = Callable[[str], Any]
 
 
-class FilterError(ValueError):
+class FilterError(SenderError, ValueError):
     """The text is no filter; the message completes "<field> ..."."""
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX
+from schemas.errors import SenderError
 from schemas.wire import to_json
 
 TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100})\s*\}\}")
@@ -23,7 +24,7 @@ TEMPLATES_MAX = 1_024
 """Templates kept taken apart: a campaign says the same to everybody."""
 
 
-class TextTooLongError(Exception):
+class TextTooLongError(SenderError):
     """A text would be longer than it may be."""
 
     def __init__(self, most: int, unit: str) -> None:
