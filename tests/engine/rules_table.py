@@ -17,7 +17,7 @@ TABLE = Path(__file__).with_name("rules.md")
 HERE = "tests/engine"
 
 
-class Row(Struct, frozen=True):
+class RuleTableRow(Struct, frozen=True):
     """One rule of a section: the tests that hold us to it, and why it is left out, in whole or in part."""
 
     section: str
@@ -26,16 +26,16 @@ class Row(Struct, frozen=True):
     left_out: str
 
 
-def rows() -> list[Row]:
+def rows() -> list[RuleTableRow]:
     """Return the table, in its order."""
-    found: list[Row] = []
+    found: list[RuleTableRow] = []
     section = ""
     for line in TABLE.read_text().splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ")
         elif section and line.startswith("| ") and not line.startswith(("| rule |", "| --- |")):
             rule, tests, left_out = (cell.strip() for cell in line.strip("|").split("|"))
-            found.append(Row(section, rule, tuple(re.findall(r"`([^`]+)`", tests)), left_out))
+            found.append(RuleTableRow(section, rule, tuple(re.findall(r"`([^`]+)`", tests)), left_out))
     return found
 
 
@@ -44,7 +44,7 @@ def faults() -> list[str]:
     return [fault for row in rows() for fault in _faults(row)]
 
 
-def _faults(row: Row) -> Iterator[str]:
+def _faults(row: RuleTableRow) -> Iterator[str]:
     if not row.tests and not row.left_out:
         yield f"{row.section}: {row.rule}: neither a test nor a reason"
     for test in row.tests:

@@ -42,7 +42,7 @@ class Ran(Struct, frozen=True):
     failures: tuple[str, ...]
 
 
-class Trial:
+class PlantedTrial:
     """Plants defects in one clone, one after the other."""
 
     def __init__(self, clone: Path) -> None:
@@ -105,7 +105,7 @@ def main(names: list[str]) -> int:
         clone = Path(folder).resolve() / "clone"
         copy(clone)
         check_imports(clone)
-        trial = Trial(clone)
+        trial = PlantedTrial(clone)
         for patch in chosen:
             began = time.monotonic()
             problem = trial.attempt(patch)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted.__main__ import Trial
+from tests.planted.__main__ import PlantedTrial
 from tests.planted.patch import Finder, Patch
 
 THING = "def double(number):\n    return number * 2\n"
@@ -58,7 +58,7 @@ def planted(clone: Path, test: str, *, words: str = SAYS, by: str = WRONG_FACTOR
     path = clone.parent / "defect.patch"
     lines = f"@@ -1,2 +1,{2 + by.count(chr(10))} @@\n def double(number):\n-    return number * 2\n+{by}\n"
     path.write_text(f"diff --git a/thing.py b/thing.py\n--- a/thing.py\n+++ b/thing.py\n{lines}")
-    found = Trial(clone).attempt(Patch(path, "A number is not doubled.", (Finder(f"test_thing.py::{test}", words),)))
+    found = PlantedTrial(clone).attempt(Patch(path, "A number is not doubled.", (Finder(f"test_thing.py::{test}", words),)))
     assert (clone / "thing.py").read_text() == THING, "the defect is still there"
     return found
 
@@ -106,7 +106,7 @@ def test_a_patch_that_changes_nothing_or_no_longer_applies_is_no_defect(clone: P
     (clone / "thing.py").write_text(moved := THING.replace("double", "twice"))
     path = clone.parent / "defect.patch"
     subprocess.run(["git", "add", "-A"], cwd=clone, check=True)
-    gone = Trial(clone).attempt(Patch(path, "A number is not doubled.", (Finder("test_thing.py::test_x", SAYS),)))
+    gone = PlantedTrial(clone).attempt(Patch(path, "A number is not doubled.", (Finder("test_thing.py::test_x", SAYS),)))
 
     assert same == "changes nothing in the clone"
     assert gone is not None

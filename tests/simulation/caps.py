@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RESERVED = ("attempt", "connection")
 
 
-class Count:
+class CapCount:
     """What the decisions of one partition say of grants: which are open, and how the others ended."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Count:
 def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
     """No cap on attempts and connections is passed after any decision, and each counter is a recount of the log."""
     for decided in accounts:
-        count = Count()
+        count = CapCount()
         requests = {
             record.offset: record for record in records_of(world, decided.aggregate.requests_topic.name, decided.partition)
         }

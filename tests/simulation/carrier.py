@@ -14,7 +14,7 @@ from schemas.commands import Command, HangUp, PressKeys
 from schemas.instant import Instant
 from schemas.topics import COMMAND_TOPICS
 from tests.adapters.gateway.world import MemoryDeliveries
-from tests.simulation.network import Line
+from tests.simulation.network import NetworkLink
 from tests.simulation.providers import (
     AGAIN_SHARE,
     COMMON_SHARE,
@@ -67,7 +67,7 @@ class GatewayClock:
         await asyncio.sleep(max(seconds, SLEEP_SECONDS_MIN) / RATE)
 
 
-class Claims(MemoryDeliveries):
+class SimulatedClaims(MemoryDeliveries):
     """The claims of the deployment, and what was wrong with what gateways said of them."""
 
     def __init__(self, log: EmbeddedLog) -> None:
@@ -120,7 +120,7 @@ class Carrier(Providers):
 
     def __init__(self, log: EmbeddedLog, chance: Random, era: Era, partitions: int) -> None:
         super().__init__(log, chance, era, partitions)
-        self.claims = Claims(log)
+        self.claims = SimulatedClaims(log)
         self.given: Counter[str] = Counter()
         self.problems: list[str] = []
         self._concurrent_max = chance.choice([2, 20, 200])
@@ -133,7 +133,7 @@ class Carrier(Providers):
         """Be there: gateways ask, see `channel`."""
         await asyncio.Event().wait()
 
-    def channel(self, kind: Kind, line: Line) -> Channel:
+    def channel(self, kind: Kind, line: NetworkLink) -> Channel:
         """Return a channel of the process behind a line."""
 
         async def act(order: Command, report: Report) -> Result | None:

@@ -26,7 +26,7 @@ from engine.partition.runner import CycleLimits, CycleReport, Runner, TopicNames
 from schemas.instant import Instant
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.carrier import KINDS, Carrier, GatewayClock
-from tests.simulation.network import ClaimsLine, Line, LogLine, StoreLine, Weather
+from tests.simulation.network import ClaimsLine, LogLine, NetworkLink, StoreLine, Weather
 from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
 
 VERSIONS = {"leadclock": "simulated"}
@@ -78,36 +78,36 @@ class NamedSnapshots:
         await self._machine.save(self._name, partition, topic_id, slices)
 
 
-class Membership:
+class SimulatedMembership:
     """What one process believes its partitions to be: it hears of changes late, and of none while it is frozen."""
 
-    def __init__(self, group: "Group", line: Line) -> None:
+    def __init__(self, group: "SimulatedGroup", line: NetworkLink) -> None:
         self._group = group
         self._line = line
-        self.told: frozenset[int] | None = None
+        self.assigned: frozenset[int] | None = None
         self._positions = Positions()
         self._generation = -1
-        self.news = asyncio.Event()
+        self.changed = asyncio.Event()
 
     def tell(self, partitions: frozenset[int]) -> None:
         """Say what is its own from now on."""
-        if self.told != partitions:
-            self.told = partitions
-            self.news.set()
+        if self.assigned != partitions:
+            self.assigned = partitions
+            self.changed.set()
 
-    def changes(self) -> "Membership":
+    def changes(self) -> "SimulatedMembership":
         return self
 
-    def __aiter__(self) -> "Membership":
+    def __aiter__(self) -> "SimulatedMembership":
         return self
 
     async def __anext__(self) -> frozenset[int]:
-        await self.news.wait()
+        await self.changed.wait()
         await self._line.cross()
-        self.news.clear()
-        told = self.told or frozenset()
-        self._positions.keep_only(told)
-        return told
+        self.changed.clear()
+        assigned = self.assigned or frozenset()
+        self._positions.keep_only(assigned)
+        return assigned
 
     async def confirm(self, partition: int) -> bool:
         await self._line.ask()
@@ -136,13 +136,13 @@ class Membership:
                 self._positions.learn(partition, offset)
 
 
-class Group:
+class SimulatedGroup:
     """Which process is meant to run which partition of a role. Only liveness rests on it, so it may be wrong for a while."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions
         self.owner: dict[int, str] = {}
-        self.members: dict[str, Membership] = {}
+        self.members: dict[str, SimulatedMembership] = {}
         self.generation = 0
         self.held: dict[int, int] = {}
         self.went_back: list[str] = []
@@ -154,9 +154,9 @@ class Group:
             self.went_back.append(f"partition {partition} went from {held} back to {offset}")
         self.held[partition] = offset
 
-    def join(self, line: Line) -> Membership:
+    def join(self, line: NetworkLink) -> SimulatedMembership:
         """Take a process in; it has no partitions until the next rebalance."""
-        membership = self.members[line.process.name] = Membership(self, line)
+        membership = self.members[line.process.name] = SimulatedMembership(self, line)
         return membership
 
     def share_out(self, names: Sequence[str], chance: Random) -> None:
@@ -171,10 +171,12 @@ class Group:
             member.tell(frozenset(partition for partition, owner in self.owner.items() if owner == name))
 
 
-class Machine:
+class SimulatedMachine:
     """A name under which one process after the other runs, with the snapshots that they leave behind."""
 
-    def __init__(self, name: str, cluster: "Cluster", start: Callable[["Machine"], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self, name: str, cluster: "SimulatedCluster", start: Callable[["SimulatedMachine"], Coroutine[Any, Any, None]]
+    ) -> None:
         self.name = name
         self.cluster = cluster
         self.snapshots = MemorySnapshots(cluster.chance, cluster.uses_snapshots)
@@ -199,12 +201,12 @@ class Machine:
         self.process.kill()
 
     @property
-    def line(self) -> Line:
+    def line(self) -> NetworkLink:
         """The way out for the present process."""
-        return Line(self.process, self.cluster.weather)
+        return NetworkLink(self.process, self.cluster.weather)
 
 
-class Cluster:
+class SimulatedCluster:
     """A deployment over one log and one database: machines for schedulers (contacts, accounts), projectors, and gateways.
 
     Without a `carrier` there are no gateways: somebody else carries out (standin.py).
@@ -229,18 +231,18 @@ class Cluster:
         self.era = era
         self.uses_snapshots = uses_snapshots
         self.store = MemoryStore()
-        self.groups = {name: Group(partitions) for name in ("scheduler", "accounts", "projector")}
-        self.schedulers = [Machine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
-        self.projectors = [Machine(f"projector-{n}", self, run_projector) for n in range(2)]
-        self.gateways: list[Machine] = []
+        self.groups = {name: SimulatedGroup(partitions) for name in ("scheduler", "accounts", "projector")}
+        self.schedulers = [SimulatedMachine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
+        self.projectors = [SimulatedMachine(f"projector-{n}", self, run_projector) for n in range(2)]
+        self.gateways: list[SimulatedMachine] = []
         if carrier is not None:
-            self.groups["gateway"] = Group(partitions)
-            self.gateways = [Machine(f"gateway-{n}", self, partial(run_gateways, carrier)) for n in range(2)]
+            self.groups["gateway"] = SimulatedGroup(partitions)
+            self.gateways = [SimulatedMachine(f"gateway-{n}", self, partial(run_gateways, carrier)) for n in range(2)]
         self.story: list[str] = []
         self._dead: list[Process] = []
 
     @property
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[SimulatedMachine]:
         """All of them."""
         return self.schedulers + self.projectors + self.gateways
 
@@ -255,7 +257,7 @@ class Cluster:
         self.rebalance(self.machines)
         self.tell_all()
 
-    def rebalance(self, among: Sequence[Machine]) -> None:
+    def rebalance(self, among: Sequence[SimulatedMachine]) -> None:
         """Share the partitions of these machines out anew, among those that seem to be alive."""
         for role, group in self.groups.items():
             machines = {"projector": self.projectors, "gateway": self.gateways}.get(role, self.schedulers)
@@ -269,7 +271,7 @@ class Cluster:
             for name in list(group.members):
                 group.tell(name)
 
-    async def bury(self, machines: Sequence[Machine]) -> None:
+    async def replace_dead(self, machines: Sequence[SimulatedMachine]) -> None:
         """Wait until nothing is left of the dead among these, and start new processes in their place."""
         for machine in machines:
             if not machine.process.is_alive:
@@ -300,7 +302,7 @@ class Cluster:
             await machine.process.gone()
 
 
-async def run_scheduler(machine: Machine) -> None:
+async def run_scheduler(machine: SimulatedMachine) -> None:
     """Be one process that decides: as `adapters.roles` puts it together."""
     line, cluster = machine.line, machine.cluster
     log = LogLine(cluster.log, line)
@@ -326,7 +328,7 @@ async def run_scheduler(machine: Machine) -> None:
 
 
 async def worker_maker(
-    machine: Machine, log: LogLine, role: str, aggregate: Aggregate, feed: RulesTopic | None
+    machine: SimulatedMachine, log: LogLine, role: str, aggregate: Aggregate, feed: RulesTopic | None
 ) -> Callable[[int], RunnerWorker]:
     """Return what makes the worker of a partition."""
     snapshots = machine.snapshots.of(role) if machine.snapshots.is_used else None
@@ -385,7 +387,7 @@ class Nobody:
     def fenced(self, runner: Runner) -> None: ...
 
 
-async def run_projector(machine: Machine) -> None:
+async def run_projector(machine: SimulatedMachine) -> None:
     """Be one process that projects."""
     line, cluster = machine.line, machine.cluster
     projector = Projector(
@@ -401,7 +403,7 @@ async def run_projector(machine: Machine) -> None:
     await asyncio.gather(projector.run(asyncio.Event()), following)
 
 
-async def follow(membership: Membership, projector: Projector) -> None:
+async def follow(membership: SimulatedMembership, projector: Projector) -> None:
     """Tell a projector what is its own."""
     async for partitions in membership:
         projector.assign(sorted(partitions))
@@ -411,7 +413,7 @@ METRICS = Metrics()
 """Of all gateways: what they count is tested elsewhere."""
 
 
-async def run_gateways(carrier: Carrier, machine: Machine) -> None:
+async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
     """Be one process that carries out, on every channel, until it is told to stop."""
     line, cluster = machine.line, machine.cluster
     gateways = [
@@ -433,7 +435,7 @@ async def run_gateways(carrier: Carrier, machine: Machine) -> None:
     line.process.is_alive = False  # it has ended by itself
 
 
-async def share(membership: Membership, gateways: Sequence[Gateway]) -> None:
+async def share(membership: SimulatedMembership, gateways: Sequence[Gateway]) -> None:
     """Tell gateways what is their own."""
     async for partitions in membership:
         for gateway in gateways:

@@ -19,7 +19,7 @@ from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
 
 if TYPE_CHECKING:
-    from tests.simulation.carrier import Claims
+    from tests.simulation.carrier import SimulatedClaims
 
 
 class Weather:
@@ -76,7 +76,7 @@ class FaultyWrites:
             raise LogError(f"made to fail {point} of {topic}[{partition}]")
 
 
-class Line:
+class NetworkLink:
     """The way of one process to everything outside of it."""
 
     def __init__(self, process: Process, weather: Weather) -> None:
@@ -110,7 +110,7 @@ class Line:
 class LogLine:
     """The `Log` port over a line."""
 
-    def __init__(self, log: EmbeddedLog, line: Line) -> None:
+    def __init__(self, log: EmbeddedLog, line: NetworkLink) -> None:
         self._log = log
         self._line = line
 
@@ -142,7 +142,7 @@ class LogLine:
 class OwnershipLine:
     """An ownership; a dead process does not give it back."""
 
-    def __init__(self, ownership: Ownership, line: Line) -> None:
+    def __init__(self, ownership: Ownership, line: NetworkLink) -> None:
         self._ownership = ownership
         self._line = line
 
@@ -159,7 +159,7 @@ class OwnershipLine:
 class ReaderLine:
     """A reader."""
 
-    def __init__(self, reader: Reader, line: Line) -> None:
+    def __init__(self, reader: Reader, line: NetworkLink) -> None:
         self._reader = reader
         self._line = line
 
@@ -192,7 +192,7 @@ class ReaderLine:
 class AppenderLine:
     """An appender."""
 
-    def __init__(self, appender: Appender, line: Line) -> None:
+    def __init__(self, appender: Appender, line: NetworkLink) -> None:
         self._appender = appender
         self._line = line
 
@@ -209,7 +209,7 @@ class AppenderLine:
 class StoreLine:
     """The database over a line: an error may come before or after the transaction."""
 
-    def __init__(self, store: MemoryStore, line: Line) -> None:
+    def __init__(self, store: MemoryStore, line: NetworkLink) -> None:
         self._store = store
         self._line = line
 
@@ -240,7 +240,7 @@ class StoreLine:
 class ClaimsLine:
     """The claims over a line: an error may come before or after what was asked is done."""
 
-    def __init__(self, claims: "Claims", line: Line) -> None:
+    def __init__(self, claims: "SimulatedClaims", line: NetworkLink) -> None:
         self._claims = claims
         self._line = line
 

@@ -22,7 +22,7 @@ from schemas.instant import DAY, MINUTE
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, LEADS_INBOX_BULK, TOPICS
 from schemas.wire import from_json, from_pack
 from tests.simulation.carrier import Carrier
-from tests.simulation.cluster import Cluster, Machine
+from tests.simulation.cluster import SimulatedCluster, SimulatedMachine
 from tests.simulation.invariants import Findings, check
 from tests.simulation.network import FaultyWrites, Weather
 from tests.simulation.providers import Providers
@@ -32,8 +32,8 @@ from tests.simulation.virtual import BEGUN_AT, EXPECTED, Era, Silence, VirtualLo
 
 EXPECTED[:] = [LogError, StoreError, ClaimsError]
 
-TROUBLES = ("freeze", "thaw", "share", "skew", "bury", "bury")
-GATEWAY_TROUBLES = ("freeze", "thaw", "share", "stop", "bury", "bury")
+CHAOS_ACTIONS = ("freeze", "thaw", "share", "skew", "replace", "replace")
+GATEWAY_CHAOS_ACTIONS = ("freeze", "thaw", "share", "stop", "replace", "replace")
 
 QUIET_SPEED = 600.0
 QUIET_SECONDS_MAX = 300.0
@@ -67,7 +67,7 @@ class World:
         self._is_rough = False
         self._kill_gap = self.chance.choice([0, 200, 1_000, 4_000])
         self._kill_at = 0
-        self._trouble_seconds = self.chance.choice([0.5, 1.5])
+        self._chaos_gap_seconds = self.chance.choice([0.5, 1.5])
 
     def run(self) -> Result:
         """Run it to its end."""
@@ -78,11 +78,11 @@ class World:
                 self.loop.run_until_complete(self._build())
                 return self.loop.run_until_complete(self._run())
         finally:
-            self._clear_away()
+            self._cancel_leftovers()
             random.setstate(before)
             self.loop.close()
 
-    def _clear_away(self) -> None:
+    def _cancel_leftovers(self) -> None:
         """End what is left, also of a run that was broken off."""
         for machine in self.cluster.machines:
             machine.process.is_alive = False
@@ -115,7 +115,7 @@ class World:
         provided = self.log, Random(chance.random()), self.era, self.partitions
         carrier = Carrier(*provided) if self._has_gateways else None
         self.providers: Providers = carrier or StandIn(*provided)
-        self.cluster = Cluster(
+        self.cluster = SimulatedCluster(
             loop=self.loop,
             log=self.log,
             chance=Random(chance.random()),
@@ -179,7 +179,7 @@ class World:
         if not first:
             self._kill(self.chance.choice(self.cluster.machines))
 
-    def _kill(self, machine: Machine) -> None:
+    def _kill(self, machine: SimulatedMachine) -> None:
         if machine.process.is_alive:
             self.kills += 1
             self.cluster.tell(f"{machine.name} is killed")
@@ -188,16 +188,16 @@ class World:
     async def _trouble(self) -> None:
         """Trouble those who decide and show, and those who carry out, each at a pace of their own, while it lasts."""
         cluster = self.cluster
-        parts = [(cluster.schedulers + cluster.projectors, TROUBLES)]
+        parts = [(cluster.schedulers + cluster.projectors, CHAOS_ACTIONS)]
         if cluster.gateways:
-            parts.append((cluster.gateways, GATEWAY_TROUBLES))
-        await asyncio.gather(*(self._trouble_some(*part) for part in parts))
+            parts.append((cluster.gateways, GATEWAY_CHAOS_ACTIONS))
+        await asyncio.gather(*(self._disturb(*part) for part in parts))
 
-    async def _trouble_some(self, machines: list[Machine], kinds: Sequence[str]) -> None:
+    async def _disturb(self, machines: list[SimulatedMachine], kinds: Sequence[str]) -> None:
         """Freeze, thaw, share out anew, set clocks wrong, stop, and replace the dead."""
         chance, cluster = self.chance, self.cluster
         while True:
-            await asyncio.sleep(chance.random() * self._trouble_seconds)
+            await asyncio.sleep(chance.random() * self._chaos_gap_seconds)
             match chance.choice(kinds):
                 case "freeze":
                     self._freeze(chance.choice(machines), machines)
@@ -212,26 +212,26 @@ class World:
                     machine.clock.skew_seconds = chance.choice([0, chance.uniform(-5, 5), chance.uniform(-40, 60), 600.0])
                     cluster.tell(f"the clock of {machine.name} is {machine.clock.skew_seconds:.1f} s wrong")
                 case _:
-                    await cluster.bury(machines)
+                    await cluster.replace_dead(machines)
 
-    def _freeze(self, machine: Machine, machines: list[Machine]) -> None:
+    def _freeze(self, machine: SimulatedMachine, machines: list[SimulatedMachine]) -> None:
         machine.process.freeze()
         self.cluster.tell(f"{machine.name} stands still")
         if self.chance.random() < 0.7:
             self._share_out(machines)
 
-    def _stop_gracefully(self, machine: Machine) -> None:
+    def _stop_gracefully(self, machine: SimulatedMachine) -> None:
         for gateway in machine.gateways:
             gateway.stop()
         self.cluster.tell(f"{machine.name} is told to stop")
 
-    def _thaw(self, machines: list[Machine]) -> None:
+    def _thaw(self, machines: list[SimulatedMachine]) -> None:
         for machine in machines:
             if not machine.process.running.is_set():
                 machine.process.thaw()
                 self.cluster.tell(f"{machine.name} goes on")
 
-    def _share_out(self, machines: list[Machine]) -> None:
+    def _share_out(self, machines: list[SimulatedMachine]) -> None:
         """Share the partitions of some machines out anew; each process hears of it at another moment."""
         self.cluster.rebalance(machines)
         self.cluster.tell(f"partitions of {machines[0].name} and others are shared out anew")
@@ -246,14 +246,14 @@ class World:
         self.weather.clear()
         machines = self.cluster.machines
         self._thaw(machines)
-        await self.cluster.bury(machines)
+        await self.cluster.replace_dead(machines)
         for machine in machines:
             machine.clock.skew_seconds = 0.0
         self.cluster.rebalance(machines)
         await asyncio.sleep(4)  # later than the last word of an earlier sharing out
         self.cluster.tell_all()
         self.cluster.tell("all trouble ends")
-        await self._phase(self.traffic.mend())
+        await self._phase(self.traffic.repair())
 
     async def _settle(self) -> list[str]:
         """Let time pass until everything has come to its end; return what has not within the bound."""
@@ -261,7 +261,7 @@ class World:
         until, domain_until = self.loop.time() + QUIET_SECONDS_MAX, self.era.now() + QUIET_DOMAIN_MAX
         while (waits := self._unsettled()) and self.loop.time() < until and self.era.now() < domain_until:
             await asyncio.sleep(0.25)
-            await self.cluster.bury(self.cluster.gateways)  # one that was told to stop ends once its deliveries have
+            await self.cluster.replace_dead(self.cluster.gateways)  # one that was told to stop ends once its deliveries have
             self._skip()
         return [f"does not come to its end: {wait}" for wait in waits]
 

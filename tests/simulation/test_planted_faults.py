@@ -39,7 +39,7 @@ from engine.partition.timers import TimerQueue
 from schemas.contact import Lead
 from schemas.state import POSITION_KEY
 from tests.adapters.projector import memory
-from tests.simulation.carrier import Claims
+from tests.simulation.carrier import SimulatedClaims
 from tests.simulation.run import try_out
 
 Patch = pytest.MonkeyPatch
@@ -247,13 +247,13 @@ def a_lease_is_not_looked_at(patch: Patch) -> None:
 
 
 def an_order_that_was_taken_over_is_given_again(patch: Patch) -> None:
-    claim = Claims.claim
+    claim = SimulatedClaims.claim
 
-    async def forget(self: Claims, command_id: str, **about: Any) -> Claim:
+    async def forget(self: SimulatedClaims, command_id: str, **about: Any) -> Claim:
         found = await claim(self, command_id, **about)
         return Claim(state="fresh") if found.state == "taken_over" else found
 
-    patch.setattr(Claims, "claim", forget)
+    patch.setattr(SimulatedClaims, "claim", forget)
 
 
 def progress_passes_open_orders(patch: Patch) -> None:

@@ -50,7 +50,7 @@ def tried() -> Iterator[Tried]:
         yield lambda attempt, wanted: pool.map(attempt, wanted, chunksize=5)
 
 
-def told(result: Result, kind: str) -> str:
+def describe_failure(result: Result, kind: str) -> str:
     """Return what a failed run has to say, and the line that runs it again."""
     again = f"LEADCLOCK_SEED={result.seed} .venv/bin/pytest tests/simulation/test_simulation.py -k {kind}"
     found = "\n".join(f"  - {finding}" for finding in result.findings)
@@ -72,7 +72,7 @@ def judge(results: list[Result], kind: str) -> None:
     failed = [result for result in results if result.findings]
     if len(results) == 1:
         print("\n".join(results[0].story[-STORY_LINES_MAX:]))  # noqa: T201 - shown with the failure
-    assert not failed, "".join(told(result, kind) for result in failed)
+    assert not failed, "".join(describe_failure(result, kind) for result in failed)
 
 
 @pytest.mark.parametrize("has_gateways", [False, True])

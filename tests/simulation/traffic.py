@@ -113,7 +113,7 @@ class Traffic:
             await self._records(company_id, "rule_pack", [rule_pack(self._chance)])
             await self._records(company_id, "schedule", [self._schedule(company_id, n) for n in range(2)])
 
-    async def mend(self) -> None:
+    async def repair(self) -> None:
         """Let everything that waits for somebody go on."""
         await self.rules.refresh()
         for company_id in self._companies:

@@ -19,7 +19,7 @@ from schemas.contact import Head
 from schemas.requests import CallerActed
 from schemas.state import head_key
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS
-from tests.engine.partition.test_runner import KEY, House
+from tests.engine.partition.test_runner import KEY, RunnerWorld
 
 BEGUN_AT = 1_000
 SLICES = [
@@ -196,7 +196,7 @@ async def written(runner: Runner, snapshots: FileSnapshots) -> None:
     await snapshots.save(0, runner.topic_id, await runner.begin_snapshot())
 
 
-async def restarted(house: House, snapshots: FileSnapshots) -> Runner:
+async def restarted(house: RunnerWorld, snapshots: FileSnapshots) -> Runner:
     runner = house.runner()
     runner._snapshots = snapshots
     await runner.open()
@@ -208,7 +208,7 @@ SENDS = CallerActed(company_id=1, contact_key=KEY, action="opt_out")
 
 
 async def test_a_restart_from_a_snapshot_is_the_same_as_one_from_the_changelog(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     runner = house.runner()
     await runner.open()
     await house.ask(SENDS)
@@ -226,7 +226,7 @@ async def test_a_restart_from_a_snapshot_is_the_same_as_one_from_the_changelog(s
 
 
 async def test_what_was_removed_since_the_snapshot_stays_removed(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     runner = house.runner()
     await runner.open()
     await house.ask(SENDS)
@@ -240,7 +240,7 @@ async def test_what_was_removed_since_the_snapshot_stays_removed(snapshots: File
 
 
 async def test_what_a_failed_restore_has_read_does_not_outlive_a_newer_snapshot(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     owner, other = house.runner(), house.runner()
     other._snapshots = snapshots
     await owner.open()
@@ -286,7 +286,7 @@ def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
 
 
 async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     former, owner = house.runner(), house.runner()
     await former.open()
     await owner.open()
@@ -302,7 +302,7 @@ async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
 
 
 async def test_a_snapshot_of_a_topic_that_was_created_again_is_not_used(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -323,7 +323,7 @@ async def test_a_snapshot_as_old_as_tombstones_are_kept_is_not_used(
     snapshots: FileSnapshots, age_ms: int, restored_from: str
 ) -> None:
     """What was removed since may have left no trace in the changelog: it would come back."""
-    house = await House().build()
+    house = await RunnerWorld().build()
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -337,7 +337,7 @@ async def test_a_snapshot_as_old_as_tombstones_are_kept_is_not_used(
 
 async def test_a_snapshot_behind_which_the_changelog_goes_on_otherwise_is_not_used(snapshots: FileSnapshots) -> None:
     """Everything in its header fits, but it holds decisions that this changelog never had."""
-    house, other = await House().build(), await House().build()
+    house, other = await RunnerWorld().build(), await RunnerWorld().build()
     ours, theirs = house.runner(), other.runner()
     await ours.open()
     await theirs.open()
@@ -367,7 +367,7 @@ class Unwatched:
 
 
 async def test_a_graceful_stop_leaves_a_snapshot_of_everything(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     runner = house.runner()
     worker = RunnerWorker(runner, observer=Unwatched(), snapshots=snapshots)
     await worker.open()
@@ -385,7 +385,7 @@ async def test_a_graceful_stop_leaves_a_snapshot_of_everything(snapshots: FileSn
 
 
 async def test_a_partition_that_is_opened_again_and_again_gets_its_snapshot_in_time(snapshots: FileSnapshots) -> None:
-    house = await House().build()
+    house = await RunnerWorld().build()
     worker = RunnerWorker(house.runner(), observer=Unwatched(), snapshots=snapshots, snapshot_seconds=0.05)
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -19,7 +19,7 @@ from schemas.wire import from_json
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import emptied, rewind, tables_of
 from tests.engine.contact.world import KEY, NOON
-from tests.engine.partition.test_parts import CALL, OTHER, Partition
+from tests.engine.partition.test_parts import CALL, OTHER, PartsPartition
 
 Store = MemoryStore | PostgresStore
 TOPIC = "contacts.decisions"
@@ -38,10 +38,10 @@ async def store(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     await pool.close()
 
 
-def history(seed: int) -> tuple[Partition, list[LogRecord], int]:
+def history(seed: int) -> tuple[PartsPartition, list[LogRecord], int]:
     """Return a partition, the records of its decisions, and a lead that grows, shrinks and calls."""
     chance = random.Random(seed)
-    partition = Partition(CALL)
+    partition = PartsPartition(CALL)
     lead_id = partition.submit(plan="gold", whole=7, real=7.0, huge=1e20)
     for _ in range(chance.randint(1, 12)):
         size = chance.choice([0, 10, 300, 3_000])
@@ -50,7 +50,7 @@ def history(seed: int) -> tuple[Partition, list[LogRecord], int]:
     return partition, records_of(partition), lead_id
 
 
-def records_of(partition: Partition, number: int = 0) -> list[LogRecord]:
+def records_of(partition: PartsPartition, number: int = 0) -> list[LogRecord]:
     return [LogRecord(TOPIC, number, 2 * place, None, value, (), 0) for place, value in enumerate(partition.values)]
 
 
@@ -101,7 +101,7 @@ async def test_a_large_lead_that_moved_is_shown_as_it_arrived_in_whatever_order_
     old, _, lead_id = history(3)
     old.update(lead_id, data={f"t{name}": "x" * 3_000 for name in range(40)})
     (entry,) = [one for one in old.update(lead_id, caller_id=OTHER).entries if one.type == "lead.moved"]
-    new = Partition(CALL)
+    new = PartsPartition(CALL)
     new.ask(from_json(entry.body, LeadMoved), key=f"1|{OTHER}")
     new.ask(msgspec.structs.replace(UPDATE, lead_id=lead_id, data={"t1": "here"}), key=f"1|{OTHER}")
     sides = [records_of(old, 0), records_of(new, 1)]
@@ -113,7 +113,7 @@ async def test_a_large_lead_that_moved_is_shown_as_it_arrived_in_whatever_order_
 
 @pytest.mark.parametrize("cuts", [[], [1]])
 async def test_the_parts_of_a_deleted_lead_are_gone_and_its_marked_row_keeps_them(store: Store, cuts: list[int]) -> None:
-    partition = Partition()
+    partition = PartsPartition()
     data = {f"t{name}": "x" * 1_000 for name in range(40)}
     lead_id = partition.submit(**data)
     partition.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=lead_id))

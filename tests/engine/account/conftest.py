@@ -29,7 +29,7 @@ NOW = 1_773_000_000_000
 TOKEN = "0123456789abcdef"
 
 
-class Account:
+class AccountWorld:
     """One partition of accounts, with company 1 in it."""
 
     def __init__(self) -> None:
@@ -132,5 +132,5 @@ def answers(sealed: Sealed) -> list[SlotAnswered]:
 
 
 @pytest.fixture
-def account() -> Account:
-    return Account()
+def account() -> AccountWorld:
+    return AccountWorld()

@@ -9,7 +9,7 @@ from engine.partition.draft import RefusedError
 from engine.preview import preview, read_trial
 from schemas.records import ActionGroup, Schedule
 from schemas.schedule import BranchStep, OnConversion, OnInboundConnected, OnReply, SmsStep, WaitForStep, WaitStep
-from tests.engine.account.conftest import TOKEN, Account
+from tests.engine.account.conftest import TOKEN, AccountWorld
 
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
 ASK = {"id": "ask", "kind": "wait_for", "event": "sms.received", "timeout": "1d", "on_match": "tag"}
@@ -17,22 +17,22 @@ TAG = {"id": "tag", "kind": "tag", "add": ["warm"]}
 STEPS = [TEXT, ASK, TAG]
 
 
-def group(account: Account, steps: Any = STEPS) -> int:
+def group(account: AccountWorld, steps: Any = STEPS) -> int:
     return account.create("action_group", name="Text and ask", steps=steps)
 
 
-def schedule(account: Account, *steps: dict[str, Any], **fields: Any) -> Any:
+def schedule(account: AccountWorld, *steps: dict[str, Any], **fields: Any) -> Any:
     return account.change("create", "schedule", name="Days", lead_token=TOKEN, steps=list(steps), **fields)
 
 
-def published(account: Account, answer: Any) -> Schedule:
+def published(account: AccountWorld, answer: Any) -> Schedule:
     assert answer.status == 201, answer
     body = account.body("schedule", answer.record_id)
     assert isinstance(body, Schedule)
     return body
 
 
-def test_publishing_puts_the_steps_of_a_group_in_its_place_under_its_name(account: Account) -> None:
+def test_publishing_puts_the_steps_of_a_group_in_its_place_under_its_name(account: AccountWorld) -> None:
     group_id = group(account)
     where = {"id": "where", "kind": "branch", "rules": [{"if": ["plan:gold"], "goto": "first"}], "else": "second"}
     named = [{"id": name, "kind": "action_group", "action_group_id": group_id} for name in ("first", "second")]
@@ -47,7 +47,7 @@ def test_publishing_puts_the_steps_of_a_group_in_its_place_under_its_name(accoun
     assert body.triggers[0].goto == "second/text"
 
 
-def test_a_later_change_of_the_group_changes_what_is_published_anew_and_nothing_else(account: Account) -> None:
+def test_a_later_change_of_the_group_changes_what_is_published_anew_and_nothing_else(account: AccountWorld) -> None:
     group_id = group(account)
     step = {"id": "hello", "kind": "action_group", "action_group_id": group_id}
     answer = schedule(account, step)
@@ -62,7 +62,7 @@ def test_a_later_change_of_the_group_changes_what_is_published_anew_and_nothing_
 
 @pytest.mark.parametrize("publish", [("publish", {}), ("update", {"hours_to_expire": 5})], ids=["publish", "update"])
 def test_a_draft_that_was_never_published_gets_the_steps_that_the_group_has_when_it_is(
-    account: Account, publish: tuple[Any, dict[str, Any]]
+    account: AccountWorld, publish: tuple[Any, dict[str, Any]]
 ) -> None:
     group_id = group(account)
     step = {"id": "hello", "kind": "action_group", "action_group_id": group_id}
@@ -80,14 +80,14 @@ def test_a_draft_that_was_never_published_gets_the_steps_that_the_group_has_when
     assert (body.draft_fields, body.unpublished) == ({}, False)
 
 
-def test_a_draft_without_groups_stands_in_the_schedule_that_was_never_published(account: Account) -> None:
+def test_a_draft_without_groups_stands_in_the_schedule_that_was_never_published(account: AccountWorld) -> None:
     record_id = schedule(account, {**TEXT}, draft=True).record_id
     body = account.body("schedule", record_id)
     assert isinstance(body, Schedule)
     assert ([part.id for part in body.steps], body.draft_fields) == (["text"], {})
 
 
-def test_steps_that_were_read_back_are_published_as_they_are(account: Account) -> None:
+def test_steps_that_were_read_back_are_published_as_they_are(account: AccountWorld) -> None:
     step = {"id": "hello", "kind": "action_group", "action_group_id": group(account)}
     answer = schedule(account, step)
     shown = account.record("schedule", answer.record_id).body["steps"]
@@ -103,13 +103,13 @@ def test_steps_that_were_read_back_are_published_as_they_are(account: Account) -
         ([{**TEXT, "template": " "}], "steps[0].template", "must not be blank"),
     ],
 )
-def test_a_group_is_refused_as_a_schedule_would_be(account: Account, steps: Any, place: str, cure: str) -> None:
+def test_a_group_is_refused_as_a_schedule_would_be(account: AccountWorld, steps: Any, place: str, cure: str) -> None:
     answer = account.change("create", "action_group", name="Bad", steps=steps)
     assert answer.status == 422
     assert cure in answer.errors[place][0]
 
 
-def test_what_is_wrong_behind_a_group_is_told_by_the_place_where_it_was_given(account: Account) -> None:
+def test_what_is_wrong_behind_a_group_is_told_by_the_place_where_it_was_given(account: AccountWorld) -> None:
     named = {"id": "hello", "kind": "action_group", "action_group_id": group(account)}
     answer = schedule(account, named, {"id": "bye", "kind": "exit"}, {**TEXT, "id": "never"})
     assert list(answer.errors) == ["steps[2]"]
@@ -119,7 +119,7 @@ def test_what_is_wrong_behind_a_group_is_told_by_the_place_where_it_was_given(ac
     assert list(twice.errors) == ["steps[1].id"]
 
 
-def test_what_a_group_refers_to_cannot_be_deleted(account: Account) -> None:
+def test_what_a_group_refers_to_cannot_be_deleted(account: AccountWorld) -> None:
     hook_id = account.create("outgoing_webhook", name="CRM", url="https://crm.example.com")
     group_id = group(account, [{"id": "hook", "kind": "webhook", "outgoing_webhook_id": hook_id}])
     assert account.delete("outgoing_webhook", hook_id).code == "record_in_use"
@@ -180,7 +180,7 @@ def test_a_reaction_that_is_none_is_refused_with_an_example(field: str, value: A
     assert cure in refused.value.errors[field][0]
 
 
-def test_a_reaction_moves_to_a_schedule_that_is_there_and_stays(account: Account) -> None:
+def test_a_reaction_moves_to_a_schedule_that_is_there_and_stays(account: AccountWorld) -> None:
     other = published(account, schedule(account, TEXT))
     assert other.on_reply == OnReply()
     reaction = {"action": "move", "schedule_id": 99}
@@ -201,12 +201,12 @@ def test_a_reaction_moves_to_a_schedule_that_is_there_and_stays(account: Account
     assert account.delete("schedule", target).code == "record_in_use"
 
 
-def test_a_company_says_how_an_opt_out_is_confirmed(account: Account) -> None:
+def test_a_company_says_how_an_opt_out_is_confirmed(account: AccountWorld) -> None:
     assert account.update("company", 1, optout_confirmation="You will hear no more.").status == 200
     assert list(account.update("company", 1, optout_confirmation="x" * 321).errors) == ["optout_confirmation"]
 
 
-def test_a_disposition_names_an_action_group_that_is_there_and_stays(account: Account) -> None:
+def test_a_disposition_names_an_action_group_that_is_there_and_stays(account: AccountWorld) -> None:
     refused = account.change("create", "call_disposition", name="Hot", action_group_id=99)
     assert list(refused.errors) == ["action_group_id"]
     group_id = group(account)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schemas.account import Slots
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime, to_datetime
 from schemas.requests import SlotAnswered
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import NEW_YORK, at
 
 METRICS = ("attempt", "connection")
@@ -37,7 +37,7 @@ ZONES = (NEW_YORK, "Asia/Kolkata", "America/Santiago")
 
 
 @dataclass
-class Count:
+class BookedCount:
     """What one metric did in one period."""
 
     reserved: int = 0
@@ -54,7 +54,7 @@ class Period:
     """One period of one record: from when a grant first fell into it, to its end (None: until it is reset)."""
 
     ends: Instant | None
-    of: dict[str, Count] = field(default_factory=lambda: {metric: Count() for metric in METRICS})
+    of: dict[str, BookedCount] = field(default_factory=lambda: {metric: BookedCount() for metric in METRICS})
 
     def used(self, metric: str) -> int:
         return self.of[metric].confirmed + self.of[metric].open
@@ -88,7 +88,7 @@ def first_instant_of(day: Any, zone: str) -> Instant:
     return from_datetime(found)
 
 
-class Book:
+class CapBook:
     """The second book of one record."""
 
     def __init__(self, zone: str, limits: dict[str, int]) -> None:
@@ -138,11 +138,11 @@ def settle(held: list[Period], ended: str) -> None:
                 period.of[metric].given_back += 1
 
 
-class Town:
+class CapTown:
     """An account with a buyer in a group, a traffic source, and a second book of each."""
 
     def __init__(self, now: Instant) -> None:
-        self.account = Account()
+        self.account = AccountWorld()
         self.account.now = now
         given = {name: {f"{cap}_limit": limit for cap, limit in caps.items()} for name, caps in LIMITS.items()}
         buyer_id = self.account.buyer(time_zone=NEW_YORK, **given["buyer"])
@@ -153,7 +153,7 @@ class Town:
                 "traffic_source", name="Ads", time_zone=NEW_YORK, **given["traffic_source"]
             ),
         }
-        self.books = {name: Book(NEW_YORK, caps) for name, caps in LIMITS.items()}
+        self.books = {name: CapBook(NEW_YORK, caps) for name, caps in LIMITS.items()}
         self.ways: list[tuple[dict[str, Any], list[str]]] = [
             ({"buyer_ids": (buyer_id,)}, ["buyer"]),
             ({"buyer_group_id": self.ids["buyer_group"]}, ["buyer", "buyer_group"]),
@@ -274,7 +274,7 @@ things = st.lists(
 def test_each_period_confirms_gives_back_or_still_holds_what_it_reserved_and_passes_no_limit(
     beginning: str, zone: str, steps: list[tuple[Any, ...]]
 ) -> None:
-    town = Town(BEGINNINGS[beginning])
+    town = CapTown(BEGINNINGS[beginning])
     for name in LIMITS:
         town.change(name, time_zone=zone)
     for what, *how in steps:
@@ -300,7 +300,7 @@ def test_each_period_confirms_gives_back_or_still_holds_what_it_reserved_and_pas
 
 @pytest.mark.parametrize("changed_at", ["2026-04-04 15:00", "2026-10-03 15:30"], ids=["back", "forward"])
 def test_a_cap_holds_in_an_hour_that_a_change_of_the_clock_by_half_an_hour_cuts(changed_at: str) -> None:
-    account = Account()
+    account = AccountWorld()
     account.now = at(changed_at, "UTC") + 10 * MINUTE
     group_id = account.group(account.buyer(), time_zone="Australia/Lord_Howe", attempt_hourly_limit=1)
     assert account.want("a", buyer_group_id=group_id)[0].granted

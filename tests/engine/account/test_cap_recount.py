@@ -14,13 +14,13 @@ from schemas.account import Tally
 from schemas.decisions import Decision
 from schemas.instant import HOUR, MINUTE, from_datetime, to_datetime
 from schemas.requests import AccountRequest, CallEarned, SlotReleased, SlotRequested
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import NEW_YORK, at
 
 CAPS = {"attempt_hourly_limit": 2, "connection_daily_limit": 3, "revenue_total_limit": 100}
 
 
-class Watched(Account):
+class RecountedAccount(AccountWorld):
     """An account whose decisions are kept with their requests, as on the log."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Watched(Account):
         return {slots.resource: Counters(slots.in_use, slots.tallies) for slots in found}
 
 
-def recount(account: Watched, without: int | None = None) -> Recount:
+def recount(account: RecountedAccount, without: int | None = None) -> Recount:
     """Count the log once more, without the decision at one place."""
     found = Recount()
     for place, (decision, request) in enumerate(account.log):
@@ -49,9 +49,9 @@ def recount(account: Watched, without: int | None = None) -> Recount:
 
 
 @pytest.fixture
-def busy() -> Watched:
+def busy() -> RecountedAccount:
     """Three calls, of which one is open, and one that earned something."""
-    account = Watched()
+    account = RecountedAccount()
     group_id = account.group(account.buyer(concurrency_cap_limit=2, **CAPS), time_zone=NEW_YORK, **CAPS)
     for request_id in "ab":
         assert account.want(request_id, buyer_group_id=group_id)[0].granted
@@ -62,11 +62,11 @@ def busy() -> Watched:
     return account
 
 
-def group_of(account: Watched) -> str:
+def group_of(account: RecountedAccount) -> str:
     return next(record for record in account.counters() if record.startswith("buyer_group/"))
 
 
-def test_a_right_account_is_found_right(busy: Watched) -> None:
+def test_a_right_account_is_found_right(busy: RecountedAccount) -> None:
     found = recount(busy)
 
     assert found.passed == []
@@ -88,7 +88,7 @@ def _begun_elsewhere(tally: Tally) -> Tally:
 
 @pytest.mark.parametrize("period", ["hourly", "daily", "monthly", "total"])
 @pytest.mark.parametrize("plant", [_one_more_used, _nothing_open, _begun_elsewhere])
-def test_a_planted_counter_is_found(busy: Watched, period: str, plant: Any) -> None:
+def test_a_planted_counter_is_found(busy: RecountedAccount, period: str, plant: Any) -> None:
     counters, group = busy.counters(), group_of(busy)
     tallies = counters[group].tallies
     counters[group] = replace(counters[group], tallies={**tallies, period: plant(tallies[period])})
@@ -98,7 +98,7 @@ def test_a_planted_counter_is_found(busy: Watched, period: str, plant: Any) -> N
     assert fault.startswith(f"{group}, {period}")
 
 
-def test_a_slot_too_many_and_a_missing_record_are_found(busy: Watched) -> None:
+def test_a_slot_too_many_and_a_missing_record_are_found(busy: RecountedAccount) -> None:
     counters, group = busy.counters(), group_of(busy)
     more = {**counters, group: replace(counters[group], in_use=2)}
     del counters[group]
@@ -107,7 +107,7 @@ def test_a_slot_too_many_and_a_missing_record_are_found(busy: Watched) -> None:
     assert len(list(recount(busy).differences(counters))) == 5
 
 
-def test_a_cap_that_is_passed_is_found_at_the_grant_that_passes_it(busy: Watched) -> None:
+def test_a_cap_that_is_passed_is_found_at_the_grant_that_passes_it(busy: RecountedAccount) -> None:
     # Without the decision that gave it back, the attempt of `b` is a third within the hour, where two are allowed.
     gave_back = next(
         n for n, (_, asked) in enumerate(busy.log) if isinstance(asked, SlotReleased) and asked.request_id == "b"
@@ -120,11 +120,11 @@ def test_a_cap_that_is_passed_is_found_at_the_grant_that_passes_it(busy: Watched
     ]
 
 
-def busy_buyer(account: Watched) -> str:
+def busy_buyer(account: RecountedAccount) -> str:
     return next(record for record in account.counters() if record.startswith("buyer/")).partition("/")[2]
 
 
-def test_a_grant_after_the_revenue_was_reached_is_found(busy: Watched) -> None:
+def test_a_grant_after_the_revenue_was_reached_is_found(busy: RecountedAccount) -> None:
     place = next(n for n, (_, asked) in enumerate(busy.log) if isinstance(asked, CallEarned))
     decision, earned = busy.log[place]
     assert isinstance(earned, CallEarned)
@@ -135,7 +135,7 @@ def test_a_grant_after_the_revenue_was_reached_is_found(busy: Watched) -> None:
     ]
 
 
-def test_a_slot_over_the_calls_at_a_time_is_found(busy: Watched) -> None:
+def test_a_slot_over_the_calls_at_a_time_is_found(busy: RecountedAccount) -> None:
     ended = [n for n, (_, asked) in enumerate(busy.log) if isinstance(asked, SlotReleased)]
     del busy.log[ended[1]], busy.log[ended[0]]
 
@@ -167,7 +167,7 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_whatever_happens_a_right_account_is_found_right(steps: list[tuple[str, int, str]]) -> None:
-    account = Watched()
+    account = RecountedAccount()
     group_id = account.group(account.buyer(concurrency_cap_limit=3, **CAPS), time_zone=NEW_YORK, **CAPS)
     source_id = account.create("traffic_source", name="Ads", connection_hourly_limit=3)
     for number, (what, which, ended) in enumerate(steps):
@@ -188,13 +188,13 @@ def test_whatever_happens_a_right_account_is_found_right(steps: list[tuple[str, 
     assert list(found.differences(_known(account))) == []
 
 
-def _open(account: Watched, which: int) -> str:
+def _open(account: RecountedAccount, which: int) -> str:
     """Return the id of a slot that is open, or one that nobody has."""
     ids = sorted(recount(account).open)
     return ids[which % len(ids)] if ids else "nobody"
 
 
-def _known(account: Watched) -> dict[str, Counters]:
+def _known(account: RecountedAccount) -> dict[str, Counters]:
     def some() -> Iterator[tuple[str, Counters]]:
         for record in recount(account).limits:
             try:

@@ -14,7 +14,7 @@ from schemas.records import Buyer, BuyerGroup, TrafficSource
 from schemas.requests import SlotAnswered
 from schemas.state import claim_key
 from schemas.wire import to_pack
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import NEW_YORK, at
 
 
@@ -22,12 +22,12 @@ def told(sent: list[SlotAnswered]) -> list[tuple[str, bool, str | None, Instant 
     return [(answer.request_id, answer.granted, answer.reason, answer.until) for answer in sent]
 
 
-def used(account: Account, resource: str) -> dict[str, dict[str, float]]:
+def used(account: AccountWorld, resource: str) -> dict[str, dict[str, float]]:
     return {period: tally.used for period, tally in account.slots(resource).tallies.items() if tally.used}
 
 
 @pytest.mark.parametrize("whose", ["buyer", "buyer_group", "traffic_source"])
-def test_the_cap_of_every_kind_of_record_stops_the_call_that_would_pass_it(account: Account, whose: str) -> None:
+def test_the_cap_of_every_kind_of_record_stops_the_call_that_would_pass_it(account: AccountWorld, whose: str) -> None:
     account.now = at("2026-07-15 14:20")
     cap: dict[str, Any] = {"time_zone": NEW_YORK, "connection_daily_limit": 2}
     buyer_id = account.buyer(**(cap if whose == "buyer" else {}))
@@ -45,7 +45,7 @@ def test_the_cap_of_every_kind_of_record_stops_the_call_that_would_pass_it(accou
     assert account.want("d", **asked)[0].granted
 
 
-def test_what_calls_under_way_have_reserved_is_used_and_what_they_give_back_is_granted(account: Account) -> None:
+def test_what_calls_under_way_have_reserved_is_used_and_what_they_give_back_is_granted(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), attempt_daily_limit=2, connection_daily_limit=2)
     asked = {"buyer_group_id": group_id}
     assert [account.want(request_id, **asked)[0].granted for request_id in "ab"] == [True, True]
@@ -68,7 +68,7 @@ def test_what_calls_under_way_have_reserved_is_used_and_what_they_give_back_is_g
     ],
 )
 def test_a_slot_counts_what_its_call_used_and_all_of_it_where_nobody_knows(
-    account: Account, ended: str, counted: dict[str, float]
+    account: AccountWorld, ended: str, counted: dict[str, float]
 ) -> None:
     group_id = account.group(account.buyer(), attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)
@@ -78,7 +78,7 @@ def test_a_slot_counts_what_its_call_used_and_all_of_it_where_nobody_knows(
     assert {period: (tally.used, tally.open) for period, tally in tallies.items()} == dict.fromkeys(tallies, (counted, {}))
 
 
-def test_a_call_counts_in_the_period_of_its_grant_however_late_its_end_is_told(account: Account) -> None:
+def test_a_call_counts_in_the_period_of_its_grant_however_late_its_end_is_told(account: AccountWorld) -> None:
     account.now = at("2026-07-15 14:59")
     group_id = account.group(account.buyer(), time_zone=NEW_YORK, attempt_hourly_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -91,7 +91,7 @@ def test_a_call_counts_in_the_period_of_its_grant_however_late_its_end_is_told(a
     assert tallies["daily"].used == {"attempt": 2, "connection": 1}
 
 
-def test_who_waits_for_a_call_under_way_goes_on_at_the_reset_as_well(account: Account) -> None:
+def test_who_waits_for_a_call_under_way_goes_on_at_the_reset_as_well(account: AccountWorld) -> None:
     account.now = at("2026-07-15 14:59")
     group_id = account.group(account.buyer(), time_zone=NEW_YORK, attempt_hourly_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -102,7 +102,7 @@ def test_who_waits_for_a_call_under_way_goes_on_at_the_reset_as_well(account: Ac
     assert account.slots(f"buyer_group/{group_id}").wake_at is None
 
 
-def test_conversions_and_revenue_stop_grants_once_reached_and_calls_under_way_may_pass_them(account: Account) -> None:
+def test_conversions_and_revenue_stop_grants_once_reached_and_calls_under_way_may_pass_them(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), revenue_daily_limit=100, buyer_conversion_total_limit=3)
     for request_id in "abc":
         account.want(request_id, buyer_group_id=group_id)
@@ -115,7 +115,7 @@ def test_conversions_and_revenue_stop_grants_once_reached_and_calls_under_way_ma
     assert account.want("e", buyer_group_id=group_id)[0].granted
 
 
-def test_a_reset_of_the_total_caps_begins_them_anew_and_leaves_the_others(account: Account) -> None:
+def test_a_reset_of_the_total_caps_begins_them_anew_and_leaves_the_others(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), attempt_total_limit=1, attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)
     account.release("a", ended="attempted")
@@ -128,7 +128,7 @@ def test_a_reset_of_the_total_caps_begins_them_anew_and_leaves_the_others(accoun
     assert (tallies["total"].used, tallies["daily"].used) == ({"attempt": 1}, {"attempt": 2})
 
 
-def test_a_slot_of_before_a_reset_is_not_counted_after_it(account: Account) -> None:
+def test_a_slot_of_before_a_reset_is_not_counted_after_it(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), attempt_total_limit=2)
     account.want("a", buyer_group_id=group_id)
     account.update("buyer_group", group_id, reset_total_caps=True)  # at the same instant
@@ -136,7 +136,7 @@ def test_a_slot_of_before_a_reset_is_not_counted_after_it(account: Account) -> N
     assert account.slots(f"buyer_group/{group_id}").tallies["total"].used == {}
 
 
-def test_another_zone_counts_from_the_next_period_on(account: Account) -> None:
+def test_another_zone_counts_from_the_next_period_on(account: AccountWorld) -> None:
     account.now = at("2026-07-15 14:20")
     group_id = account.group(account.buyer(), time_zone=NEW_YORK, attempt_daily_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -148,7 +148,7 @@ def test_another_zone_counts_from_the_next_period_on(account: Account) -> None:
 @pytest.mark.parametrize(
     ("day", "hours"), [("2026-03-08", 23), ("2026-11-01", 25)], ids=["the clock goes forward", "the clock goes back"]
 )
-def test_a_day_on_which_the_clock_changes_is_one_period(account: Account, day: str, hours: int) -> None:
+def test_a_day_on_which_the_clock_changes_is_one_period(account: AccountWorld, day: str, hours: int) -> None:
     account.now = at(f"{day} 00:00")
     group_id = account.group(account.buyer(), time_zone=NEW_YORK, attempt_daily_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -160,7 +160,7 @@ def test_a_day_on_which_the_clock_changes_is_one_period(account: Account, day: s
     assert account.want("c", buyer_group_id=group_id)[0].granted
 
 
-def test_the_first_of_several_buyers_that_opens_says_until_when_a_request_is_refused(account: Account) -> None:
+def test_the_first_of_several_buyers_that_opens_says_until_when_a_request_is_refused(account: AccountWorld) -> None:
     account.now = at("2026-07-15 14:20")
     hourly = account.buyer(0, time_zone=NEW_YORK, attempt_hourly_limit=0.5)
     daily = account.buyer(1, time_zone=NEW_YORK, attempt_daily_limit=1)
@@ -169,7 +169,7 @@ def test_the_first_of_several_buyers_that_opens_says_until_when_a_request_is_ref
     assert told(account.want("b", buyer_ids=(hourly, daily))) == [("b", False, "buyer_cap", at("2026-07-15 15:00"))]
 
 
-def test_the_groups_of_an_offer_go_before_its_buyers_and_lower_tiers_before_higher(account: Account) -> None:
+def test_the_groups_of_an_offer_go_before_its_buyers_and_lower_tiers_before_higher(account: AccountWorld) -> None:
     buyers = [account.buyer(number) for number in range(3)]
     low, high = (
         account.group(buyers[0], tier=1, attempt_total_limit=1),
@@ -184,7 +184,7 @@ def test_the_groups_of_an_offer_go_before_its_buyers_and_lower_tiers_before_high
     ]
 
 
-def test_a_traffic_source_limits_calls_that_no_buyer_takes(account: Account) -> None:
+def test_a_traffic_source_limits_calls_that_no_buyer_takes(account: AccountWorld) -> None:
     source_id = account.create("traffic_source", name="Ads", concurrency_cap_limit=1)
     (answer,) = account.want("a", traffic_source_id=source_id)
     assert (answer.granted, answer.buyer_id) == (True, None)
@@ -192,7 +192,7 @@ def test_a_traffic_source_limits_calls_that_no_buyer_takes(account: Account) -> 
     assert [answer.request_id for answer in account.release("a", ended="attempted")] == ["b"]
 
 
-def test_a_slot_that_was_granted_before_caps_were_counted_ends_as_it_did(account: Account) -> None:
+def test_a_slot_that_was_granted_before_caps_were_counted_ends_as_it_did(account: AccountWorld) -> None:
     buyer_id = account.buyer()
     group_id = account.group(buyer_id, concurrency_cap_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -209,7 +209,9 @@ def test_a_slot_that_was_granted_before_caps_were_counted_ends_as_it_did(account
 @pytest.mark.parametrize(
     ("record_type", "kind"), [("buyer", Buyer), ("buyer_group", BuyerGroup), ("traffic_source", TrafficSource)]
 )
-def test_periods_of_a_new_record_end_by_the_clock_of_the_company(account: Account, record_type: str, kind: type) -> None:
+def test_periods_of_a_new_record_end_by_the_clock_of_the_company(
+    account: AccountWorld, record_type: str, kind: type
+) -> None:
     account.update("company", 1, time_zone="America/Chicago")
     fields: dict[str, Any] = {"name": "Ann", "number": "+13055550100"} if record_type == "buyer" else {"name": "Ann"}
     bodies = [
@@ -255,7 +257,7 @@ def capacity_of(slots: Slots, limits: Mapping[str, float]) -> list[str]:
 def test_no_cap_is_passed_at_any_instant_and_whatever_is_reserved_is_confirmed_or_given_back(  # noqa: C901 - one case for each kind of step
     steps: list[tuple[Any, ...]],
 ) -> None:
-    account = Account()
+    account = AccountWorld()
     account.now = at("2026-10-31 12:10")  # the clock of New York changes in the night after
     limits = {f"{cap}_limit": limit for cap, limit in LIMITS.items()}
     buyer_id = account.buyer(time_zone=NEW_YORK, **limits)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from schemas.account import Slots
 from schemas.instant import MINUTE
 from schemas.requests import SlotAnswered
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 
 Urgency = tuple[int, float, int]
 """Class, priority, due time: the lowest goes first."""
@@ -26,11 +26,11 @@ things = st.lists(
 )
 
 
-class Line:
+class WaitingLine:
     """One buyer, asked for by name or through a group; who waits, and who holds a slot."""
 
     def __init__(self) -> None:
-        self.account = Account()
+        self.account = AccountWorld()
         self.buyer_id = self.account.buyer(concurrency_cap_limit=1)
         self.group_id = self.account.group(self.buyer_id)
         self.waiting: dict[str, Urgency] = {}
@@ -74,7 +74,7 @@ class Line:
 @settings(max_examples=100, deadline=None)
 @given(things)
 def test_every_slot_goes_to_the_most_urgent_who_waits_for_it_and_ends(steps: list[tuple[Any, ...]]) -> None:
-    line = Line()
+    line = WaitingLine()
     for number, (what, *how) in enumerate(steps):
         match what:
             case "want":

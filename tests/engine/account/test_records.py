@@ -25,7 +25,7 @@ from schemas.records import (
 )
 from schemas.requests import RecordChangeRequested
 from schemas.schedule import STEP_KINDS, CallStep, Connect
-from tests.engine.account.conftest import NOW, TOKEN, Account
+from tests.engine.account.conftest import NOW, TOKEN, AccountWorld
 
 HASH = "a" * 64
 
@@ -54,7 +54,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("record_type", WHOLE)
-def test_a_record_of_each_type_is_created_updated_and_deleted(account: Account, record_type: str) -> None:
+def test_a_record_of_each_type_is_created_updated_and_deleted(account: AccountWorld, record_type: str) -> None:
     record_id = account.create(record_type, **WHOLE[record_type])
     record = account.record(record_type, record_id)
     assert (record.version, record.created_at, record.uuid) == (1, NOW, uuid_of(record_type, record_id))
@@ -77,7 +77,7 @@ def test_a_record_of_each_type_is_created_updated_and_deleted(account: Account, 
     assert account.delete(record_type, record_id).code == "deleted"
 
 
-def test_a_company_has_the_id_that_its_creator_chose(account: Account) -> None:
+def test_a_company_has_the_id_that_its_creator_chose(account: AccountWorld) -> None:
     assert account.create("company", company_id=5, id=5, name="Five") == 5
     assert account.record("company", 5).company_id == 5
     assert account.change("create", "company", company_id=5, name="Again").code == "duplicate_value"
@@ -86,14 +86,14 @@ def test_a_company_has_the_id_that_its_creator_chose(account: Account) -> None:
     assert isinstance(account.body("company", 5), Company)
 
 
-def test_nothing_is_created_in_a_company_that_is_not_there(account: Account) -> None:
+def test_nothing_is_created_in_a_company_that_is_not_there(account: AccountWorld) -> None:
     assert account.change("create", "traffic_source", company_id=9, name="x").code == "not_found"
     account.create("company", company_id=9, name="Nine")
     account.change("delete", "company", 9, company_id=9)
     assert account.change("create", "traffic_source", company_id=9, name="x").code == "deleted"
 
 
-def test_another_companys_record_is_as_unknown_as_nobodys(account: Account) -> None:
+def test_another_companys_record_is_as_unknown_as_nobodys(account: AccountWorld) -> None:
     account.create("company", company_id=2, name="Two")
     theirs = account.create("traffic_source", company_id=2, name="Theirs")
     for operation in ("update", "delete"):
@@ -137,14 +137,16 @@ def test_another_companys_record_is_as_unknown_as_nobodys(account: Account) -> N
         ("company", {"id": 1, "name": None}, {"name"}),
     ],
 )  # fmt: skip
-def test_all_bad_fields_are_told_at_once(account: Account, record_type: str, fields: dict[str, Any], bad: set[str]) -> None:
+def test_all_bad_fields_are_told_at_once(
+    account: AccountWorld, record_type: str, fields: dict[str, Any], bad: set[str]
+) -> None:
     answer = account.change("create", record_type, **fields)
     assert (answer.code, answer.status) == ("validation_failed", 422)
     assert set(answer.errors) == bad
     assert all(sentences and all(sentences) for sentences in answer.errors.values())
 
 
-def test_buyers_cannot_be_called_all_at_once_yet(account: Account) -> None:
+def test_buyers_cannot_be_called_all_at_once_yet(account: AccountWorld) -> None:
     together: dict[str, Any] = {"dial_buyers_type": "simultaneously"}
     refused = account.change("create", "buyer_group", name="Closers", **together)
     assert (refused.code, refused.status, set(refused.errors)) == ("not_supported", 422, {"dial_buyers_type"})
@@ -156,32 +158,32 @@ def test_buyers_cannot_be_called_all_at_once_yet(account: Account) -> None:
     assert (both.code, set(both.errors)) == ("validation_failed", {"dial_buyers_type", "weight"})
 
 
-def test_an_unknown_type_is_answered_with_those_that_are_known(account: Account) -> None:
+def test_an_unknown_type_is_answered_with_those_that_are_known(account: AccountWorld) -> None:
     answer = account.change("create", "team", name="x")
     assert answer.code == "validation_failed"
     assert "buyer_group" in (answer.detail or "")
 
 
-def test_a_refused_change_changes_nothing(account: Account) -> None:
+def test_a_refused_change_changes_nothing(account: AccountWorld) -> None:
     offer_id = account.create("offer", name="Solar", lead_token=TOKEN)
     before = account.record("offer", offer_id)
     account.update("offer", offer_id, name="Other", hours_to_expire=0)
     assert account.record("offer", offer_id) == before
 
 
-def test_a_change_of_nothing_makes_no_version(account: Account) -> None:
+def test_a_change_of_nothing_makes_no_version(account: AccountWorld) -> None:
     offer_id = account.create("offer", name="Solar", lead_token=TOKEN)
     assert account.update("offer", offer_id, name="Solar").extra["version"] == 1
     assert account.record("offer", offer_id).version == 1
 
 
-def test_an_emptied_field_has_its_default_again(account: Account) -> None:
+def test_an_emptied_field_has_its_default_again(account: AccountWorld) -> None:
     buyer_id = account.buyer(tier=5, user_buyer_id="one", concurrency_cap_limit=2)
     account.update("buyer", buyer_id, tier=None, user_buyer_id="", concurrency_cap_limit=None)
     assert account.body("buyer", buyer_id) == Buyer(name="Buyer", number="+13055550100")
 
 
-def test_what_was_asked_within_a_day_is_not_done_again(account: Account) -> None:
+def test_what_was_asked_within_a_day_is_not_done_again(account: AccountWorld) -> None:
     request = RecordChangeRequested(company_id=1, type="traffic_source", operation="create", fields={"name": "Ads"})
     verdicts = []
     for later in (0, 1000, DAY):
@@ -190,24 +192,24 @@ def test_what_was_asked_within_a_day_is_not_done_again(account: Account) -> None
     assert verdicts == ["done", "repeated", "done"]
 
 
-def test_a_refused_request_may_be_sent_again_under_its_id(account: Account) -> None:
+def test_a_refused_request_may_be_sent_again_under_its_id(account: AccountWorld) -> None:
     assert account.change("create", "traffic_source", request_id="once").code == "validation_failed"
     assert account.change("create", "traffic_source", request_id="once", name="Ads").status == 201
 
 
-def test_problems_are_those_of_the_catalogue(account: Account) -> None:
+def test_problems_are_those_of_the_catalogue(account: AccountWorld) -> None:
     assert {account.change("create", "offer").code, account.delete("offer", 5).code} <= PROBLEMS.keys()
 
 
 class TestUniqueValues:
-    def test_a_lead_token_is_of_one_offer_or_schedule(self, account: Account) -> None:
+    def test_a_lead_token_is_of_one_offer_or_schedule(self, account: AccountWorld) -> None:
         offer_id = account.create("offer", name="Solar", lead_token=TOKEN)
         answer = account.change("create", "schedule", name="Days", lead_token=TOKEN)
         assert (answer.code, list(answer.errors)) == ("duplicate_value", ["lead_token"])
         account.update("offer", offer_id, lead_token=TOKEN + "x")
         account.create("schedule", name="Days", lead_token=TOKEN)
 
-    def test_a_deleted_record_gives_its_values_back(self, account: Account) -> None:
+    def test_a_deleted_record_gives_its_values_back(self, account: AccountWorld) -> None:
         buyer_id = account.buyer(user_buyer_id="one")
         assert (
             account.change("create", "buyer", name="B", number="+13055550111", user_buyer_id="one").code == "duplicate_value"
@@ -215,12 +217,12 @@ class TestUniqueValues:
         account.delete("buyer", buyer_id)
         account.buyer(user_buyer_id="one")
 
-    def test_another_company_may_have_the_same(self, account: Account) -> None:
+    def test_another_company_may_have_the_same(self, account: AccountWorld) -> None:
         account.create("company", company_id=2, name="Two")
         account.create("number", number="+13055550199")
         account.create("number", company_id=2, number="+13055550199")
 
-    def test_the_public_half_of_a_key_never_changes(self, account: Account) -> None:
+    def test_the_public_half_of_a_key_never_changes(self, account: AccountWorld) -> None:
         key_id = account.create("api_key", **WHOLE["api_key"])
         assert list(account.update("api_key", key_id, public_key="pk_87654321").errors) == ["public_key"]
         assert (
@@ -229,7 +231,7 @@ class TestUniqueValues:
 
 
 class TestReferences:
-    def test_what_is_referred_to_cannot_be_deleted(self, account: Account) -> None:
+    def test_what_is_referred_to_cannot_be_deleted(self, account: AccountWorld) -> None:
         buyer_id, other_id = account.buyer(), account.buyer(1)
         group_id = account.group(buyer_id)
         offer_id = account.create("offer", name="Solar", lead_token=TOKEN, buyer_group_ids=[group_id])
@@ -250,7 +252,9 @@ class TestReferences:
             assert account.delete(record_type, kept[record_type]).status == 200, record_type
         assert account.delete("buyer", other_id).status == 200
 
-    def test_a_schedule_that_leads_are_moved_to_stays_and_one_that_moves_to_itself_can_go(self, account: Account) -> None:
+    def test_a_schedule_that_leads_are_moved_to_stays_and_one_that_moves_to_itself_can_go(
+        self, account: AccountWorld
+    ) -> None:
         goal_id = account.create("schedule", name="Later", lead_token=TOKEN)
         steps = [{"id": "on", "kind": "move_to_schedule", "schedule_id": goal_id}]
         schedule_id = account.create("schedule", name="Days", lead_token=TOKEN + "s", steps=steps)
@@ -261,7 +265,7 @@ class TestReferences:
         refused = account.change("create", "schedule", name="Days", lead_token=TOKEN, steps=steps)
         assert list(refused.errors) == ["steps[0].schedule_id"]
 
-    def test_what_a_schedule_names_must_be_there(self, account: Account) -> None:
+    def test_what_a_schedule_names_must_be_there(self, account: AccountWorld) -> None:
         steps = [
             {"id": "call", "kind": "call", "connect": {"buyer_group_id": 98}},
             {"id": "tell", "kind": "webhook", "outgoing_webhook_id": 99},
@@ -282,12 +286,12 @@ class TestReferences:
 
 
 class TestBuyerGroups:
-    def buyers_of(self, account: Account, group_id: int) -> tuple[int, ...]:
+    def buyers_of(self, account: AccountWorld, group_id: int) -> tuple[int, ...]:
         body = account.body("buyer_group", group_id)
         assert isinstance(body, BuyerGroup)
         return body.buyer_ids
 
-    def test_adding_and_removing_come_after_replacing(self, account: Account) -> None:
+    def test_adding_and_removing_come_after_replacing(self, account: AccountWorld) -> None:
         one, two, three = (account.buyer(n, user_buyer_id=f"b{n}") for n in range(3))
         group_id = account.group(one)
         account.update("buyer_group", group_id, buyer_ids=[two], add_buyer_ids=[three, two], remove_buyer_ids=[one])
@@ -297,7 +301,7 @@ class TestBuyerGroups:
         account.update("buyer_group", group_id, add_buyer_ids=[one], remove_buyer_ids=[two])
         assert self.buyers_of(account, group_id) == (three, one)
 
-    def test_adding_and_removing_commute(self, account: Account) -> None:
+    def test_adding_and_removing_commute(self, account: AccountWorld) -> None:
         one, two, three = (account.buyer(n) for n in range(3))
         changes: list[dict[str, Any]] = [{"add_buyer_ids": [two]}, {"remove_buyer_ids": [one]}, {"add_buyer_ids": [three]}]
         ends = set()
@@ -308,7 +312,7 @@ class TestBuyerGroups:
             ends.add(frozenset(self.buyers_of(account, group_id)))
         assert ends == {frozenset({two, three})}
 
-    def test_an_unknown_buyer_is_named(self, account: Account) -> None:
+    def test_an_unknown_buyer_is_named(self, account: AccountWorld) -> None:
         answer = account.change(
             "create", "buyer_group", name="G", buyer_ids=[91], add_buyer_ids=[92], remove_buyer_ids=[93],
             add_user_buyer_ids=["nobody"],
@@ -319,7 +323,7 @@ class TestBuyerGroups:
         assert "93" in answer.errors["remove_buyer_ids"][0]
         assert "nobody" in answer.errors["add_user_buyer_ids"][0]
 
-    def test_pausing_and_resuming_are_dated(self, account: Account) -> None:
+    def test_pausing_and_resuming_are_dated(self, account: AccountWorld) -> None:
         group_id = account.group()
         account.now += 1
         account.update("buyer_group", group_id, paused="yes")
@@ -329,7 +333,7 @@ class TestBuyerGroups:
         assert isinstance(body, BuyerGroup)
         assert (body.paused, body.paused_at, body.unpaused_at) == (False, NOW + 1, NOW + 2)
 
-    def test_a_cap_is_set_closed_and_lifted(self, account: Account) -> None:
+    def test_a_cap_is_set_closed_and_lifted(self, account: AccountWorld) -> None:
         group_id = account.group(attempt_daily_limit=5)
         account.update("buyer_group", group_id, attempt_daily_limit=0, connection_hourly_limit="2.5")
         body = account.body("buyer_group", group_id)
@@ -339,7 +343,7 @@ class TestBuyerGroups:
         assert account.body("buyer_group", group_id) == BuyerGroup(name="Closers")
 
 
-def test_a_record_that_no_decision_could_hold_is_refused(account: Account) -> None:
+def test_a_record_that_no_decision_could_hold_is_refused(account: AccountWorld) -> None:
     steps = [{"id": f"mail{n}", "kind": "email", "subject": "Hi", "template": "x" * 60_000} for n in range(5)]
     answer = account.change("create", "schedule", name="Long", lead_token=TOKEN, steps=steps)
     assert (answer.code, answer.status) == ("too_large", 413)
@@ -373,7 +377,7 @@ def _changes(draw: st.DrawFn) -> tuple[str, str, dict[str, Any]]:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_changes(), max_size=4))
 def test_whatever_is_asked_is_done_or_refused_and_never_fails(changes: list[tuple[str, str, dict[str, Any]]]) -> None:
-    account = Account()
+    account = AccountWorld()
     for operation, record_type, fields in changes:
         record_id = None
         if operation == "update":
@@ -395,7 +399,9 @@ def test_every_field_of_a_record_can_be_asked_for(record_type: str, name: str) -
     for value in ("x", "2026-07-15", 7, True):
         fields = WHOLE.get(record_type, {"name": "x"}) | {name: value}
         decision = (
-            Account().ask(RecordChangeRequested(company_id=1, type=record_type, operation="create", fields=fields)).decision
+            AccountWorld()
+            .ask(RecordChangeRequested(company_id=1, type=record_type, operation="create", fields=fields))
+            .decision
         )
         assert decision.verdict in {"done", "refused"}, decision.error
 
@@ -417,4 +423,4 @@ def test_every_field_of_a_record_can_be_asked_for(record_type: str, name: str) -
 def test_the_address_of_a_webhook_has_a_host(url: str, is_taken: bool) -> None:
     fields = WHOLE.get("outgoing_webhook", {"name": "x"}) | {"url": url}
     asked = RecordChangeRequested(company_id=1, type="outgoing_webhook", operation="create", fields=fields)
-    assert (Account().ask(asked).decision.verdict == "done") is is_taken
+    assert (AccountWorld().ask(asked).decision.verdict == "done") is is_taken

@@ -10,7 +10,7 @@ from engine.law.pack import CompiledRulePack as Pack
 from engine.law.pack import default_pack
 from schemas.records import RulePack
 from schemas.wire import from_builtins
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 
 ROW: dict[str, Any] = {
     "id": "counsel-fl",
@@ -31,7 +31,7 @@ def override(**fields: Any) -> dict[str, Any]:
     return {**ROW, "id": "us-fl", "override": True, "reason": WHY, **fields}
 
 
-def test_a_pack_is_created_changed_and_deleted(account: Account) -> None:
+def test_a_pack_is_created_changed_and_deleted(account: AccountWorld) -> None:
     record_id = account.create("rule_pack", name="Counsel", rules=[ROW])
     account.update("rule_pack", record_id, description="Reviewed every spring")
     body = account.body("rule_pack", record_id)
@@ -62,7 +62,9 @@ def test_a_pack_is_created_changed_and_deleted(account: Account) -> None:
         ("everything", "rules", "list"),
     ],
 )
-def test_a_wrong_row_is_refused_by_its_place_and_with_the_cure(account: Account, rows: Any, place: str, word: str) -> None:
+def test_a_wrong_row_is_refused_by_its_place_and_with_the_cure(
+    account: AccountWorld, rows: Any, place: str, word: str
+) -> None:
     answer = account.change("create", "rule_pack", name="Counsel", rules=rows)
 
     assert answer.code == "validation_failed"
@@ -108,7 +110,7 @@ def test_the_stamp_of_the_law_names_the_packs_of_the_company() -> None:
     assert pack(ROW).digest != default_pack().digest
 
 
-def test_a_company_has_so_many_packs_and_no_more(account: Account) -> None:
+def test_a_company_has_so_many_packs_and_no_more(account: AccountWorld) -> None:
     made = [account.create("rule_pack", name=f"Pack {number}", rules=[ROW]) for number in range(RULE_PACKS_MAX)]
 
     assert account.change("create", "rule_pack", name="One more", rules=[ROW]).errors["rules"]

@@ -14,7 +14,7 @@ from schemas.account import Claim
 from schemas.instant import HOUR
 from schemas.requests import SlotAnswered
 from schemas.state import claim_key
-from tests.engine.account.conftest import Account
+from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import at
 
 
@@ -22,7 +22,7 @@ def told(sent: list[SlotAnswered]) -> list[tuple[str, bool]]:
     return [(answer.request_id, answer.granted) for answer in sent]
 
 
-def test_a_free_slot_is_granted_at_once_with_a_buyer(account: Account) -> None:
+def test_a_free_slot_is_granted_at_once_with_a_buyer(account: AccountWorld) -> None:
     buyer_id = account.buyer()
     group_id = account.group(buyer_id, concurrency_cap_limit=1)
     (answer,) = account.want("a", buyer_group_id=group_id)
@@ -38,7 +38,7 @@ def test_a_free_slot_is_granted_at_once_with_a_buyer(account: Account) -> None:
 
 
 @pytest.mark.parametrize("closed", ["buyer", "group"])
-def test_outside_business_hours_nobody_is_to_be_had_and_within_them_somebody_is(account: Account, closed: str) -> None:
+def test_outside_business_hours_nobody_is_to_be_had_and_within_them_somebody_is(account: AccountWorld, closed: str) -> None:
     day = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "open": "09:00", "close": "17:00"}
     hours: dict[str, Any] = {"time_zone": "America/New_York", "business_hours": [day]}
     buyer_id = account.buyer(**(hours if closed == "buyer" else {}))
@@ -49,7 +49,7 @@ def test_outside_business_hours_nobody_is_to_be_had_and_within_them_somebody_is(
         assert (answer.granted, answer.reason) == (granted, None if granted else "no_buyer_available"), moment
 
 
-def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: Account) -> None:
+def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     account.want("a", buyer_group_id=group_id)
     assert account.want("b", buyer_group_id=group_id) == []
@@ -67,7 +67,9 @@ def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: Accou
         ([("a", {"priority": 1, "due_at": 9}), ("b", {"priority": 2, "due_at": 1})], ["a", "b"]),
     ],
 )
-def test_the_most_urgent_is_first(account: Account, asked: list[tuple[str, dict[str, Any]]], granted: list[str]) -> None:
+def test_the_most_urgent_is_first(
+    account: AccountWorld, asked: list[tuple[str, dict[str, Any]]], granted: list[str]
+) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     account.want("first", buyer_group_id=group_id)
     for request_id, urgency in asked:
@@ -87,7 +89,7 @@ def test_the_most_urgent_is_first(account: Account, asked: list[tuple[str, dict[
         pytest.param(7.0, "young", id="at seven they are not"),
     ],
 )
-def test_who_has_waited_long_becomes_more_urgent(account: Account, aging: float, granted: str) -> None:
+def test_who_has_waited_long_becomes_more_urgent(account: AccountWorld, aging: float, granted: str) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     account.want("first", buyer_group_id=group_id)
     account.want("old", buyer_group_id=group_id, priority=100.0, due_at=account.now, aging=aging)
@@ -97,7 +99,7 @@ def test_who_has_waited_long_becomes_more_urgent(account: Account, aging: float,
     assert told(account.release("first")) == [(granted, True)]
 
 
-def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account: Account) -> None:
+def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     first = account.want("a", buyer_group_id=group_id)
     assert account.want("a", buyer_group_id=group_id) == first
@@ -106,7 +108,7 @@ def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account
     assert (slots.in_use, len(slots.waiting)) == (1, 1)
 
 
-def test_a_release_is_harmless_twice_and_of_what_is_not_known(account: Account) -> None:
+def test_a_release_is_harmless_twice_and_of_what_is_not_known(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     account.want("a", buyer_group_id=group_id)
     assert account.release("nobody") == account.release("a") == account.release("a") == []
@@ -114,7 +116,7 @@ def test_a_release_is_harmless_twice_and_of_what_is_not_known(account: Account) 
     assert account.state.get(claim_key(1, "a"), Claim) is None
 
 
-def test_a_request_that_waits_can_be_taken_back(account: Account) -> None:
+def test_a_request_that_waits_can_be_taken_back(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "abc":
         account.want(request_id, buyer_group_id=group_id)
@@ -125,7 +127,7 @@ def test_a_request_that_waits_can_be_taken_back(account: Account) -> None:
 @pytest.mark.parametrize(
     "why", ["no group", "paused", "closed", "empty", "buyers paused", "buyers closed", "nobody named", "unknown buyers"]
 )
-def test_where_nobody_can_take_the_call_the_answer_is_no(account: Account, why: str) -> None:
+def test_where_nobody_can_take_the_call_the_answer_is_no(account: AccountWorld, why: str) -> None:
     buyer_id = account.buyer()
     cases: dict[str, Callable[[], dict[str, Any]]] = {
         "no group": lambda: {"buyer_group_id": 99},
@@ -142,7 +144,7 @@ def test_where_nobody_can_take_the_call_the_answer_is_no(account: Account, why: 
     assert account.state.get(claim_key(1, "a"), Claim) is None
 
 
-def test_a_raised_limit_grants_at_once(account: Account) -> None:
+def test_a_raised_limit_grants_at_once(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "abcd":
         account.want(request_id, buyer_group_id=group_id)
@@ -150,7 +152,7 @@ def test_a_raised_limit_grants_at_once(account: Account) -> None:
     assert told(account.changed("buyer_group", group_id, concurrency_cap_limit=None)) == [("d", True)]
 
 
-def test_a_lowered_limit_takes_nothing_back(account: Account) -> None:
+def test_a_lowered_limit_takes_nothing_back(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=2)
     account.want("a", buyer_group_id=group_id)
     account.want("b", buyer_group_id=group_id)
@@ -160,7 +162,7 @@ def test_a_lowered_limit_takes_nothing_back(account: Account) -> None:
     assert told(account.release("b")) == [("c", True)]
 
 
-def test_a_group_that_is_no_longer_paused_grants_at_once(account: Account) -> None:
+def test_a_group_that_is_no_longer_paused_grants_at_once(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "ab":
         account.want(request_id, buyer_group_id=group_id)
@@ -169,7 +171,7 @@ def test_a_group_that_is_no_longer_paused_grants_at_once(account: Account) -> No
     assert told(account.changed("buyer_group", group_id, paused=False)) == [("b", True)]
 
 
-def test_a_new_buyer_of_the_group_grants_at_once(account: Account) -> None:
+def test_a_new_buyer_of_the_group_grants_at_once(account: AccountWorld) -> None:
     busy, fresh = account.buyer(concurrency_cap_limit=1), account.buyer(1)
     group_id = account.group(busy)
     for request_id in "ab":
@@ -178,7 +180,7 @@ def test_a_new_buyer_of_the_group_grants_at_once(account: Account) -> None:
     assert (answer.request_id, answer.buyer_id) == ("b", fresh)
 
 
-def test_a_deleted_group_refuses_who_waits(account: Account) -> None:
+def test_a_deleted_group_refuses_who_waits(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "ab":
         account.want(request_id, buyer_group_id=group_id)
@@ -188,7 +190,7 @@ def test_a_deleted_group_refuses_who_waits(account: Account) -> None:
 
 
 class TestBuyers:
-    def test_a_buyers_own_limit_holds_over_groups_and_lists(self, account: Account) -> None:
+    def test_a_buyers_own_limit_holds_over_groups_and_lists(self, account: AccountWorld) -> None:
         buyer_id = account.buyer(concurrency_cap_limit=1)
         one, two = account.group(buyer_id), account.group(buyer_id)
         account.want("a", buyer_group_id=one)
@@ -197,7 +199,7 @@ class TestBuyers:
         assert told(account.release("a")) == [("c", True)]
         assert told(account.release("c")) == [("b", True)]
 
-    def test_a_buyer_that_is_unpaused_or_raised_grants_at_once(self, account: Account) -> None:
+    def test_a_buyer_that_is_unpaused_or_raised_grants_at_once(self, account: AccountWorld) -> None:
         buyer_id, other = account.buyer(concurrency_cap_limit=1), account.buyer(1, concurrency_cap_limit=1)
         for request_id in "abcd":
             account.want(request_id, buyer_ids=(buyer_id, other))
@@ -206,7 +208,7 @@ class TestBuyers:
         account.update("buyer", other, concurrency_cap_limit=2)
         assert told(account.changed("buyer", other, paused=False)) == [("d", True)]
 
-    def test_the_lowest_tier_that_is_free_is_called(self, account: Account) -> None:
+    def test_the_lowest_tier_that_is_free_is_called(self, account: AccountWorld) -> None:
         first, second = account.buyer(tier=-1, concurrency_cap_limit=1), account.buyer(1, tier=5)
         group_id = account.group(second, first)
         chosen = [account.want(request_id, buyer_group_id=group_id)[0].buyer_id for request_id in "abc"]
@@ -224,25 +226,25 @@ class TestBuyers:
 
 
 class TestBound:
-    def full(self, account: Account) -> int:
+    def full(self, account: AccountWorld) -> int:
         group_id = account.group(account.buyer(), concurrency_cap_limit=1)
         for number in range(WAITING_MAX + 1):
             account.want(f"r{number}", buyer_group_id=group_id, due_at=number)
         assert len(account.slots(f"buyer_group/{group_id}").waiting) == WAITING_MAX
         return group_id
 
-    def test_a_full_queue_refuses_who_is_less_urgent_than_all(self, account: Account) -> None:
+    def test_a_full_queue_refuses_who_is_less_urgent_than_all(self, account: AccountWorld) -> None:
         group_id = self.full(account)
         (answer,) = account.want("late", buyer_group_id=group_id, due_at=10_000)
         assert (answer.request_id, answer.granted, answer.reason) == ("late", False, "rate_limited")
 
-    def test_the_more_urgent_takes_the_place_of_the_last(self, account: Account) -> None:
+    def test_the_more_urgent_takes_the_place_of_the_last(self, account: AccountWorld) -> None:
         group_id = self.full(account)
         (answer,) = account.want("urgent", buyer_group_id=group_id, urgency_class=0)
         assert (answer.request_id, answer.granted, answer.reason) == (f"r{WAITING_MAX}", False, "rate_limited")
         assert told(account.release("r0")) == [("urgent", True)]
 
-    def test_a_full_queue_fits_into_its_decision(self, account: Account) -> None:
+    def test_a_full_queue_fits_into_its_decision(self, account: AccountWorld) -> None:
         group_id = self.full(account)
         decision = account.changed("buyer_group", group_id, concurrency_cap_limit=None)
         assert len(decision) == WAITING_MAX
@@ -265,7 +267,7 @@ class Market:
     """Two groups and two buyers that share, and what may be true of them, worked out the slow way."""
 
     def __init__(self) -> None:
-        self.account = Account()
+        self.account = AccountWorld()
         self.buyers = [self.account.buyer(number, concurrency_cap_limit=1) for number in range(2)]
         self.groups = [self.account.group(*self.buyers, concurrency_cap_limit=1), self.account.group(self.buyers[0])]
         one, two = self.buyers

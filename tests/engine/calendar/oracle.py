@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
-class Rule(Struct, frozen=True):
+class OracleRule(Struct, frozen=True):
     """One rule about hours as the oracle reads it; `rows` None is always open."""
 
     rows: tuple[Window, ...] | None
@@ -26,7 +26,7 @@ class Rule(Struct, frozen=True):
     margin_minutes: int = 0
 
 
-class Diary:
+class OpeningOracle:
     """Every minute of a fortnight in one zone, and when each wall-clock minute was first and last shown."""
 
     def __init__(self, zone_name: str, start: datetime, days: int) -> None:
@@ -48,7 +48,7 @@ class Diary:
         self.last[reading] = number
         self.shown.append(reading)
 
-    def open_minutes(self, rule: Rule) -> list[bool]:
+    def open_minutes(self, rule: OracleRule) -> list[bool]:
         rows = None if rule.rows is None or _whole_week(rule.rows) else rule.rows
         marks = [rows is None] * len(self.shown)
         for day in sorted({reading.date() for reading in self.shown}):
@@ -79,11 +79,11 @@ class Diary:
 
 
 @lru_cache(maxsize=64)
-def diary(zone_name: str, start: datetime, days: int) -> Diary:
-    return Diary(zone_name, start, days)
+def diary(zone_name: str, start: datetime, days: int) -> OpeningOracle:
+    return OpeningOracle(zone_name, start, days)
 
 
-def open_everywhere(rules: Sequence[Rule], start: datetime, days: int) -> list[bool]:
+def open_everywhere(rules: Sequence[OracleRule], start: datetime, days: int) -> list[bool]:
     """Return for each minute from `start` on whether every rule allows it in each of its zones."""
     columns = [diary(name, start, days).open_minutes(rule) for rule in rules for name in rule.zones]
     return [all(column) for column in zip(*columns, strict=True)]

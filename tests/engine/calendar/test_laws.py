@@ -25,7 +25,7 @@ from engine.calendar.zones import next_offset_change
 from engine.law.floor import TELEPHONE_FLOOR
 from schemas.instant import DAY, HOUR, MINUTE, Instant, from_datetime, to_datetime
 from schemas.schedule import Day, Window
-from tests.engine.calendar.oracle import Rule, clock_changes, open_everywhere
+from tests.engine.calendar.oracle import OracleRule, clock_changes, open_everywhere
 
 DAYS_LOOKED_AT = 11
 DAYS_BEFORE = 3
@@ -68,10 +68,10 @@ def bases(draw: st.DrawFn, zone_name: str) -> Instant:
 
 
 @st.composite
-def rules(draw: st.DrawFn, zone_name: str, base: Instant) -> Rule:
+def rules(draw: st.DrawFn, zone_name: str, base: Instant) -> OracleRule:
     today = to_datetime(base).date()
     closed = draw(st.frozensets(st.integers(-2, 6).map(lambda days: today + timedelta(days=days)), max_size=3))
-    return Rule(
+    return OracleRule(
         rows=draw(st.one_of(st.none(), st.lists(windows(), min_size=1, max_size=3).map(tuple))),
         zones=(zone_name, *draw(st.lists(zones, max_size=1))),
         closed_dates=closed if draw(st.booleans()) else frozenset(),
@@ -80,13 +80,13 @@ def rules(draw: st.DrawFn, zone_name: str, base: Instant) -> Rule:
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[Instant, list[Rule]]:
+def situations(draw: st.DrawFn) -> tuple[Instant, list[OracleRule]]:
     zone_name = draw(zones)
     base = draw(bases(zone_name))
     return base, draw(st.lists(rules(zone_name, base), min_size=1, max_size=2))
 
 
-def compiled(found: list[Rule]) -> list[Constraint]:
+def compiled(found: list[OracleRule]) -> list[Constraint]:
     return [
         constraint(
             f"rule-{number}",
@@ -106,7 +106,7 @@ def midnight_before(base: Instant) -> datetime:
 @settings(max_examples=150, deadline=None)
 @given(situations())
 def test_the_first_opening_and_its_end_are_those_of_the_minute_by_minute_oracle(
-    situation: tuple[Instant, list[Rule]],
+    situation: tuple[Instant, list[OracleRule]],
 ) -> None:
     base, found = situation
     start = midnight_before(base)
@@ -134,7 +134,7 @@ def test_the_first_opening_and_its_end_are_those_of_the_minute_by_minute_oracle(
 @settings(max_examples=150, deadline=None)
 @given(situations(), st.integers(0, 10 * DAY))
 def test_an_opening_is_a_fixed_point_and_a_later_base_never_has_an_earlier_one(
-    situation: tuple[Instant, list[Rule]], later: int
+    situation: tuple[Instant, list[OracleRule]], later: int
 ) -> None:
     base, found = situation
     constraints = compiled(found)
@@ -154,7 +154,7 @@ def test_an_opening_is_a_fixed_point_and_a_later_base_never_has_an_earlier_one(
 
 @settings(max_examples=150, deadline=None)
 @given(situations())
-def test_what_moved_an_action_is_named_and_the_last_edge_is_the_opening(situation: tuple[Instant, list[Rule]]) -> None:
+def test_what_moved_an_action_is_named_and_the_last_edge_is_the_opening(situation: tuple[Instant, list[OracleRule]]) -> None:
     base, found = situation
     opening = first_open(base, compiled(found))
     assume(opening is not None)

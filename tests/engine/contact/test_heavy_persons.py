@@ -81,7 +81,7 @@ LEAD_ID = 1_024
 CALL_ID = 2_048
 
 
-class Partition:
+class HeavyPartition:
     """One partition of contacts that decides through the real `Decider`; a heavy person was put into its state."""
 
     def __init__(self, scope: str) -> None:
@@ -156,9 +156,9 @@ def tokens(size: int, kind: str) -> dict[str, Any]:
 
 def heavy(  # noqa: PLR0917 - what a person may have
     scope: str, leads: list[tuple[int, str, bool]], call: int, listed: int, seen: int, attempts: int, kind: str
-) -> Partition:
+) -> HeavyPartition:
     """Return a partition with a person of whom as much is kept as older versions allowed."""
-    partition = Partition(scope)
+    partition = HeavyPartition(scope)
     ids = []
     for number, (size, status, flies) in enumerate(leads):
         lead_id = LEAD_ID + number * 4_096

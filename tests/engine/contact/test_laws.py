@@ -164,7 +164,7 @@ events = st.lists(
 )
 
 
-class Watched(World):
+class WatchedWorld(World):
     """A world that looks at every command when it is emitted, and at every lead after each decision."""
 
     def __post_init__(self) -> None:
@@ -239,8 +239,8 @@ def _check_lead(lead: Lead) -> None:
     assert (lead.status == "running") == (lead.flight is not None)
 
 
-def _world(schedule: dict[str, Any], other: dict[str, Any]) -> Watched:
-    world = Watched()
+def _world(schedule: dict[str, Any], other: dict[str, Any]) -> WatchedWorld:
+    world = WatchedWorld()
     world.add("number", 5, Number(number="+12125550100"))
     world.add("outgoing_webhook", 3, OutgoingWebhook(name="crm", url="https://example.com"))
     world.add("buyer", 70, Buyer(name="Bob", number="+12125550170"))
@@ -261,26 +261,26 @@ def _named(kind: str, unnamed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*named, {"id": f"{kind}-{len(unnamed)}", "kind": "wait", "duration": "1m"}]
 
 
-def _submit(world: Watched, fields: dict[str, Any]) -> None:
+def _submit(world: WatchedWorld, fields: dict[str, Any]) -> None:
     world.submit(email=EMAIL, **fields)
 
 
-def _update(world: Watched, fields: dict[str, Any]) -> None:
+def _update(world: WatchedWorld, fields: dict[str, Any]) -> None:
     if world.lead_ids():
         world.update(None, **fields)
 
 
-def _act(world: Watched, action: str) -> None:
+def _act(world: WatchedWorld, action: str) -> None:
     world.act(action)
 
 
-def _delete(world: Watched, _: None) -> None:
+def _delete(world: WatchedWorld, _: None) -> None:
     if world.lead_ids():
         lead = world.lead()
         world.ask(LeadDeleteRequested(company_id=1, contact_key=lead.contact_key, lead_id=lead.id))
 
 
-def _outcome(world: Watched, choice: tuple[int, int]) -> None:
+def _outcome(world: WatchedWorld, choice: tuple[int, int]) -> None:
     number, back = choice
     if back >= len(world.commands):
         return
@@ -290,19 +290,19 @@ def _outcome(world: Watched, choice: tuple[int, int]) -> None:
     world.outcome(known[number % len(known)], command)
 
 
-def _text(world: Watched, body: str) -> None:
+def _text(world: WatchedWorld, body: str) -> None:
     world.ask(SmsReceived(company_id=1, contact_key=KEY, body=body, received_at=world.now))
 
 
-def _ring(world: Watched, _: None) -> None:
+def _ring(world: WatchedWorld, _: None) -> None:
     _tell(world, reactions.inbound_started)
 
 
-def _hang_up(world: Watched, connected: bool) -> None:
+def _hang_up(world: WatchedWorld, connected: bool) -> None:
     _tell(world, partial(reactions.inbound_ended, connected=connected))
 
 
-def _tell(world: Watched, what: Callable[[Person, Call], None]) -> None:
+def _tell(world: WatchedWorld, what: Callable[[Person, Call], None]) -> None:
     """Let what the keeper of the calls says of a call of the person be decided."""
     draft = world._draft()
     person = Person(draft, 1, KEY)
@@ -311,7 +311,7 @@ def _tell(world: Watched, what: Callable[[Person, Call], None]) -> None:
     world._apply(draft)
 
 
-def _judge(world: Watched, fields: dict[str, Any]) -> None:
+def _judge(world: WatchedWorld, fields: dict[str, Any]) -> None:
     """Give the last call of the last lead a disposition, on its way or over."""
     lead = world.lead() if world.lead_ids() else None
     if lead is None or lead.attempted_call_id is None or lead.contact_key != KEY:
@@ -330,7 +330,7 @@ def _judge(world: Watched, fields: dict[str, Any]) -> None:
     world._apply(draft)
 
 
-def _slot(world: Watched, granted: bool) -> None:
+def _slot(world: WatchedWorld, granted: bool) -> None:
     for lead_id in world.lead_ids():
         lead = world.lead(lead_id)
         if lead.slot_id is not None:
@@ -348,23 +348,23 @@ def _slot(world: Watched, granted: bool) -> None:
             world.ask(answer, stream="accounts/0")
 
 
-def _wait(world: Watched, length: int) -> None:
+def _wait(world: WatchedWorld, length: int) -> None:
     if not world.behind:  # the runner fires no timer while requests are unread
         world.wait(length * MINUTE / 1000)
 
 
-def _pause(world: Watched, paused: bool) -> None:
+def _pause(world: WatchedWorld, paused: bool) -> None:
     record = world.rules.record("buyer_group", 7)
     assert record is not None
     group = BuyerGroup(name="Solar", buyer_ids=(70,), concurrency_cap_limit=2, paused=paused)
     world.add("buyer_group", 7, group, version=record.version + 1)
 
 
-def _behind(world: Watched, behind: bool) -> None:
+def _behind(world: WatchedWorld, behind: bool) -> None:
     world.behind = behind
 
 
-DO: dict[str, Callable[[Watched, Any], None]] = {
+DO: dict[str, Callable[[WatchedWorld, Any], None]] = {
     "submit": _submit,
     "update": _update,
     "act": _act,

@@ -172,7 +172,7 @@ def test_a_place_without_a_cap_lets_it_through() -> None:
 
 
 @dataclass
-class Counted:
+class CountedContact:
     """What a recount would count: when each command was placed, and whether it is known by now not to count."""
 
     placed: dict[str, Instant] = field(default_factory=dict)
@@ -203,14 +203,14 @@ def test_no_attempt_is_over_a_limit_whatever_comes_of_it_in_whatever_order(
     text = {"id": "text", "kind": "sms", "template": "Hi"}
     retry = {"busy": {"delay": "10m", "max": 5}, "no_answer": {"delay": "30m", "max": 5}}
     world.schedule(*({**CALLS[0], "id": f"call-{n}", "retry": retry} for n in range(6)), text, duplicate_policy="create")
-    recount = Counted()
+    recount = CountedContact()
     known = 0
     for kind, what in happened:
         _happen(world, recount, kind, what, states)
         known = _recount(world, recount, known, states)
 
 
-def _happen(world: World, recount: Counted, kind: str, what: object, states: tuple[str, ...]) -> None:
+def _happen(world: World, recount: CountedContact, kind: str, what: object, states: tuple[str, ...]) -> None:
     telephone = [command for command in world.commands if isinstance(command, PlaceCall | SendSms)]
     match kind, what:
         case "submit", dict() as flags:
@@ -237,11 +237,11 @@ def _happen(world: World, recount: Counted, kind: str, what: object, states: tup
                 world.update(schedule_callback_at=world.now + minutes * MINUTE)
 
 
-def _was_placed(recount: Counted, command: Command) -> bool:
+def _was_placed(recount: CountedContact, command: Command) -> bool:
     return f"{command.command_id}/told" in recount.placed
 
 
-def _recount(world: World, recount: Counted, known: int, states: tuple[str, ...]) -> int:
+def _recount(world: World, recount: CountedContact, known: int, states: tuple[str, ...]) -> int:
     """Check each new attempt against those before it."""
     for command in world.commands[known:]:
         if isinstance(command, PlaceCall | SendSms):
@@ -256,7 +256,7 @@ def _recount(world: World, recount: Counted, known: int, states: tuple[str, ...]
     return len(world.commands)
 
 
-def _only_texts(world: World, recount: Counted, now: Instant) -> bool:
+def _only_texts(world: World, recount: CountedContact, now: Instant) -> bool:
     texts = {command.command_id for command in world.commands if isinstance(command, SendSms)}
     recent = {name for name, at_ in recount.placed.items() if at_ > now - 8 * HOUR and name not in recount.is_free}
     return recent <= texts

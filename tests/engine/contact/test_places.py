@@ -19,7 +19,7 @@ CALL = {"id": "call", "kind": "call"}
 REST = {"id": "rest", "kind": "wait", "duration": "5h"}
 
 
-class Town(World):
+class PlacesTown(World):
     """People of two companies, whose due timers go through the gates of a running partition."""
 
     def __init__(self, *steps: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def _four_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("step", [TEXT, CALL])
 def test_one_company_has_half_of_the_places_and_the_rest_wait_due(step: dict[str, Any]) -> None:
-    town = Town(step, REST)
+    town = PlacesTown(step, REST)
     leads = [town.come() for _ in range(5)]
 
     assert town.ordered() == [lead.id for lead in leads[:2]]
@@ -83,7 +83,7 @@ def test_one_company_has_half_of_the_places_and_the_rest_wait_due(step: dict[str
 
 
 def test_an_outcome_frees_a_place_for_the_most_urgent_lead_and_newcomers_line_up() -> None:
-    town = Town()
+    town = PlacesTown()
     first, _, low, high = town.come(), town.come(), town.come(priority=100), town.come(priority=1)
 
     town.end(first)
@@ -96,7 +96,7 @@ def test_an_outcome_frees_a_place_for_the_most_urgent_lead_and_newcomers_line_up
 
 
 def test_an_outcome_that_never_comes_frees_its_place_when_it_times_out() -> None:
-    town = Town()
+    town = PlacesTown()
     leads = [town.come() for _ in range(4)]
     town.now += 10 * MINUTE
 
@@ -106,7 +106,7 @@ def test_an_outcome_that_never_comes_frees_its_place_when_it_times_out() -> None
 
 
 def test_another_company_orders_at_once_while_a_burst_waits() -> None:
-    town = Town()
+    town = PlacesTown()
     for _ in range(30):
         town.come()
     other = town.come(company_id=2)
@@ -115,7 +115,7 @@ def test_another_company_orders_at_once_while_a_burst_waits() -> None:
 
 
 def test_of_two_companies_that_wait_each_gets_its_share() -> None:
-    town = Town()
+    town = PlacesTown()
     burst = [town.come() for _ in range(20)]
     others = [town.come(company_id=2) for _ in range(10)]
 
@@ -131,7 +131,7 @@ def test_of_two_companies_that_wait_each_gets_its_share() -> None:
 
 
 def test_a_lead_that_waits_for_a_place_still_expires() -> None:
-    town = Town()
+    town = PlacesTown()
     for _ in range(2):
         town.come()
     lead = town.come(hours_to_expire=1)
@@ -142,7 +142,7 @@ def test_a_lead_that_waits_for_a_place_still_expires() -> None:
 
 
 def test_a_lead_that_waited_too_long_for_a_place_is_as_late_as_it_is() -> None:
-    town = Town({**TEXT, "outcome_timeout": "4h"}, REST)
+    town = PlacesTown({**TEXT, "outcome_timeout": "4h"}, REST)
     leads = [town.come() for _ in range(3)]
     town.now += 3 * HOUR
     town.end(leads[0])
@@ -162,7 +162,7 @@ def test_what_is_rolled_back_gives_its_places_back() -> None:
 
 
 def test_the_places_after_a_restore_are_those_that_the_leads_claim() -> None:
-    town = Town()
+    town = PlacesTown()
     leads = [town.come() for _ in range(4)]
     town.end(leads[0])
     again = Places()

@@ -21,7 +21,7 @@ from tests.engine.contact.world import NEW_YORK, World
 CALL = {"id": "call", "kind": "call", "connect": {"buyer_group_id": 7}}
 
 
-class Town(World):
+class TurnsTown(World):
     """Many people of one company behind two lines; the account's answers come when the test says so."""
 
     def __init__(self, **schedule: Any) -> None:
@@ -112,7 +112,7 @@ few = pytest.mark.usefixtures("three_open")
 
 @few
 def test_the_fourth_waits_in_the_partition_and_is_asked_for_when_one_ends() -> None:
-    town = Town()
+    town = TurnsTown()
     leads = [town.come() for _ in range(5)]
     assert town.open == town.asked == {lead.id for lead in leads[:3]}
     assert town.in_line == [leads[3].id, leads[4].id]
@@ -129,7 +129,7 @@ def test_the_fourth_waits_in_the_partition_and_is_asked_for_when_one_ends() -> N
 
 @few
 def test_a_more_urgent_lead_takes_the_place_of_the_least_urgent() -> None:
-    town = Town()
+    town = TurnsTown()
     ordinary = [town.come(100), town.come(90), town.come(110)]
     urgent = town.come(10)
     assert town.open == town.asked == {ordinary[0].id, ordinary[1].id, urgent.id}
@@ -146,7 +146,7 @@ def test_a_more_urgent_lead_takes_the_place_of_the_least_urgent() -> None:
 
 @few
 def test_a_slot_that_was_granted_to_who_was_sent_back_is_given_back() -> None:
-    town = Town()
+    town = TurnsTown()
     first = [town.come(100) for _ in range(3)]
     old = town.lead(first[2].id).slot_id
     assert old is not None
@@ -160,7 +160,7 @@ def test_a_slot_that_was_granted_to_who_was_sent_back_is_given_back() -> None:
 
 @few
 def test_two_leads_of_one_person_may_take_each_others_place() -> None:
-    town = Town()
+    town = TurnsTown()
     town.add("offer", 2, Offer(name="Roofs", lead_token="offer-2", time_zone=NEW_YORK))
     town.schedule(CALL, record_id=2, offer_id=2)
     first = town.come(100)
@@ -174,7 +174,7 @@ def test_two_leads_of_one_person_may_take_each_others_place() -> None:
 
 @few
 def test_who_waits_expires_on_time() -> None:
-    town = Town(hours_to_expire=1)
+    town = TurnsTown(hours_to_expire=1)
     for _ in range(4):
         town.come()
     waiting = town.in_line[0]
@@ -185,7 +185,7 @@ def test_who_waits_expires_on_time() -> None:
 
 @few
 def test_a_refusal_makes_room_as_well() -> None:
-    town = Town()
+    town = TurnsTown()
     leads = [town.come() for _ in range(4)]
     town.answer_slot(leads[0].id, granted=False)
     assert town.fire() == [leads[3].id]
@@ -193,7 +193,7 @@ def test_a_refusal_makes_room_as_well() -> None:
 
 @few
 def test_who_is_stopped_makes_room() -> None:
-    town = Town()
+    town = TurnsTown()
     leads = [town.come() for _ in range(4)]
     town.act("remove", contact_key=leads[0].contact_key)
     assert leads[0].id not in town.open
@@ -203,7 +203,7 @@ def test_who_is_stopped_makes_room() -> None:
 
 @few
 def test_after_a_restore_those_that_wait_still_wait() -> None:
-    town = Town()
+    town = TurnsTown()
     leads = [town.come(100 - number) for number in range(6)]
     waiting = list(town.in_line)
     town.queue.rebuild(timer for key, _ in town.state.items() if (timer := town._timer(key)) is not None)
@@ -215,7 +215,7 @@ def test_after_a_restore_those_that_wait_still_wait() -> None:
 
 @few
 def test_a_partition_that_nobody_asks_from_keeps_nothing_of_it() -> None:
-    town = Town()
+    town = TurnsTown()
     lead = town.come()
     town.answer_slot(lead.id)
     assert town.state.get(asking_key(1), Asking) is None
@@ -235,7 +235,7 @@ ACTS = st.lists(
 @few
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_most_urgent_are_open_and_nothing_is_lost(acts: list[tuple[str, float]]) -> None:
-    town = Town()
+    town = TurnsTown()
     old: list[tuple[int, str]] = []
     for act, priority in acts:
         before = {lead_id: town.lead(lead_id).slot_id for lead_id in town.asked}
@@ -255,7 +255,7 @@ def test_the_most_urgent_are_open_and_nothing_is_lost(acts: list[tuple[str, floa
     assert called | stopped >= set(town.lead_ids())
 
 
-def _do(town: Town, act: str, priority: float, old: list[tuple[int, str]]) -> None:
+def _do(town: TurnsTown, act: str, priority: float, old: list[tuple[int, str]]) -> None:
     asked = sorted(town.asked)
     if act == "come":
         town.come(priority)
@@ -273,7 +273,7 @@ def _do(town: Town, act: str, priority: float, old: list[tuple[int, str]]) -> No
         town.act("remove", contact_key=town.lead(asked[0]).contact_key)
 
 
-def _holds(town: Town, *, at_turn: bool = False) -> None:
+def _holds(town: TurnsTown, *, at_turn: bool = False) -> None:
     """Check what is always true, and what is true once everybody had a turn: until then whoever comes takes free room."""
     assert town.open == town.asked
     assert len(town.open) <= 3
@@ -292,7 +292,7 @@ def _holds(town: Town, *, at_turn: bool = False) -> None:
 @few
 def test_with_aging_none_is_passed_over_for_ever() -> None:
     """More urgent leads come all the time; one that gets more urgent by ten an hour has its turn in time."""
-    town = Town(priority_aging=10.0, hours_to_expire=240)
+    town = TurnsTown(priority_aging=10.0, hours_to_expire=240)
     poor = town.come(100)
     for _ in range(3):
         town.come(50)

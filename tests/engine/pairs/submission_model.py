@@ -30,7 +30,7 @@ PRIORITY = 100.0
 
 
 @dataclass
-class Lead:
+class ModelLead:
     """A lead as somebody outside knows it."""
 
     number: int
@@ -62,10 +62,10 @@ class Lead:
 
 
 @dataclass
-class Person:
+class ModelPerson:
     """One number, or one address where there is no number."""
 
-    leads: list[Lead] = field(default_factory=list)
+    leads: list[ModelLead] = field(default_factory=list)
     blocked: bool = False
     opted_out: bool = False
     called_at: Instant | None = None
@@ -80,7 +80,7 @@ class Model:
 
     def __init__(self) -> None:
         self.now: Instant = 0
-        self.people: dict[str, Person] = {}
+        self.people: dict[str, ModelPerson] = {}
         self.contacts: list[tuple[Any, ...]] = []
         self.made = 0
 
@@ -91,7 +91,7 @@ class Model:
         wrong = faults(body)
         if wrong:
             return 422, *sorted(wrong)
-        person = self.people.setdefault(body.get("caller_id") or body["email"], Person())
+        person = self.people.setdefault(body.get("caller_id") or body["email"], ModelPerson())
         if body.get("blocked") is False and person.blocked and not body.get("unblock_contact"):
             return 422, "blocked"
         matching = [lead for lead in reversed(person.leads) if _stands_for(body["lead_token"], lead)]
@@ -111,8 +111,8 @@ class Model:
         return answer
 
     def _decide(
-        self, person: Person, body: Body, matching: list[Lead], live: list[Lead]
-    ) -> tuple[tuple[Any, ...], Lead | None]:
+        self, person: ModelPerson, body: Body, matching: list[ModelLead], live: list[ModelLead]
+    ) -> tuple[tuple[Any, ...], ModelLead | None]:
         if body.get("delete_existing"):
             person.leads = [lead for lead in person.leads if lead not in matching]
             return (201, "deleted_existing" if matching else "created"), self._create(person, body)
@@ -146,14 +146,14 @@ class Model:
             for lead in person.leads:
                 lead.status = "opt_out" if lead.is_live else lead.status
 
-    def _newest(self) -> Lead:
+    def _newest(self) -> ModelLead:
         return max((lead for person in self.people.values() for lead in person.leads), key=lambda lead: lead.number)
 
     # -- what becomes of a lead ----------------------------------------------------------------------------------------
 
-    def _create(self, person: Person, body: Body) -> Lead:
+    def _create(self, person: ModelPerson, body: Body) -> ModelLead:
         self.made += 1
-        lead = Lead(self.made, body["lead_token"], body.get("caller_id"), body.get("email"), self.now, base=self.now)
+        lead = ModelLead(self.made, body["lead_token"], body.get("caller_id"), body.get("email"), self.now, base=self.now)
         hours = body.get("hours_to_expire", SCHEDULE_HOURS if lead.token in POLICIES else None)
         lead.expires_at = None if hours is None else self.now + hours * HOUR
         person.leads.append(lead)
@@ -162,7 +162,7 @@ class Model:
         lead.status = person.stopped_as or "live"
         return lead
 
-    def _restart(self, lead: Lead, schedule: str, body: Body) -> None:
+    def _restart(self, lead: ModelLead, schedule: str, body: Body) -> None:
         was_live = lead.is_live
         lead.token, lead.status, lead.ends_as = schedule, "live", None
         lead.place, lead.base, lead.attempts, lead.connected, lead.asked_at = 0, self.now, 0, False, None
@@ -170,7 +170,7 @@ class Model:
             lead.expires_at = self.now + SCHEDULE_HOURS * HOUR
         self._update(lead, body)
 
-    def _update(self, lead: Lead, body: Body) -> None:
+    def _update(self, lead: ModelLead, body: Body) -> None:
         self._say(lead, body)
         if body.get("apply_to") == "calls":
             for call in lead.calls:
@@ -180,7 +180,7 @@ class Model:
                 lead.expires_at = self.now + body["hours_to_expire"] * HOUR
             self._set_moments(lead, body)
 
-    def _say(self, lead: Lead, body: Body) -> None:
+    def _say(self, lead: ModelLead, body: Body) -> None:
         """Take over what is said of the person; what is not mentioned stays."""
         _merge(lead.data, tokens(body))
         lead.email = body.get("email", lead.email)
@@ -190,7 +190,7 @@ class Model:
         lead.has_voice = lead.has_voice or any(body.get(name) for name in ASSIGNING)
         lead.has_text = lead.has_text or bool(body.get("assign_sms_number"))
 
-    def _set_moments(self, lead: Lead, body: Body) -> None:
+    def _set_moments(self, lead: ModelLead, body: Body) -> None:
         lead.asked_at = body.get("next_action_at", lead.asked_at)
         if "schedule_callback_in_seconds" in body:
             lead.callback_at = self.now + body["schedule_callback_in_seconds"] * SECOND
@@ -210,7 +210,7 @@ class Model:
             self.now = max(self.now, at)
             self._act(person, lead, what)
 
-    def _next(self, person: Person, lead: Lead) -> Iterator[tuple[Instant, int, float, str]]:
+    def _next(self, person: ModelPerson, lead: ModelLead) -> Iterator[tuple[Instant, int, float, str]]:
         """Yield when something happens to a lead, how urgent it is, and what: a step, a promised call, or an end."""
         if not lead.is_live:
             return
@@ -221,7 +221,7 @@ class Model:
             yield max(at, self.now), urgency, lead.priority, what
 
     def _wants(  # noqa: PLR0911 - rule by rule
-        self, person: Person, lead: Lead
+        self, person: ModelPerson, lead: ModelLead
     ) -> tuple[Instant, int, str]:
         promised = None if lead.callback_at is None else (self._free(person, lead.callback_at), 1, "callback")
         if lead.ends_as is not None:
@@ -242,11 +242,11 @@ class Model:
             return self._free(person, base), 3 if lead.attempts else 2, "step"
         return base, 4, "step"
 
-    def _free(self, person: Person, at: Instant) -> Instant:
+    def _free(self, person: ModelPerson, at: Instant) -> Instant:
         """Return when the telephone may ring again."""
         return max(at, self.now, 0 if person.called_at is None else person.called_at + GUARD)
 
-    def _act(self, person: Person, lead: Lead, what: str) -> None:
+    def _act(self, person: ModelPerson, lead: ModelLead, what: str) -> None:
         if what == "callback":
             lead.callback_at = None
             self._reach(person, lead, "(callback)", "call")
@@ -255,7 +255,7 @@ class Model:
         else:
             self._step(person, lead)
 
-    def _step(self, person: Person, lead: Lead) -> None:
+    def _step(self, person: ModelPerson, lead: ModelLead) -> None:
         name, kind = STEPS[lead.place]
         lead.asked_at = None
         if _address(lead, kind):
@@ -265,7 +265,7 @@ class Model:
             return
         lead.place, lead.base = lead.place + 1, self.now
 
-    def _reach(self, person: Person, lead: Lead, name: str, kind: str) -> None:
+    def _reach(self, person: ModelPerson, lead: ModelLead, name: str, kind: str) -> None:
         said = f"Hi {lead.data.get('first_name', '')} {lead.data.get('last_name', '')}" if kind != "call" else None
         self.contacts.append((self.now, lead.number, name, lead.priority, said))
         lead.attempts += kind != "email"
@@ -276,7 +276,7 @@ class Model:
             lead.calls.append(dict(lead.data))
             person.called_at = self.now
 
-    def _end(self, lead: Lead, what: str) -> None:
+    def _end(self, lead: ModelLead, what: str) -> None:
         """End a lead; a promise outlives its schedule."""
         if lead.callback_at is not None and lead.ends_as is None:
             lead.ends_as = what
@@ -323,12 +323,12 @@ def _merge(values: dict[str, Any], given: Mapping[str, Any]) -> None:
         del values[name]
 
 
-def _stands_for(token: str, lead: Lead) -> bool:
+def _stands_for(token: str, lead: ModelLead) -> bool:
     """Tell whether a token stands for a lead: a schedule's for those on it, an offer's for all about it."""
     return token == "offer" or token == lead.token  # noqa: PLR1714 - two rules
 
 
-def _address(lead: Lead, kind: str) -> bool:
+def _address(lead: ModelLead, kind: str) -> bool:
     return kind != "wait" and bool(lead.email if kind == "email" else lead.caller_id)
 
 

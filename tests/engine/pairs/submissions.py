@@ -7,8 +7,8 @@ from typing import Any
 from schemas.instant import DAY, HOUR, MINUTE, to_rfc3339
 from tests.engine.contact.world import NOON
 from tests.engine.pairs.covering import Case, Choices, Excluded, Value
-from tests.engine.pairs.submission_model import POLICIES, SCHEDULE_HOURS, STEPS, Lead, Model, faults
-from tests.engine.pairs.town import Town
+from tests.engine.pairs.submission_model import POLICIES, SCHEDULE_HOURS, STEPS, Model, ModelLead, faults
+from tests.engine.pairs.town import PairsTown
 
 NUMBER = "+12125550123"
 """Of New York, whose law has no hours of its own; all that happens lies between noon and evening."""
@@ -127,7 +127,7 @@ def body_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def decided(scene: str, body: Mapping[str, Any]) -> Seen:
     """Let the real engine decide it."""
-    town = Town()
+    town = PairsTown()
     for record_id in (1, 2):
         policy = POLICIES[f"schedule-{record_id}"]
         town.schedule(*map(_step, STEPS), record_id=record_id, hours_to_expire=SCHEDULE_HOURS, duplicate_policy=policy)
@@ -161,7 +161,7 @@ def _leads(world: Any) -> list[dict[str, Any]]:
     return [_told(lead) for lead in sorted(leads, key=lambda lead: lead.number)]
 
 
-def _told(lead: Lead) -> dict[str, Any]:
+def _told(lead: ModelLead) -> dict[str, Any]:
     names = (
         "number", "status", "data", "contact_field_type", "email", "priority", "expires_at", "has_voice", "has_text",
         "calls",

@@ -15,7 +15,7 @@ from tests.engine.contact.world import World
 OUTCOMES = {PlaceCall: "connected_human", SendSms: "delivered", SendEmail: "delivered"}
 
 
-class Town(World):
+class PairsTown(World):
     """A world in which every call is answered, and every message delivered, at the instant of its order."""
 
     def __post_init__(self) -> None:

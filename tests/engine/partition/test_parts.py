@@ -31,7 +31,7 @@ CALL = {"id": "call", "kind": "call"}
 OTHER = "+13055550199"
 
 
-class Partition:
+class PartsPartition:
     """One partition of contacts that decides through the real `Decider`; the fold of its decisions is kept beside it."""
 
     def __init__(self, *steps: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Partition:
 
 
 def test_an_update_of_one_token_of_a_large_lead_writes_little_and_the_fold_is_the_state() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     data = {f"t{number}": "x" * 2_000 for number in range(100)}
     lead_id = partition.submit(**data)
     sealed = partition.update(lead_id, data={"t7": "changed"})
@@ -90,7 +90,7 @@ def test_an_update_of_one_token_of_a_large_lead_writes_little_and_the_fold_is_th
 
 
 def test_many_updates_write_in_proportion_to_what_they_change() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     lead_id = partition.submit()
     written = changed = 0
     for number in range(150):
@@ -101,13 +101,13 @@ def test_many_updates_write_in_proportion_to_what_they_change() -> None:
 
 
 def test_a_small_lead_is_kept_in_one_value() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     partition.submit(first_name="Ann", plan="gold")
     assert partition.parts() == []
 
 
 def test_a_lead_that_was_kept_inline_at_any_size_is_read_and_kept_in_parts_from_its_next_change_on() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     lead_id = partition.submit(plan="gold")
     old = partition.whole(f"lead/{lead_id}", Lead)
     old.data = {f"t{number}": "x" * 1_000 for number in range(50)}
@@ -120,7 +120,7 @@ def test_a_lead_that_was_kept_inline_at_any_size_is_read_and_kept_in_parts_from_
 
 
 def test_the_parts_go_with_the_lead() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     lead_id = partition.submit(**{f"t{number}": "x" * 1_000 for number in range(50)})
     assert partition.parts()
     partition.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=lead_id))
@@ -128,7 +128,7 @@ def test_the_parts_go_with_the_lead() -> None:
 
 
 def test_a_lead_that_moves_takes_its_tokens_along() -> None:
-    partition = Partition()
+    partition = PartsPartition()
     data = {f"t{number}": "x" * 1_000 for number in range(50)}
     lead_id = partition.submit(**data)
     (entry,) = [one for one in partition.update(lead_id, caller_id=OTHER).entries if one.type == "lead.moved"]
@@ -139,7 +139,7 @@ def test_a_lead_that_moves_takes_its_tokens_along() -> None:
 
 
 def test_a_call_keeps_a_copy_of_large_tokens_and_its_progress_writes_none_of_them() -> None:
-    partition = Partition(CALL)
+    partition = PartsPartition(CALL)
     data = {f"t{number}": "x" * 1_000 for number in range(100)}
     lead_id = partition.submit(**data)
     lead = partition.whole(f"lead/{lead_id}", Lead)
@@ -155,7 +155,7 @@ values = st.one_of(st.text(max_size=30), st.integers(0, 9), st.just("x" * 1_500)
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.dictionaries(names, st.none() | values, max_size=12), max_size=12))
 def test_whatever_is_set_and_taken_away_the_tokens_are_those_that_were_set(updates: list[dict[str, Any]]) -> None:
-    partition = Partition()
+    partition = PartsPartition()
     lead_id = partition.submit(start="here")
     data: dict[str, Any] = {"start": "here"}
     for update in updates:

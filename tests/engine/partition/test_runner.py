@@ -128,7 +128,7 @@ class KeptOutbox:
         return None
 
 
-class FailOnce:
+class FailingOnce:
     """Fails the writer the first time a point is reached after `arm`."""
 
     def __init__(self) -> None:
@@ -140,18 +140,18 @@ class FailOnce:
             raise LogError(f"made to fail at {point}")
 
 
-class House:
+class RunnerWorld:
     """One partition in one embedded log."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
-        self.faults = FailOnce()
+        self.faults = FailingOnce()
         self.log_ahead = 0
         self.log = EmbeddedLog(None, now=lambda: self.clock.time + self.log_ahead, faults=self.faults)
         self.outboxes: list[KeptOutbox] = []
         self.number = 0
 
-    async def build(self) -> "House":
+    async def build(self) -> "RunnerWorld":
         for topic in TOPICS:
             await self.log.create_topic(topic.name, 1)
         self.appender = await self.log.appender()
@@ -188,8 +188,8 @@ ACT = CallerActed(company_id=1, contact_key=KEY, action="remove")
 
 
 @pytest.fixture
-async def house() -> House:
-    return await House().build()
+async def house() -> RunnerWorld:
+    return await RunnerWorld().build()
 
 
 async def head_of(runner: Runner) -> Head:
@@ -198,7 +198,7 @@ async def head_of(runner: Runner) -> Head:
     return head
 
 
-async def test_every_request_gets_one_decision_in_the_order_of_the_log(house: House) -> None:
+async def test_every_request_gets_one_decision_in_the_order_of_the_log(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     for _ in range(3):
@@ -212,7 +212,7 @@ async def test_every_request_gets_one_decision_in_the_order_of_the_log(house: Ho
     assert (await head_of(runner)).version == 3
 
 
-async def test_a_new_owner_knows_everything_that_was_committed(house: House) -> None:
+async def test_a_new_owner_knows_everything_that_was_committed(house: RunnerWorld) -> None:
     first, second = house.runner(), house.runner()
     await first.open()
     await house.ask(ACT)
@@ -225,7 +225,7 @@ async def test_a_new_owner_knows_everything_that_was_committed(house: House) -> 
     assert second.next_due_at == first.next_due_at
 
 
-async def test_a_fenced_owner_cannot_commit_and_nothing_is_decided_twice(house: House) -> None:
+async def test_a_fenced_owner_cannot_commit_and_nothing_is_decided_twice(house: RunnerWorld) -> None:
     first, second = house.runner(), house.runner()
     await first.open()
     await second.open()
@@ -239,7 +239,7 @@ async def test_a_fenced_owner_cannot_commit_and_nothing_is_decided_twice(house: 
 
 
 @pytest.mark.parametrize("point", [FaultPoint.BEFORE_COMMIT, FaultPoint.AFTER_COMMIT])
-async def test_a_commit_in_doubt_is_settled_by_the_changelog(house: House, point: FaultPoint) -> None:
+async def test_a_commit_in_doubt_is_settled_by_the_changelog(house: RunnerWorld, point: FaultPoint) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -254,7 +254,7 @@ async def test_a_commit_in_doubt_is_settled_by_the_changelog(house: House, point
     assert (await head_of(runner)).version == 1
 
 
-async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(house: House) -> None:
+async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -271,7 +271,9 @@ async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(house:
     assert (await head_of(runner)).opted_out_at == (await house.decisions())[-1].decided_at
 
 
-async def test_a_message_waits_in_the_outbox_until_it_was_acknowledged_whoever_owns_the_partition(house: House) -> None:
+async def test_a_message_waits_in_the_outbox_until_it_was_acknowledged_whoever_owns_the_partition(
+    house: RunnerWorld,
+) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
@@ -290,7 +292,7 @@ async def test_a_message_waits_in_the_outbox_until_it_was_acknowledged_whoever_o
     assert third.outbox_pending == 0
 
 
-async def test_a_number_of_a_stream_is_decided_once_and_later_numbers_go_on(house: House) -> None:
+async def test_a_number_of_a_stream_is_decided_once_and_later_numbers_go_on(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     for number in (1, 2, 2, 1, 3):
@@ -320,7 +322,7 @@ BAD_RECORDS = [
 
 @pytest.mark.parametrize(("value", "kind", "code"), BAD_RECORDS)
 async def test_a_bad_record_is_refused_and_kept_and_the_partition_goes_on(
-    house: House, value: bytes, kind: str, code: str
+    house: RunnerWorld, value: bytes, kind: str, code: str
 ) -> None:
     runner = house.runner()
     await runner.open()
@@ -337,7 +339,7 @@ async def test_a_bad_record_is_refused_and_kept_and_the_partition_goes_on(
     assert (letter["dl_code"], letter["dl_offset"]) == (code.encode(), b"0")
 
 
-async def test_when_deciding_raises_the_input_is_recorded_as_failed_and_kept(house: House) -> None:
+async def test_when_deciding_raises_the_input_is_recorded_as_failed_and_kept(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=13), "lead.delete_requested")
@@ -393,7 +395,9 @@ async def cycles(runner: Runner, times: int) -> list[str]:
 
 
 @pytest.mark.parametrize("action", ["opt_out", "remove"], ids=["a request", "a timer"])
-async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left_behind(house: House, action: str) -> None:
+async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left_behind(
+    house: RunnerWorld, action: str
+) -> None:
     await house.log.delete_topic("contacts.state")
     await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
     runner = house.runner(Padding())
@@ -419,7 +423,7 @@ async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left
     assert runner.trouble is None
 
 
-async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: House) -> None:
+async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: RunnerWorld) -> None:
     await house.log.delete_topic("contacts.state")
     await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
     runner = house.runner(Padding())
@@ -434,7 +438,7 @@ async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: House) -
     assert [one.verdict for one in await house.decisions()][1:] == ["done"]
 
 
-async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: House) -> None:
+async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: RunnerWorld) -> None:
     await house.log.delete_topic("deadletter")
     await house.log.create_topic("deadletter", 1, record_bytes_max=300)
     runner = house.runner()
@@ -447,7 +451,7 @@ async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: Hou
     assert await house.dead_letters() == []
 
 
-async def test_large_timers_are_divided_among_transactions(house: House) -> None:
+async def test_large_timers_are_divided_among_transactions(house: RunnerWorld) -> None:
     runner = house.runner(Padding(), CycleLimits(records_bytes_max=100_000))
     await runner.open()
     for number in range(30):
@@ -460,7 +464,7 @@ async def test_large_timers_are_divided_among_transactions(house: House) -> None
     assert len([one for one in await house.decisions() if one.cause.kind == "tick"]) == 30
 
 
-async def test_nothing_fires_while_old_requests_are_unread(house: House) -> None:
+async def test_nothing_fires_while_old_requests_are_unread(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -477,7 +481,7 @@ async def test_nothing_fires_while_old_requests_are_unread(house: House) -> None
     assert second.behind is False
 
 
-async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(house: House) -> None:
+async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(house: RunnerWorld) -> None:
     """It may be an opt-out: whoever cannot keep up with the requests contacts nobody."""
     runner = house.runner(limits=CycleLimits(inputs_max=1))
     await runner.open()
@@ -491,7 +495,7 @@ async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_un
     assert sum(report.ticks for report in reports[1:]) == 0
 
 
-async def test_the_chain_of_decisions_has_no_gap(house: House) -> None:
+async def test_the_chain_of_decisions_has_no_gap(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     for _ in range(3):
@@ -505,7 +509,7 @@ async def test_the_chain_of_decisions_has_no_gap(house: House) -> None:
     await asyncio.sleep(0)
 
 
-async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_spins(house: House) -> None:
+async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_spins(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     await house.ask(ACT)
@@ -529,7 +533,7 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
 
 @pytest.mark.parametrize(("ahead", "words"), [(86_400_000, "86400 s ahead of"), (-86_400_000, "86400 s behind")])
 async def test_a_partition_that_is_opened_with_a_wrong_clock_dispatches_nothing_until_it_is_right(
-    house: House, ahead: int, words: str
+    house: RunnerWorld, ahead: int, words: str
 ) -> None:
     """A scheduler that was restarted a day ahead contacted a day early, and took its partitions there for a day."""
     former = house.runner()
@@ -557,7 +561,7 @@ async def test_a_partition_that_is_opened_with_a_wrong_clock_dispatches_nothing_
     assert runner.position.decided_at == house.clock.time
 
 
-async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_a_wrong_clock(house: House) -> None:
+async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_a_wrong_clock(house: RunnerWorld) -> None:
     house.clock.ahead = 86_400_000
     runner = house.runner()
     await runner.open()
@@ -572,7 +576,7 @@ async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_
     assert (await house.decisions())[-1].decided_at <= house.clock.time
 
 
-async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_right(house: House) -> None:
+async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_right(house: RunnerWorld) -> None:
     house.log_ahead = -86_400_000
     former = house.runner()
     house.clock.ahead = -86_400_000
@@ -590,7 +594,7 @@ async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_rig
     assert not report.behind
 
 
-async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_wrong(house: House) -> None:
+async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_wrong(house: RunnerWorld) -> None:
     house.clock.ahead = 30_000
     runner = house.runner()
     await runner.open()
@@ -605,7 +609,7 @@ async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_w
     assert ahead_seconds(1_061_000, 160.0, heard, 1_071_000) == -10
 
 
-async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: House) -> None:
+async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: RunnerWorld) -> None:
     """As `up --speed 600` did on a deployment that it joined: what is due then is not due now."""
     runner = house.runner()
     await runner.open()
@@ -639,7 +643,7 @@ async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its
     assert trouble is None
 
 
-async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(house: House) -> None:
+async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(house: RunnerWorld) -> None:
     runner = house.runner()
     await runner.open()
     await runner.cycle()
@@ -648,7 +652,7 @@ async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those
 
 
 async def test_another_version_of_the_decision_rules_is_adopted_by_a_decision(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: RunnerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     former = house.runner()
     await former.open()
@@ -668,7 +672,7 @@ async def test_another_version_of_the_decision_rules_is_adopted_by_a_decision(
 # -- records of the changelog that nobody of ours wrote ----------------------------------------------------------------
 
 
-async def restored(house: House, key: bytes | None, value: bytes | None) -> tuple[Runner, list[str]]:
+async def restored(house: RunnerWorld, key: bytes | None, value: bytes | None) -> tuple[Runner, list[str]]:
     """Return a runner that has been decided with, and what its successor skips; the changelog has one record more."""
     former = house.runner()
     await former.open()
@@ -683,7 +687,7 @@ async def restored(house: House, key: bytes | None, value: bytes | None) -> tupl
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\xff\xfe", b"nonsense", b"unknown/7"])
-async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: House, key: bytes | None) -> None:
+async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: RunnerWorld, key: bytes | None) -> None:
     runner, skipped = await restored(house, key, b"\xc1 no MessagePack")
     await runner.open()
     await house.ask(ACT)
@@ -697,7 +701,7 @@ async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: Hous
 @pytest.mark.parametrize("key", [b"__position__", b"__outbox__/7", b"__outbox__/x"])
 @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x81\xa1x", b"null"])
 async def test_a_value_of_the_runner_that_cannot_be_read_stops_the_partition_with_a_sentence(
-    house: House, key: bytes, value: bytes
+    house: RunnerWorld, key: bytes, value: bytes
 ) -> None:
     """To go on without its position would be to decide inputs twice."""
     runner, _ = await restored(house, key, value)
@@ -706,7 +710,7 @@ async def test_a_value_of_the_runner_that_cannot_be_read_stops_the_partition_wit
         await runner.open()
 
 
-async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(house: House) -> None:
+async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(house: RunnerWorld) -> None:
     runner, _ = await restored(house, b"__position__", b"\xc1")
     good = [one for one in house.log.partition("contacts.state", 0).records if one.key == b"__position__"][-2]
     with pytest.raises(StateUnreadableError):
@@ -721,7 +725,7 @@ async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(hou
     assert [one.sequence for one in await house.decisions()] == [1, 2, 3]
 
 
-async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with_a_sentence(house: House) -> None:
+async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with_a_sentence(house: RunnerWorld) -> None:
     runner, _ = await restored(house, b"head/1|+1", packed_name("last_call_at") + b"\xc1")
 
     with pytest.raises(StateUnreadableError, match=r"the value of head/1\|\+1 in contacts.state\[0\] cannot be read"):

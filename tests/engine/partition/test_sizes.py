@@ -47,7 +47,7 @@ def adopted(record_type: str, body: object, number: int, record_id: int = 1) -> 
     )
 
 
-class Partition:
+class SizedPartition:
     """One partition of the contacts, decided input by input."""
 
     def __init__(self, *steps: dict[str, Any], **fields: Any) -> None:
@@ -117,7 +117,7 @@ def letters(sealed: Sealed) -> list[dict[str, str]]:
 
 
 def test_a_lead_whose_webhook_cannot_be_written_ends_as_failure_and_leaves_a_dead_letter() -> None:
-    partition = Partition(REST, {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 1})
+    partition = SizedPartition(REST, {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 1})
     partition.submit(data={"a": "x" * 150_000}, columns={"note": "y" * 150_000})
     lead = partition.lead
     lead.data = {"a": "x" * 150_000, "b": "\x01" * 60_000, "c": "\x01" * 60_000}
@@ -135,7 +135,7 @@ def test_a_lead_whose_webhook_cannot_be_written_ends_as_failure_and_leaves_a_dea
 
 
 def test_a_refusal_that_says_too_much_is_a_failed_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    partition = Partition(REST)
+    partition = SizedPartition(REST)
 
     def refuse(*_: Any, **__: Any) -> None:
         raise RefusedError("validation_failed", "no", {"field": ["x" * 1_100_000]})
@@ -151,7 +151,7 @@ def test_a_refusal_that_says_too_much_is_a_failed_decision(monkeypatch: pytest.M
 def test_a_timer_that_fails_leaves_a_dead_letter_and_its_lead_waits_to_be_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    partition = Partition(REST, TEXT)
+    partition = SizedPartition(REST, TEXT)
     partition.submit()
     with monkeypatch.context() as patch:
         patch.setattr("engine.contact.aggregate.go_on", lambda *_: 1 / 0)
@@ -171,7 +171,7 @@ def test_a_timer_that_fails_leaves_a_dead_letter_and_its_lead_waits_to_be_tried_
 
 
 def test_a_lead_that_fails_for_a_day_is_tried_a_bounded_number_of_times_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    partition = Partition(REST, TEXT)
+    partition = SizedPartition(REST, TEXT)
     partition.submit()
     monkeypatch.setattr("engine.contact.aggregate.go_on", lambda *_: 1 / 0)
     now, tries = NOON + HOUR, 0
@@ -188,7 +188,7 @@ def test_a_lead_that_fails_for_a_day_is_tried_a_bounded_number_of_times_and_ends
 def test_a_lead_that_awaits_something_waits_as_well_when_its_timer_fails(
     monkeypatch: pytest.MonkeyPatch, status_wait: str
 ) -> None:
-    partition = Partition({**TEXT, "id": "first"})
+    partition = SizedPartition({**TEXT, "id": "first"})
     partition.submit()
     lead = partition.lead
     if status_wait == "concurrency_cap":
@@ -206,7 +206,7 @@ def test_a_lead_that_awaits_something_waits_as_well_when_its_timer_fails(
 def test_a_lead_that_has_ended_stays_ended_where_the_timeout_of_its_last_command_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    partition = Partition(TEXT)
+    partition = SizedPartition(TEXT)
     partition.submit()
     lead = partition.lead
     lead.status, lead.status_wait = "removed", None
@@ -219,7 +219,7 @@ def test_a_lead_that_has_ended_stays_ended_where_the_timeout_of_its_last_command
 
 @pytest.mark.parametrize("inbox", ["leads.inbox", "leads.inbox.bulk"])
 def test_a_submission_from_an_inbox_that_is_refused_leaves_a_dead_letter(inbox: str) -> None:
-    partition = Partition(REST)
+    partition = SizedPartition(REST)
     asked = submission(schedule_id=99)
     over_http = partition.ask(asked)
     from_inbox = partition.ask(asked, stream=f"{inbox}/topic/0", number=5)
@@ -253,7 +253,7 @@ BLANKS = b" " * 5_000_000
 def test_a_record_that_no_dead_letter_can_hold_leaves_an_excerpt_that_says_where_the_rest_is(
     record: LogRecord, cut: str
 ) -> None:
-    sealed = Partition(REST).decider.request(record, NOON)
+    sealed = SizedPartition(REST).decider.request(record, NOON)
 
     [letter] = letters(sealed)
     assert too_large(sealed) == []
@@ -265,7 +265,7 @@ def test_a_record_that_no_dead_letter_can_hold_leaves_an_excerpt_that_says_where
 def test_a_record_that_fits_is_kept_whole() -> None:
     record = LogRecord("contacts.requests", 0, 7, KEY.encode(), b" " * 1_000_000, (("dl_code", b"mine"),), NOON)
 
-    [letter] = [one for one in Partition(REST).decider.request(record, NOON).records if one.topic == "deadletter"]
+    [letter] = [one for one in SizedPartition(REST).decider.request(record, NOON).records if one.topic == "deadletter"]
 
     assert (letter.value, dict(letter.headers).get("dl_digest")) == (record.value, None)
 
@@ -275,7 +275,7 @@ def test_what_the_log_refused_is_decided_as_failed_and_the_same_when_it_is_decid
     refusal = Refusal(reason="a record of 900000 bytes is over the 100000 of commands.sms", times=times)
 
     def decided() -> list[Sealed]:
-        partition = Partition(REST, TEXT)
+        partition = SizedPartition(REST, TEXT)
         partition.submit()
         ticked = partition.tick(NOON + HOUR, refusal=refusal)
         asked = partition.decider.request(partition.record(submission(data={"a": "x" * 500_000})), NOON, refusal=refusal)
@@ -327,7 +327,7 @@ def test_no_input_makes_a_record_over_the_limit_of_its_topic(
         "email": {"id": "it", "kind": "email", "subject": template, "template": template},
         "webhook": {"id": "it", **hook},
     }
-    partition = Partition(*([REST] if rest else []), steps[kind], end_steps=[{"id": "end", **hook}])
+    partition = SizedPartition(*([REST] if rest else []), steps[kind], end_steps=[{"id": "end", **hook}])
     envelope: dict[str, Any] = {} if stream is None else {"stream": stream, "number": 1}
     decided = [partition.ask(submission(email="ann@example.com", data=data), **envelope)]
     for _ in range(4):
@@ -351,7 +351,7 @@ def test_no_input_makes_a_record_over_the_limit_of_its_topic(
     ),
 )
 def test_no_record_stops_a_partition(key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
-    partition = Partition(REST)
+    partition = SizedPartition(REST)
     record = LogRecord("contacts.requests", 0, 1, key, value, tuple(headers), NOON)
 
     sealed = partition.decider.request(record, NOON)

@@ -19,7 +19,7 @@ def ages(name: str, due_at: Instant, aging: float, priority: float = 100.0) -> T
     return Timer(due_at, 2, priority, int(name), f"lead/{name}", aging)
 
 
-class Leads:
+class TimedLeads:
     """Entities with one timer each, and the queue that is derived from them."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Leads:
 
 
 def test_what_is_due_comes_by_class_priority_time_and_id() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     leads.set(timer("2", NOON - HOUR))
     leads.set(timer("3", NOON, priority=-1.0))
@@ -78,7 +78,7 @@ def test_who_waited_before_a_gate_that_is_gone_goes_by_turns_and_priority() -> N
 
 
 def test_within_a_minute_nothing_comes_early() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON + 30 * SECOND))
     assert leads.fire(NOON) == []
     assert leads.queue.next_due_at() == NOON + 30 * SECOND
@@ -87,7 +87,7 @@ def test_within_a_minute_nothing_comes_early() -> None:
 
 
 def test_a_timer_that_is_set_for_the_running_minute_is_not_lost() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     assert leads.fire(NOON) == ["lead/1"]
     leads.set(timer("2", NOON + 1))
@@ -96,7 +96,7 @@ def test_a_timer_that_is_set_for_the_running_minute_is_not_lost() -> None:
 
 
 def test_a_timer_that_moved_comes_at_its_new_time_only() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     leads.set(timer("1", NOON + 2 * MINUTE))
     leads.set(timer("2", NOON + 5 * SECOND))
@@ -108,14 +108,14 @@ def test_a_timer_that_moved_comes_at_its_new_time_only() -> None:
 
 
 def test_what_was_set_twice_comes_once() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     leads.set(timer("1", NOON))
     assert [one.key for one in leads.queue.pop_due(NOON, 10)] == ["lead/1"]
 
 
 def test_what_was_given_back_is_due_again() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     taken = leads.queue.pop_due(NOON, 10)
     leads.queue.give_back(taken)
@@ -124,7 +124,7 @@ def test_what_was_given_back_is_due_again() -> None:
 
 
 def test_a_parked_timer_rests() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(timer("1", NOON))
     (stuck,) = leads.queue.pop_due(NOON, 10)
     leads.queue.park(stuck, NOON + HOUR)
@@ -134,7 +134,7 @@ def test_a_parked_timer_rests() -> None:
 
 
 def test_many_that_are_due_at_once_are_taken_in_by_and_by() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     for number in range(25):
         leads.set(timer(str(number), NOON, priority=float(-number)))
     rounds = 0
@@ -152,7 +152,7 @@ def test_many_that_are_due_at_once_are_taken_in_by_and_by() -> None:
 def test_the_queue_says_what_a_search_through_all_timers_says(
     changes: list[tuple[int, int, int]], steps: list[int], limit: int
 ) -> None:
-    leads = Leads()
+    leads = TimedLeads()
     now, waiting = NOON, list(changes)
     for step in [*steps, 6 * MINUTE]:
         for number, after, urgency_class in waiting[:3]:
@@ -173,14 +173,14 @@ def test_the_queue_says_what_a_search_through_all_timers_says(
 
 def test_who_ages_overtakes_who_is_more_urgent_once_it_has_waited_long_enough() -> None:
     for hours, first in ((1, "lead/2"), (3, "lead/1")):
-        leads = Leads()
+        leads = TimedLeads()
         leads.set(ages("1", NOON - hours * HOUR, aging=10.0))
         leads.set(timer("2", NOON, priority=80.0))
         assert leads.fire(NOON, limit=1) == [first]
 
 
 def test_the_order_of_those_that_wait_is_made_anew_as_they_age() -> None:
-    leads = Leads()
+    leads = TimedLeads()
     leads.set(ages("1", NOON, aging=60.0))
     for name in ("2", "3", "4"):
         leads.set(timer(name, NOON, priority=50.0))

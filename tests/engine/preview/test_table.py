@@ -6,14 +6,14 @@ import pytest
 
 from engine.preview import preview, read_trial, shown
 from tests.engine.preview.table import hours, law, limits, outcomes, steps, waits
-from tests.engine.preview.table.rows import Row, lines
+from tests.engine.preview.table.rows import PreviewRow, lines
 
 TABLES = (hours, law, limits, outcomes, steps, waits)
 ROWS = {f"{table.__name__.rpartition('.')[2]}: {row.case}": row for table in TABLES for row in table.ROWS}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_a_preview_gives_what_was_worked_out_by_hand(row: Row) -> None:
+def test_a_preview_gives_what_was_worked_out_by_hand(row: PreviewRow) -> None:
     found: dict[str, Any] = shown(preview(read_trial(row.request(), now=0)))
 
     assert lines(found, row.answer) == list(row.answer)

@@ -15,7 +15,7 @@ NOW_INSTANT = from_datetime(NOW)
 STATUSES: tuple[str, ...] = LeadStatus.__args__  # type: ignore[attr-defined]
 
 
-class Row(dict[str, Any]):
+class LeadRow(dict[str, Any]):
     """A row in which every column that is not given is empty."""
 
     def __missing__(self, key: str) -> Any:
@@ -86,13 +86,13 @@ class Row(dict[str, Any]):
     ],
 )
 def test_a_sentence_says_where_a_lead_stands(row: dict[str, Any], sentence: str) -> None:
-    told = human_status(Row({"zone_deciding": None, "zones": ["Etc/GMT+4"], **row}), NOW_INSTANT)
+    told = human_status(LeadRow({"zone_deciding": None, "zones": ["Etc/GMT+4"], **row}), NOW_INSTANT)
     assert told.removesuffix(" (lead's time)") == sentence
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_status_has_its_words_and_every_column_its_value(status: str) -> None:
-    lead = lead_view(Row(status=status, id=1), NOW_INSTANT)
+    lead = lead_view(LeadRow(status=status, id=1), NOW_INSTANT)
     assert tuple(lead) == LEAD_COLUMNS
     assert lead["css_status"] == CSS_STATUSES[status]
     assert lead["human_status"]
@@ -118,21 +118,21 @@ def test_colours_tell_good_ends_from_bad_ones() -> None:
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_a_lead_that_is_scheduled_or_waits_for_an_instant_has_a_next_action(status: str) -> None:
     has_next_action = [
-        lead_view(Row(status=status, id=1, next_action_at=at), NOW_INSTANT)["has_next_action"] for at in (NOW, None)
+        lead_view(LeadRow(status=status, id=1, next_action_at=at), NOW_INSTANT)["has_next_action"] for at in (NOW, None)
     ]
     assert has_next_action == [status in {"scheduled", "waiting"}, False]
 
 
 def test_expiry_is_told_in_seconds() -> None:
     later = NOW + timedelta(seconds=90, milliseconds=500)
-    assert expires_in(Row(status="scheduled", expires_at=later), NOW_INSTANT) == 90
-    assert expires_in(Row(status="scheduled", expires_at=NOW - timedelta(1)), NOW_INSTANT) == 0
-    assert expires_in(Row(status="scheduled"), NOW_INSTANT) is None
-    assert expires_in(Row(status="expired", expires_at=later), NOW_INSTANT) == 0
+    assert expires_in(LeadRow(status="scheduled", expires_at=later), NOW_INSTANT) == 90
+    assert expires_in(LeadRow(status="scheduled", expires_at=NOW - timedelta(1)), NOW_INSTANT) == 0
+    assert expires_in(LeadRow(status="scheduled"), NOW_INSTANT) is None
+    assert expires_in(LeadRow(status="expired", expires_at=later), NOW_INSTANT) == 0
 
 
 def test_the_companys_numbers_are_known_by_their_ids_calls_and_texts_apart() -> None:
-    row = Row(status="scheduled", id=1, svc_number="+12125550150", sms_number="+12125550151")
+    row = LeadRow(status="scheduled", id=1, svc_number="+12125550150", sms_number="+12125550151")
     ids = {"+12125550150": 5, "+12125550151": 6}
     shown = lead_view(row, NOW_INSTANT, None, ids.get)
     assert (shown["dial_number_id"], shown["sms_number_id"]) == (5, 6)

@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - a row is a line
 from typing import Any
 
-from tests.engine.preview.table.rows import Json, Row, call, email, sms, wait
+from tests.engine.preview.table.rows import Json, PreviewRow, call, email, sms, wait
 
 FEDERAL, STATE, HOLIDAY, CAP = "quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap"
 DONE = "= completed_connected"
@@ -21,13 +21,13 @@ FL, OK, MD, ME, AL, LA, MS = (
 MA, CT, KY, TX, RI, VA = "+16175550100", "+12035550100", "+15025550100", "+12145550100", "+14015550100", "+18045550100"
 
 
-def at_place(case: str, number: str, at: str, answer: str, step: Json | None = None) -> Row:
+def at_place(case: str, number: str, at: str, answer: str, step: Json | None = None) -> PreviewRow:
     """One contact to a number, whose zone and state the number alone tells."""
     done = SENT if step is not None else DONE
-    return Row(case, at, [step or call()], [answer, done], None, {"caller_id": number})
+    return PreviewRow(case, at, [step or call()], [answer, done], None, {"caller_id": number})
 
 
-def after(case: str, number: str, at: str, past: list[str], answer: list[str], *steps: Json, **more: Any) -> Row:
+def after(case: str, number: str, at: str, past: list[str], answer: list[str], *steps: Json, **more: Any) -> PreviewRow:
     """Contacts after earlier ones; `past` is `kind at [outcome]`."""
     history = []
     for line in past:
@@ -35,7 +35,7 @@ def after(case: str, number: str, at: str, past: list[str], answer: list[str], *
         history.append({"kind": kind, "at": f"{day} {clock}:00 {offset}", **({"outcome": outcome[0]} if outcome else {})})
     lead = {"caller_id": number, "email": "ada@example.com"}
     lead |= more.pop("lead", {})
-    return Row(case, at, steps or [call()], answer, None, lead, asked={"history": history}, **more)
+    return PreviewRow(case, at, steps or [call()], answer, None, lead, asked={"history": history}, **more)
 
 
 THREE = ["call 2026-07-15 09:00 -0400", "call 2026-07-15 12:00 -0400", "call 2026-07-15 15:00 -0400"]
@@ -76,16 +76,16 @@ ROWS = [
     at_place("RI closes at 17 on Saturdays", RI, "2026-07-18 17:00 -0400", f"c 2026-07-20 09:00 -0400 {STATE}"),
     at_place("RI keeps Victory Day", RI, "2026-08-10 12:00 -0400", f"c 2026-08-11 09:00 -0400 {HOLIDAY} {FEDERAL} {STATE}"),
     at_place("NY has no Sundays off", "+12125550100", "2026-07-19 12:00 -0400", "c 2026-07-19 12:00 -0400"),
-    Row("other purposes have federal hours alone", "2026-07-15 20:30 -0400", [call()], ["c 2026-07-15 20:30 -0400", DONE], None, {"caller_id": FL}, {"purpose": "informational"}),
+    PreviewRow("other purposes have federal hours alone", "2026-07-15 20:30 -0400", [call()], ["c 2026-07-15 20:30 -0400", DONE], None, {"caller_id": FL}, {"purpose": "informational"}),
     # States united: stated, zip, number
-    Row("a stated zone moves no state", "2026-07-15 20:00 -0700", [call()], [f"c 2026-07-16 08:00 -0700 {STATE}", DONE], "America/Los_Angeles", {"caller_id": FL}),
-    Row("the zip's state counts", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0400 {STATE}", DONE], lead={"zip_postal_code": "33101"}),
-    Row("the stated state counts", "2026-07-19 09:00 -0400", [call()], [f"c 2026-07-19 12:00 -0400 {STATE}", DONE], lead={"state": "TX"}),
-    Row("the stricter of two states: Texas on a Sunday from noon, Florida until 20", "2026-07-18 20:00 -0400", [call()], [f"c 2026-07-19 12:00 -0400 {STATE}", DONE], lead={"state": "TX", "zip_postal_code": "33101"}),
-    Row("Florida's close holds for a Texan number", "2026-07-15 20:30 -0500", [call()], [f"c 2026-07-16 09:00 -0500 {STATE}", DONE], "America/Chicago", {"caller_id": TX, "state": "FL"}),
-    Row("a zip in two places: Alabama's clock with New York's", "2026-07-15 06:00 -0400", [call()], [f"c 2026-07-15 08:00 -0500 {FEDERAL}", DONE], None, {"zip_postal_code": "35203"}),
-    Row("Alabama's close on New York's clock", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0500 {STATE} {FEDERAL}", DONE], None, {"zip_postal_code": "35203"}),
-    Row("a state's name in full", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0400 {STATE}", DONE], lead={"state_province": "Florida"}),
+    PreviewRow("a stated zone moves no state", "2026-07-15 20:00 -0700", [call()], [f"c 2026-07-16 08:00 -0700 {STATE}", DONE], "America/Los_Angeles", {"caller_id": FL}),
+    PreviewRow("the zip's state counts", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0400 {STATE}", DONE], lead={"zip_postal_code": "33101"}),
+    PreviewRow("the stated state counts", "2026-07-19 09:00 -0400", [call()], [f"c 2026-07-19 12:00 -0400 {STATE}", DONE], lead={"state": "TX"}),
+    PreviewRow("the stricter of two states: Texas on a Sunday from noon, Florida until 20", "2026-07-18 20:00 -0400", [call()], [f"c 2026-07-19 12:00 -0400 {STATE}", DONE], lead={"state": "TX", "zip_postal_code": "33101"}),
+    PreviewRow("Florida's close holds for a Texan number", "2026-07-15 20:30 -0500", [call()], [f"c 2026-07-16 09:00 -0500 {STATE}", DONE], "America/Chicago", {"caller_id": TX, "state": "FL"}),
+    PreviewRow("a zip in two places: Alabama's clock with New York's", "2026-07-15 06:00 -0400", [call()], [f"c 2026-07-15 08:00 -0500 {FEDERAL}", DONE], None, {"zip_postal_code": "35203"}),
+    PreviewRow("Alabama's close on New York's clock", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0500 {STATE} {FEDERAL}", DONE], None, {"zip_postal_code": "35203"}),
+    PreviewRow("a state's name in full", "2026-07-15 20:00 -0400", [call()], [f"c 2026-07-16 08:00 -0400 {STATE}", DONE], lead={"state_province": "Florida"}),
     # Caps
     after("E12: Florida's fourth call is 24 h after the first", FL, "2026-07-15 15:30 -0400", THREE, [f"c 2026-07-16 09:00 -0400 {CAP}", DONE]),
     after("two calls leave one", FL, "2026-07-15 15:30 -0400", THREE[1:], ["c 2026-07-15 15:30 -0400", DONE]),

@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - a row is a line
 from typing import Any
 
-from tests.engine.preview.table.rows import Json, Row, call, email, hours, sms, step, wait, webhook
+from tests.engine.preview.table.rows import Json, PreviewRow, call, email, hours, sms, step, wait, webhook
 
 DONE = "= completed_connected"
 TRIED = "= completed_attempted"
@@ -19,9 +19,11 @@ def row(
     lead: Json | None = None,
     asked: Json | None = None,
     **fields: Any,
-) -> Row:
+) -> PreviewRow:
     """A lead with number and address on a Wednesday morning."""
-    return Row(case, at, steps, answer, lead={"email": "ada@example.com", **(lead or {})}, fields=fields, asked=asked or {})
+    return PreviewRow(
+        case, at, steps, answer, lead={"email": "ada@example.com", **(lead or {})}, fields=fields, asked=asked or {}
+    )
 
 
 def day(clock: str, name: str = "c", number: int | None = None, date: str = "2026-07-15", why: str = "") -> str:

@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - a row is a line
 from typing import Any
 
-from tests.engine.preview.table.rows import Json, Row, call, email, hours, sms, wait, webhook
+from tests.engine.preview.table.rows import Json, PreviewRow, call, email, hours, sms, wait, webhook
 
 DONE = "= completed_connected"
 TRIED = "= completed_attempted"
@@ -11,10 +11,10 @@ FEDERAL = "quiet_hours_federal"
 AT = "2026-07-15 10:00 -0400"
 
 
-def row(case: str, steps: list[Json], outcomes: dict[str, str], *answer: str, at: str = AT, **more: Any) -> Row:
+def row(case: str, steps: list[Json], outcomes: dict[str, str], *answer: str, at: str = AT, **more: Any) -> PreviewRow:
     """A lead with number and address on a Wednesday morning."""
     lead = {"email": "ada@example.com", **more.pop("lead", {})}
-    return Row(case, at, steps, answer, lead=lead, asked={"outcomes": outcomes}, **more)
+    return PreviewRow(case, at, steps, answer, lead=lead, asked={"outcomes": outcomes}, **more)
 
 
 def again(outcome: str, **rule: Any) -> Json:

@@ -20,7 +20,7 @@ WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS = WEEK[:5]
 
 
-class Row(NamedTuple):
+class PreviewRow(NamedTuple):
     """`zone` is stated by the lead; None leaves it to zip, state and number. `asked` is the rest of the request."""
 
     case: str

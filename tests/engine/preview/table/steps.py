@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - a row is a line
 from typing import Any
 
-from tests.engine.preview.table.rows import Json, Row, call, email, sms, step, wait, webhook
+from tests.engine.preview.table.rows import Json, PreviewRow, call, email, sms, step, wait, webhook
 
 DONE = "= completed_connected"
 TRIED = "= completed_attempted"
@@ -12,9 +12,11 @@ AT = "2026-07-15 10:00 -0400"
 
 def row(
     case: str, steps: list[Json], *answer: str, lead: Json | None = None, asked: Json | None = None, **fields: Any
-) -> Row:
+) -> PreviewRow:
     """A lead with number and address on a Wednesday morning."""
-    return Row(case, AT, steps, answer, lead={"email": "ada@example.com", **(lead or {})}, fields=fields, asked=asked or {})
+    return PreviewRow(
+        case, AT, steps, answer, lead={"email": "ada@example.com", **(lead or {})}, fields=fields, asked=asked or {}
+    )
 
 
 def then(name: str = "c", clock: str = "10:00", *why: str) -> str:
@@ -22,7 +24,7 @@ def then(name: str = "c", clock: str = "10:00", *why: str) -> str:
     return " ".join([name, "2026-07-15", clock, "-0400", *why])
 
 
-def way(case: str, filters: list[str], *, is_taken: bool, **lead: Any) -> Row:
+def way(case: str, filters: list[str], *, is_taken: bool, **lead: Any) -> PreviewRow:
     """A branch of one rule: the text where its filters hold, else the e-mail."""
     steps = [step("branch", "b", rules=[{"if": filters, "goto": "s"}], **{"else": "m"}), sms(), step("exit", "out"), email()]
     answer = [then("s"), TRIED] if is_taken else [then("m"), "= completed"]

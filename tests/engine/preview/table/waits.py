@@ -1,16 +1,18 @@
 """How long does a lead wait? Durations that elapse, days that keep the wall clock, local times; research/domain.md 3.2 (1 to 3, 7)."""
 
 # ruff: noqa: E501 - a row is a line
-from tests.engine.preview.table.rows import WEEKDAYS, Row, call, email, sms, step, until, wait
+from tests.engine.preview.table.rows import WEEKDAYS, PreviewRow, call, email, sms, step, until, wait
 
 DONE = "= completed_connected"
 MAILED = "= completed"
 FEDERAL = "quiet_hours_federal"
 
 
-def mail(case: str, at: str, pause: dict[str, object], answer: str, zone: str = "America/New_York", **fields: object) -> Row:
+def mail(
+    case: str, at: str, pause: dict[str, object], answer: str, zone: str = "America/New_York", **fields: object
+) -> PreviewRow:
     """An e-mail after a wait: nothing else moves it."""
-    return Row(case, at, [pause, email()], [answer, MAILED], zone, {"email": "ada@example.com"}, fields)
+    return PreviewRow(case, at, [pause, email()], [answer, MAILED], zone, {"email": "ada@example.com"}, fields)
 
 
 ROWS = [
@@ -59,13 +61,13 @@ ROWS = [
     mail("until a time that comes twice: the first", "2026-11-01 00:30 -0400", until("01:30"), "m 2026-11-01 01:30 -0400"),
     mail("Arizona keeps its clock", "2026-03-07 22:00 -0700", until("10:00"), "m 2026-03-08 10:00 -0700", "America/Phoenix"),
     # What a wait begins at, and hours behind it
-    Row("waits add up", "2026-07-15 10:00 -0400", [call(), wait("1h"), wait("30m", "more"), sms()], ["c 2026-07-15 10:00 -0400", "s 2026-07-15 11:30 -0400", DONE]),
-    Row("a wait begins when the step before was done", "2026-07-14 22:00 -0400", [call(), wait("2h"), sms()], [f"c 2026-07-15 08:00 -0400 {FEDERAL}", "s 2026-07-15 10:00 -0400", DONE]),
-    Row("a wait ends in the night", "2026-07-15 20:00 -0400", [call(), wait("2h"), sms()], ["c 2026-07-15 20:00 -0400", f"s 2026-07-16 08:00 -0400 {FEDERAL}", DONE]),
-    Row("a wait for the morning, then its hours", "2026-07-17 12:00 -0400", [call(), until("07:00"), call("d")], ["c 2026-07-17 12:00 -0400", f"d 2026-07-18 08:00 -0400 {FEDERAL}", DONE]),
-    Row("a wait at the end only ends later", "2026-07-15 10:00 -0400", [call(), wait("1h")], ["c 2026-07-15 10:00 -0400", "= completed_connected 2026-07-15 11:00 -0400"]),
-    Row("waiting for what does not come", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="converted", timeout="2h"), call()], ["c 2026-07-15 12:00 -0400", DONE]),
-    Row("what does not come has its own way", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="sms.received", timeout="1d", on_timeout="d", on_match="c"), call(), call("d")], ["d 2026-07-16 10:00 -0400", DONE]),
-    Row("what is true already is not waited for", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="tokens_match", filters=["roof:flat"], timeout="2h", on_match="d"), call(), call("d")], ["d 2026-07-15 10:00 -0400", DONE], lead={"data": {"roof": "flat"}}),
-    Row("a day of timeout keeps the clock", "2026-03-07 10:00 -0500", [step("wait_for", "f", event="converted", timeout="1d"), call()], ["c 2026-03-08 10:00 -0400", DONE]),
+    PreviewRow("waits add up", "2026-07-15 10:00 -0400", [call(), wait("1h"), wait("30m", "more"), sms()], ["c 2026-07-15 10:00 -0400", "s 2026-07-15 11:30 -0400", DONE]),
+    PreviewRow("a wait begins when the step before was done", "2026-07-14 22:00 -0400", [call(), wait("2h"), sms()], [f"c 2026-07-15 08:00 -0400 {FEDERAL}", "s 2026-07-15 10:00 -0400", DONE]),
+    PreviewRow("a wait ends in the night", "2026-07-15 20:00 -0400", [call(), wait("2h"), sms()], ["c 2026-07-15 20:00 -0400", f"s 2026-07-16 08:00 -0400 {FEDERAL}", DONE]),
+    PreviewRow("a wait for the morning, then its hours", "2026-07-17 12:00 -0400", [call(), until("07:00"), call("d")], ["c 2026-07-17 12:00 -0400", f"d 2026-07-18 08:00 -0400 {FEDERAL}", DONE]),
+    PreviewRow("a wait at the end only ends later", "2026-07-15 10:00 -0400", [call(), wait("1h")], ["c 2026-07-15 10:00 -0400", "= completed_connected 2026-07-15 11:00 -0400"]),
+    PreviewRow("waiting for what does not come", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="converted", timeout="2h"), call()], ["c 2026-07-15 12:00 -0400", DONE]),
+    PreviewRow("what does not come has its own way", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="sms.received", timeout="1d", on_timeout="d", on_match="c"), call(), call("d")], ["d 2026-07-16 10:00 -0400", DONE]),
+    PreviewRow("what is true already is not waited for", "2026-07-15 10:00 -0400", [step("wait_for", "f", event="tokens_match", filters=["roof:flat"], timeout="2h", on_match="d"), call(), call("d")], ["d 2026-07-15 10:00 -0400", DONE], lead={"data": {"roof": "flat"}}),
+    PreviewRow("a day of timeout keeps the clock", "2026-03-07 10:00 -0500", [step("wait_for", "f", event="converted", timeout="1d"), call()], ["c 2026-03-08 10:00 -0400", DONE]),
 ]  # fmt: skip
