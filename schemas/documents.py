@@ -91,17 +91,32 @@ def asyncapi() -> Schema:
     return tidy
 
 
+_PROBLEMS_HEAD = """# Problem codes
+
+Branch on `code`: it is stable. It is the `code` of `application/problem+json` over HTTP, the `dl_code` of a dead letter, and
+the code of a recorded answer. Where `retry` is yes, the same request may succeed later without change.
+
+| HTTP status | what to do |
+| --- | --- |
+| 400, 413, 415, 422 | Correct the fields listed in `errors` and send again. `next_allowed_at` says when a call is allowed |
+| 401, 403 | Check the key, its scopes and its `ip_allow_list` |
+| 404, 405, 410 | Check the path, the id and the lead token |
+| 409 | Read the record again, then decide |
+| 429 | Wait for `Retry-After` |
+| 500 | `internal_error`: retry. `decision_failed`: the request is a dead letter; report it |
+| 503 | Retry after `Retry-After`, with the same `Idempotency-Key` if you used one |
+
+`deploy/write_schemas.py` writes this page from `schemas/problems.py`.
+"""
+
+
 def problem_catalogue() -> str:
     """Return the table of problem codes, as Markdown."""
     rows = "\n".join(
-        f"| `{code}` | {row.status} | {row.title} | {'yes' if row.retryable else ''} |" for code, row in PROBLEMS.items()
+        f"| `{code}` | {row.status} | {row.title} | {'yes' if row.retryable else ''} |"
+        for code, row in sorted(PROBLEMS.items(), key=lambda item: item[1].status)
     )
-    return (
-        "# What can go wrong, and what it is called\n\n"
-        "Written by `deploy/write_schemas.py` from `schemas/problems.py`. `code` is stable: of `application/problem+json`\n"
-        "over HTTP, of `dl_code` on `deadletter`, and of a recorded answer. With `retry` the same may succeed later.\n\n"
-        f"| code | HTTP status | meaning | retry |\n| --- | --- | --- | --- |\n{rows}\n"
-    )
+    return f"{_PROBLEMS_HEAD}\n| code | HTTP status | meaning | retry |\n| --- | --- | --- | --- |\n{rows}\n"
 
 
 def _all() -> list[tuple[str, str, type]]:
