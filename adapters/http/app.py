@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import structlog
@@ -31,6 +32,7 @@ from litestar.types import (
 from adapters.http import operations
 from adapters.http.document import documents
 from adapters.http.exchange.access import Gate, forwarded_for
+from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.binding import NOT_READ
 from adapters.http.exchange.connections import RequestsUnderWay
 from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
@@ -88,6 +90,7 @@ def build_app(
     metrics = metrics or Metrics()
     # Not the limiter of companies: addresses can be many, and would push companies out of its table.
     addresses = Limiter(settings.rates)
+    active = ActiveCompanies(time.monotonic)
     services = Services(
         requests=requests,
         reads=reads,
@@ -104,7 +107,8 @@ def build_app(
         addresses=addresses,
         ids=RequestIds(settings.secret_key.encode()),
         reports=ReportSlots(settings.reports_max),
-        exports=ExportSlots(),
+        active=active,
+        exports=ExportSlots(active),
         engine=EngineThread(),
         now=now,
         monotonic=time.monotonic,
@@ -284,7 +288,9 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
     operation = exchange.operation
     if operation.rate != "report":
         return await operation.handler(exchange)
-    async with rested(services.reports.taken_for(exchange.company_id), REST_SHARE):
+    company_id = exchange.company_id
+    is_shared = partial(services.active.has_others, company_id)
+    async with rested(services.reports.taken_for(company_id), REST_SHARE, is_shared):
         return await operation.handler(exchange)
 
 

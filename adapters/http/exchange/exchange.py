@@ -15,6 +15,7 @@ from litestar import Request
 from msgspec import Struct
 
 from adapters.http.exchange.access import Access, Gate, TokenTarget, forwarded_for, unauthenticated
+from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.addresses import holder_of
 from adapters.http.exchange.binding import (
     FIELDS_SHOWN_MAX,
@@ -84,6 +85,7 @@ class Services(Struct, frozen=True, kw_only=True):
     gate: Gate
     limiter: Limiter
     addresses: Limiter
+    active: ActiveCompanies
     ids: RequestIds
     reports: ReportSlots
     exports: ExportSlots
@@ -239,6 +241,7 @@ class Exchange:
 
     def limit(self, company_id: int) -> None:
         """Take one from the allowance of a company. Raises `ProblemError` rate_limited."""
+        self.services.active.note(company_id)
         self._limit(self.services.limiter, f"company/{company_id}")
 
     def limit_address(self) -> None:

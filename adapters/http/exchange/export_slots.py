@@ -1,13 +1,15 @@
 """How many files are sent at once, and how much of this process may they use? A few of each company; batches take turns.
 
 A file is read and written out a batch at a time. One batch at a time is worked on in the whole process, whichever company
-it is for, and after each the process belongs to the others for twice as long as it took. Who reads slowly holds a place
-among the files and one batch in memory: no connection to the database, no thread.
+it is for. While several companies use the process, it then belongs to the others for twice as long as the batch took. A
+slow reader holds a place among the files and one batch in memory: no connection to the database, no thread.
 """
 
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from adapters.fair_slots import FairSlots
+from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.report_slots import Waits, rested, taken_in_time
 
 EXPORTS_MAX = 20
@@ -17,7 +19,8 @@ WAITING_MAX = 40
 """Requests that wait for a place, of all companies together; one company alone has half of these places."""
 
 REST_SHARE = 2.0
-"""Of the time that a batch took, how long the next one waits: exports use a third of a process at most."""
+"""Of the time that a batch took, how long the next one waits while several companies use the process: exports use a third of
+it at most then."""
 
 WAITS = Waits(
     own="{held} files are being sent to this company; ask again when one is done.",
@@ -28,7 +31,8 @@ WAITS = Waits(
 class ExportSlots:
     """The exports of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, active: ActiveCompanies) -> None:
+        self._active = active
         self._files = FairSlots(EXPORTS_MAX, waiting_max=WAITING_MAX)
         self._batches = FairSlots(1)
 
@@ -38,4 +42,4 @@ class ExportSlots:
 
     def batch_for(self, company_id: int) -> AbstractAsyncContextManager[None]:
         """Wait until it is this company's turn to read and write out a batch; the next one begins some time after it."""
-        return rested(self._batches.taken_for(company_id), REST_SHARE)
+        return rested(self._batches.taken_for(company_id), REST_SHARE, partial(self._active.has_others, company_id))

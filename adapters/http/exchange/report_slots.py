@@ -28,7 +28,8 @@ RETRY_AFTER_SECONDS = 5
 
 
 REST_SHARE = 1.0
-"""Of the time that a report took, how long its slot stays taken: those of one company use half of a core of the database."""
+"""Of the time that a report took, how long its slot stays taken while other companies use this process: those of one company
+use half of a core of the database then."""
 
 SLICE_SECONDS = 0.001
 """Of work beside the loop at a stretch, after which the loop may go on."""
@@ -87,17 +88,20 @@ def _refusal(held: int, waits: Waits) -> ProblemError:
 
 
 @asynccontextmanager
-async def rested(block: AbstractAsyncContextManager[None], share: float) -> AsyncIterator[None]:
-    """Hold a block, and when it is over for a share of that time longer; its caller does not wait for that."""
+async def rested(
+    block: AbstractAsyncContextManager[None], share: float, is_shared: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """Hold a block, and for a share of its time longer where others use the process; its caller does not wait for that."""
     async with AsyncExitStack() as held:
         await held.enter_async_context(block)
         started = time.monotonic()
         try:
             yield
         finally:
-            rest = asyncio.create_task(_close_after(held.pop_all(), share * (time.monotonic() - started)))
-            _RESTS.add(rest)
-            rest.add_done_callback(_RESTS.discard)
+            if is_shared():
+                rest = asyncio.create_task(_close_after(held.pop_all(), share * (time.monotonic() - started)))
+                _RESTS.add(rest)
+                rest.add_done_callback(_RESTS.discard)
 
 
 async def _close_after(held: AsyncExitStack, seconds: float) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from adapters.http import app
 from adapters.http.exchange import answers, exports, report_slots
+from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.export_slots import EXPORTS_MAX, ExportSlots
 from adapters.http.reports import reports
 from tests.adapters.http.conftest import Company, Town
@@ -148,7 +149,10 @@ async def test_a_file_whose_reader_hangs_up_gives_its_place_back(
 
 
 async def test_batches_are_worked_on_one_at_a_time_and_companies_take_turns() -> None:
-    slots, order, until = ExportSlots(), list[int](), asyncio.Event()
+    active = ActiveCompanies(lambda: 0.0)
+    for company_id in (1, 2):
+        active.note(company_id)
+    slots, order, until = ExportSlots(active), list[int](), asyncio.Event()
 
     async def work(company_id: int) -> None:
         async with slots.batch_for(company_id):
