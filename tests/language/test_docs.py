@@ -12,6 +12,7 @@ import click
 import pytest
 
 from adapters.cli.main import cli
+from adapters.http.app import OPERATIONS
 from adapters.http.exchange.request_metrics import Watch
 from adapters.observability.metrics import Metrics
 from schemas.instant import HOUR, MINUTE
@@ -44,6 +45,19 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 NUMBERS = {"PARTITION": "3", "OFFSET": "17", "N": "3", "M": "17"}
 """Placeholder -> a value that its option takes; any other placeholder is free text."""
+
+NAMES_ELSEWHERE = {
+    "broker.session.timeout.ms": "a setting of Kafka",
+    "cause.versions.decision_rules": "a place in a decision",
+    "lead.contact.phone": "a place in what a producer submits",
+    "leadclock.gateway.call": "a consumer group, whose first part is a setting",
+    "offsets.retention.minutes": "a setting of Kafka",
+    "proof.begins_at": "a place in an answer",
+    "proof.missing": "a place in an answer",
+    "work.deployment": "a table, whose schema is a setting",
+    "work.idempotency_keys": "a table, whose schema is a setting",
+}
+"""Dotted names that stand in no source file -> what they are; any other is a topic, a fact, a log event or a setting."""
 
 OPTIONS_ELSEWHERE = {
     "--submissions": "python -m deploy.proof",
@@ -235,3 +249,28 @@ def test_every_metric_that_a_page_names_is_served() -> None:
     served = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
     named = {name for path in PAGES if path != CHANGELOG for name in re.findall(r"\bleadclock_[a-z_]+", path.read_text())}
     assert named - served - {"leadclock_"} == set()
+
+
+def test_every_topic_fact_and_log_event_that_a_page_names_is_in_the_code() -> None:
+    code = "\n".join(
+        path.read_text()
+        for top in ("adapters", "engine", "schemas", "deploy")
+        for pattern in ("*.py", "*.sql", "*.json", "*.toml")
+        for path in (ROOT / top).rglob(pattern)
+    )
+    named = {
+        name
+        for path in PAGES
+        if path != CHANGELOG
+        for name in inline(path.read_text())
+        if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name) and not name.endswith((".py", ".md", ".toml"))
+    }
+    missing = {name for name in named if not re.search(rf"[\"'`\s{{}}]{re.escape(name)}[\"'`\s\\(]", code)}
+    assert missing == NAMES_ELSEWHERE.keys()
+
+
+def test_every_path_of_the_interface_that_a_page_names_is_served() -> None:
+    routes = [re.compile(re.sub(r"\{\w+\}", "[^/]+", operation.path) + r"(\.csv|\.json)?/?") for operation in OPERATIONS]
+    named = {path.rstrip(".") for page in PAGES for path in re.findall(r"/api/[\w/:.+{}%$-]*", page.read_text())}
+    assert len(named) > 20
+    assert {path for path in named if not any(route.fullmatch(path) for route in routes)} == set()
