@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from adapters.gateway.circuit import Endpoint
 from adapters.gateway.ports import (
+    DeliveryResult,
     EmailProvider,
     Kind,
     NotPlacedError,
     Report,
-    Result,
     SmsProvider,
     VoiceProvider,
     WebhookSender,
@@ -20,10 +20,10 @@ from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, Pre
 
 C = TypeVar("C", bound=Command)
 
-Act = Callable[[Command, Report], Awaitable[Result | None]]
+Act = Callable[[Command, Report], Awaitable[DeliveryResult | None]]
 Press = Callable[[PressKeys | HangUp], Awaitable[bool]]
 
-ORDERS: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
+COMMAND_TYPES: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
 
 CONCURRENT_MAX: dict[Kind, int] = {
     "call": 1_000,  # a call lasts minutes and costs us nothing but a few kilobytes meanwhile
@@ -50,19 +50,21 @@ class Channel(Struct, frozen=True, kw_only=True):
     endpoint_of: Callable[[Command], Endpoint] | None = None
 
     @property
-    def order(self) -> object:
+    def record_type(self) -> object:
         """Return the type to decode a record of the channel's topic as."""
-        return ORDERS[self.kind] | Fence if self.press is None else ORDERS[self.kind] | PressKeys | HangUp | Fence
+        return (
+            COMMAND_TYPES[self.kind] | Fence if self.press is None else COMMAND_TYPES[self.kind] | PressKeys | HangUp | Fence
+        )
 
 
 def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MAX["call"]) -> Channel:
     """Return the channel of calls: a phone that rings twice is worse than one that does not ring."""
 
-    async def act(order: Command, report: Report) -> Result | None:
-        return await provider.place(_as(PlaceCall, order), report)
+    async def act(command: Command, report: Report) -> DeliveryResult | None:
+        return await provider.place(_as(PlaceCall, command), report)
 
-    async def press(order: PressKeys | HangUp) -> bool:
-        return await (provider.hang_up(order) if isinstance(order, HangUp) else provider.press(order))
+    async def press(command: PressKeys | HangUp) -> bool:
+        return await (provider.hang_up(command) if isinstance(command, HangUp) else provider.press(command))
 
     return Channel(
         kind="call", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True, press=press
@@ -72,8 +74,8 @@ def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MA
 def sms_channel(provider: SmsProvider, *, concurrent_max: int = CONCURRENT_MAX["sms"]) -> Channel:
     """Return the channel of texts."""
 
-    async def act(order: Command, _: Report) -> Result | None:
-        return await provider.send(_as(SendSms, order))
+    async def act(command: Command, _: Report) -> DeliveryResult | None:
+        return await provider.send(_as(SendSms, command))
 
     return Channel(kind="sms", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=True)
 
@@ -81,8 +83,8 @@ def sms_channel(provider: SmsProvider, *, concurrent_max: int = CONCURRENT_MAX["
 def email_channel(provider: EmailProvider, *, concurrent_max: int = CONCURRENT_MAX["email"]) -> Channel:
     """Return the channel of e-mails: one sent again has the same Message-ID, by which mail servers know it."""
 
-    async def act(order: Command, _: Report) -> Result | None:
-        return await provider.send(_as(SendEmail, order))
+    async def act(command: Command, _: Report) -> DeliveryResult | None:
+        return await provider.send(_as(SendEmail, command))
 
     return Channel(kind="email", provider=provider.name, act=act, concurrent_max=concurrent_max, never_twice=False)
 
@@ -90,11 +92,11 @@ def email_channel(provider: EmailProvider, *, concurrent_max: int = CONCURRENT_M
 def webhook_channel(sender: WebhookSender, *, concurrent_max: int = CONCURRENT_MAX["webhook"]) -> Channel:
     """Return the channel of webhooks: one posted again has the same `webhook-id`."""
 
-    async def act(order: Command, _: Report) -> Result | None:
-        return await sender.post(_as(PostWebhook, order))
+    async def act(command: Command, _: Report) -> DeliveryResult | None:
+        return await sender.post(_as(PostWebhook, command))
 
-    def endpoint_of(order: Command) -> Endpoint:
-        return sender.endpoint_of(_as(PostWebhook, order))
+    def endpoint_of(command: Command) -> Endpoint:
+        return sender.endpoint_of(_as(PostWebhook, command))
 
     return Channel(
         kind="webhook",
@@ -106,7 +108,7 @@ def webhook_channel(sender: WebhookSender, *, concurrent_max: int = CONCURRENT_M
     )
 
 
-def _as(kind: type[C], order: Command) -> C:
-    if not isinstance(order, kind):
-        raise NotPlacedError(f"{type(order).__name__} is not an order for this channel")
-    return order
+def _as(kind: type[C], command: Command) -> C:
+    if not isinstance(command, kind):
+        raise NotPlacedError(f"{type(command).__name__} is not a command for this channel")
+    return command

@@ -53,7 +53,7 @@ class Circuit:
         """Tell whether every delivery may go."""
         return self._pause_seconds == 0
 
-    def lets_pass(self, at: float) -> bool:
+    def allows(self, at: float) -> bool:
         """Tell whether a delivery may go now, as the probe where the circuit is half-open."""
         return self.is_closed or (at >= self.opens_at and self._probe is None)
 
@@ -111,7 +111,7 @@ class Endpoint:
         """Wait until the circuit lets a delivery pass, at most `seconds`; return how many are left, 0 where it did not."""
         loop = asyncio.get_running_loop()
         until: float | None = None
-        while not self._circuit.lets_pass(loop.time()):
+        while not self._circuit.allows(loop.time()):
             until = loop.time() + seconds if until is None else until
             turn: asyncio.Future[None] = loop.create_future()
             self._waiting[turn] = None
@@ -130,7 +130,7 @@ class Endpoint:
 
     def begin(self, command_id: str) -> bool:
         """Begin a delivery; False where the circuit has opened meanwhile."""
-        if not self._circuit.lets_pass(asyncio.get_running_loop().time()):
+        if not self._circuit.allows(asyncio.get_running_loop().time()):
             return False
         self._circuit.begin(command_id)
         return True

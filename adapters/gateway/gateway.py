@@ -18,14 +18,14 @@ import msgspec
 import structlog
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.courier import DATABASE, GOODBYE_SECONDS, CarriedOut, Courier, Taken
-from adapters.gateway.lane import Lane, LaneLostError
+from adapters.gateway.delivery import DATABASE, SHUTDOWN_SECONDS, CommandDelivery, FinishedCommand, TakenCommand
+from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
+from adapters.gateway.outages import Outages
+from adapters.gateway.outcome_reports import LOG, OutcomeReports
+from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
 from adapters.gateway.ports import Deliveries, StoreError
-from adapters.gateway.reports import LOG, Reports
-from adapters.gateway.slots import Slots
-from adapters.gateway.troubles import Troubles
-from adapters.gateway.waits import sleep_until
+from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from adapters.partitions.burial import append_letters
 from engine.fair_share import Shares
@@ -38,7 +38,7 @@ from schemas.topics import COMMAND_TOPICS
 from schemas.wire import UNREADABLE
 
 POLL_RECORDS_MAX = 500
-HELD_MAX = 10_000
+QUEUED_MAX = 10_000
 """Orders taken in and not done, over all partitions of the channel: a few kilobytes each. Companies share them
 (`engine.fair_share.Shares`): of one that holds its share, further orders are passed over, and those of others taken in."""
 
@@ -53,7 +53,7 @@ RENEW_LOOK_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
 """The longest that a log which is away goes unnoticed while there is nothing to read, and that an end is not asked for."""
 
-PLACING = "its place in the topic is being read"
+READING_PROGRESS = "its place in the topic is being read"
 
 PRESSING_MAX = 200
 PRESS_SECONDS = 10.0
@@ -69,7 +69,7 @@ lasts then ends as `unknown`."""
 _log = structlog.get_logger()
 
 
-class _ForeignOrderError(SenderError):
+class _ForeignCommandError(SenderError):
     """A record of a commands topic that is no order of ours; it goes to the dead letters."""
 
     def __init__(self, code: str, reason: str) -> None:
@@ -92,11 +92,11 @@ class Gateway:
         clock: Clock,
         metrics: Metrics | None = None,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
-        held_max: int = HELD_MAX,
+        queued_max: int = QUEUED_MAX,
         drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
         self.channel = channel
-        self.troubles = Troubles()
+        self.outages = Outages()
         self._log = log
         self._deliveries = deliveries
         self._clock = clock
@@ -105,13 +105,13 @@ class Gateway:
         self._topic = names.of(COMMAND_TOPICS[channel.kind].name)
         self._topic_id = ""
         self._claimant = f"{channel.kind}/{uuid.uuid4()}"
-        self._decoder = msgspec.json.Decoder(channel.order)
-        self._slots = Slots(channel)
+        self._decoder = msgspec.json.Decoder(channel.record_type)
+        self._slots = PrioritySemaphore(channel)
         self._wanted: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
-        self._lanes: dict[int, Lane] = {}
+        self._partitions: dict[int, PartitionProgress] = {}
         self._saved: dict[int, int] = {}
-        self._contacts: dict[str, deque[Taken]] = {}
+        self._contacts: dict[str, deque[TakenCommand]] = {}
         self._drain_seconds = drain_seconds
         self._stopping = asyncio.Event()
         self._serving: dict[asyncio.Task[None], None] = {}
@@ -119,7 +119,7 @@ class Gateway:
         self._committed: set[asyncio.Task[Any]] = set()
         """Those of them whose order may be with its provider, until what came of it is posted."""
         self._pressing: set[asyncio.Task[None]] = set()
-        self._held = Shares(held_max)
+        self._held = Shares(queued_max)
         self._keys = Shares(PRESSING_MAX)
         self._heard_at = float("-inf")
         self._approaching = 0
@@ -131,14 +131,16 @@ class Gateway:
 
     def problems(self) -> dict[str, str]:
         """Return what keeps this gateway from working, by source; empty means ready."""
-        found = self.troubles.present()
+        found = self.outages.current()
         sources = " and the ".join(sorted(found))
         for partition in sorted(self._wanted):
-            lane = self._lanes.get(partition)
-            if lane is None:
-                found[f"partition {partition}"] = PLACING
-            elif sources and lane.lag:
-                found[f"partition {partition}"] = f"waits for the {sources}, with {lane.lag} records that are not handled"
+            progress = self._partitions.get(partition)
+            if progress is None:
+                found[f"partition {partition}"] = READING_PROGRESS
+            elif sources and progress.lag:
+                found[f"partition {partition}"] = (
+                    f"waits for the {sources}, with {progress.lag} records that are not handled"
+                )
         if not self._stopping.is_set():
             return found
         return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | found
@@ -149,40 +151,40 @@ class Gateway:
 
     async def run(self) -> None:
         """Work until stopped; a log or database that is away is waited for. Cancelled, it waits for no provider."""
-        appender = await self.troubles.overcome(LOG, self._log.appender)
-        reports = Reports(self.channel, appender, self.troubles, self._names)
-        courier = Courier(
+        appender = await self.outages.retry(LOG, self._log.appender)
+        reports = OutcomeReports(self.channel, appender, self.outages, self._names)
+        delivery = CommandDelivery(
             self.channel,
             claimant=self._claimant,
             deliveries=self._deliveries,
             reports=reports,
-            troubles=self.troubles,
+            outages=self.outages,
             clock=self._clock,
             metrics=self._metrics,
         )
         try:
             async with asyncio.TaskGroup() as tasks:
-                keeping = [tasks.create_task(self._keep_leases(courier)), tasks.create_task(self._keep_progress())]
-                reading = tasks.create_task(self._read(courier, appender))
+                keeping = [tasks.create_task(self._keep_leases(delivery)), tasks.create_task(self._keep_progress())]
+                reading = tasks.create_task(self._read(delivery, appender))
                 await self._stopping.wait()
                 reading.cancel()
-                await self._drain(courier)
+                await self._drain(delivery)
                 for task in keeping:
                     task.cancel()
         finally:
-            await asyncio.shield(self._end(courier, appender))
+            await asyncio.shield(self._end(delivery, appender))
 
-    async def _read(self, courier: Courier, appender: Appender) -> None:
+    async def _read(self, delivery: CommandDelivery, appender: Appender) -> None:
         while True:
             self._changed.clear()
             if not self._wanted:
-                self._leave(self._lanes)
+                self._leave(self._partitions)
                 await self._changed.wait()
                 continue
-            reader = await self.troubles.overcome(LOG, self._open)
+            reader = await self.outages.retry(LOG, self._open)
             try:
                 while not self._changed.is_set():
-                    await self._turn(reader, courier, appender)
+                    await self._poll(reader, delivery, appender)
             except LogError as error:
                 _log.warning("reader.lost", topic=self._topic, reason=str(error))
                 await self._clock.sleep(POLL_SECONDS_IDLE)
@@ -192,52 +194,50 @@ class Gateway:
     async def _open(self) -> Reader:
         """Return a reader that stands where each wanted lane has to go on. Every error here is the world's."""
         try:
-            await self._adopt_lanes()
-            return await self._opened()
+            await self._assign_partitions()
+            return await self._open_reader()
         except LogError as error:
             raise LogError(str(error)) from error
 
-    async def _opened(self) -> Reader:
-        reader = await self._log.reader(self._topic, sorted(self._lanes), start=None)
+    async def _open_reader(self) -> Reader:
+        reader = await self._log.reader(self._topic, sorted(self._partitions), start=None)
         try:
-            for lane in self._lanes.values():
-                await reader.seek(lane.partition, lane.reads_at)
+            for progress in self._partitions.values():
+                await reader.seek(progress.partition, progress.resume_offset)
         except BaseException:
             await reader.close()
             raise
         return reader
 
-    async def _adopt_lanes(self) -> None:
+    async def _assign_partitions(self) -> None:
         topic_id = await self._log.topic_id(self._topic)
         is_another = topic_id != self._topic_id  # deleted and created again: offsets mean nothing any more
-        self._leave(self._lanes if is_another else set(self._lanes) - self._wanted)
-        for partition in self._wanted - set(self._lanes):
-            start = await self.troubles.overcome(
-                DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition)
-            )
-            self._lanes[partition] = Lane(partition, start or 0)
+        self._leave(self._partitions if is_another else set(self._partitions) - self._wanted)
+        for partition in self._wanted - set(self._partitions):
+            start = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
+            self._partitions[partition] = PartitionProgress(partition, start or 0)
         self._topic_id = topic_id
 
     def _leave(self, partitions: Iterable[int]) -> None:
         for partition in list(partitions):
-            self._lanes.pop(partition).revoke()
+            self._partitions.pop(partition).revoke()
             self._saved.pop(partition, None)
             with contextlib.suppress(KeyError):  # it is another gateway's to tell
                 self._metrics.lag.remove(self._topic, str(partition))
 
-    async def _turn(self, reader: Reader, courier: Courier, appender: Appender) -> None:
+    async def _poll(self, reader: Reader, delivery: CommandDelivery, appender: Appender) -> None:
         await self._sample_ends(reader)
-        lanes = self._lanes.values()
-        is_awaited = self._approaching > 0 or any(lane.passed_over or lane.is_waited_for for lane in lanes)
+        partitions = self._partitions.values()
+        is_awaited = self._approaching > 0 or any(progress.deferred or progress.has_waiters for progress in partitions)
         wait_seconds = POLL_SECONDS_AWAITED if is_awaited else POLL_SECONDS_IDLE
         records = await reader.poll(limit=POLL_RECORDS_MAX, timeout_seconds=wait_seconds)
         for record in records:
-            await self._take(record, courier, appender)
+            await self._take(record, delivery, appender)
         if records:
             await asyncio.sleep(0)  # those that need not wait approach their gate now: the next poll is to be a short one
-        for lane in self._lanes.values():
-            lane.reached(reader.position(lane.partition))
-            await self._go_back(lane, reader)
+        for progress in self._partitions.values():
+            progress.advance_to(reader.position(progress.partition))
+            await self._resume_deferred(progress, reader)
 
     async def _sample_ends(self, reader: Reader) -> None:
         """Ask for the ends that deliveries wait for, and now and then for all. Raises `LogError`.
@@ -247,164 +247,168 @@ class Gateway:
         """
         asked_at = self._clock.monotonic()
         is_due = asked_at - self._heard_at >= SILENCE_SECONDS
-        asked = [(lane, askers) for lane in self._lanes.values() if (askers := lane.askers()) or is_due]
-        ends = await asyncio.gather(*(reader.end(lane.partition) for lane, _ in asked), return_exceptions=True)
+        asked = [(progress, waiters) for progress in self._partitions.values() if (waiters := progress.waiters()) or is_due]
+        ends = await asyncio.gather(*(reader.end(progress.partition) for progress, _ in asked), return_exceptions=True)
         failed: BaseException | None = None
-        for (lane, askers), end in zip(asked, ends, strict=True):
+        for (progress, waiters), end in zip(asked, ends, strict=True):
             if isinstance(end, BaseException):
-                lane.ask_again(askers)
+                progress.requeue(waiters)
                 failed = end
             else:
-                lane.wait(end, askers)
+                progress.add_waiters(end, waiters)
         if failed is not None:
             raise failed
         if is_due:
             self._heard_at = asked_at
 
-    async def _take(self, record: LogRecord, courier: Courier, appender: Appender) -> None:
-        lane = self._lanes[record.partition]
+    async def _take(self, record: LogRecord, delivery: CommandDelivery, appender: Appender) -> None:
+        progress = self._partitions[record.partition]
         try:
-            order = self._read_order(record)
-        except _ForeignOrderError as error:
-            if lane.is_new(record.offset):
-                await self._bury(record, error, appender)
+            command = self._decode_command(record)
+        except _ForeignCommandError as error:
+            if progress.is_new(record.offset):
+                await self._dead_letter(record, error, appender)
         else:
-            self._take_order(lane, record, order, courier)
-        lane.looked_at(record.offset)
+            self._take_command(progress, record, command, delivery)
+        progress.mark_seen(record.offset)
 
-    def _read_order(self, record: LogRecord) -> Command | PressKeys | HangUp | Fence:
+    def _decode_command(self, record: LogRecord) -> Command | PressKeys | HangUp | Fence:
         try:
-            order: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
+            command: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
         except UNREADABLE as error:
-            raise _ForeignOrderError("malformed_body", str(error)) from error
-        if record.key != order.contact_key.encode():  # its fences would be in another partition, where nobody looks
-            raise _ForeignOrderError("wrong_partition", "the key of the record is not its contact")
-        return order
+            raise _ForeignCommandError("malformed_body", str(error)) from error
+        if record.key != command.contact_key.encode():  # its fences would be in another partition, where nobody looks
+            raise _ForeignCommandError("wrong_partition", "the key of the record is not its contact")
+        return command
 
-    def _take_order(
-        self, lane: Lane, record: LogRecord, order: Command | PressKeys | HangUp | Fence, courier: Courier
+    def _take_command(
+        self,
+        progress: PartitionProgress,
+        record: LogRecord,
+        command: Command | PressKeys | HangUp | Fence,
+        delivery: CommandDelivery,
     ) -> None:
-        if isinstance(order, Fence):
-            lane.fences.add(order, record.offset)
-        elif isinstance(order, PressKeys | HangUp):
-            if lane.is_new(record.offset):
-                self._press_soon(order)
-        elif lane.is_wanted(order.company_id, record.offset):
-            if self._held.may_take(order.company_id):
-                lane.take_in(order.company_id, record.offset)
-                self._enqueue(Taken(lane, record, order), courier)
+        if isinstance(command, Fence):
+            progress.fences.add(command, record.offset)
+        elif isinstance(command, PressKeys | HangUp):
+            if progress.is_new(record.offset):
+                self._press_soon(command)
+        elif progress.needs_delivery(command.company_id, record.offset):
+            if self._held.may_take(command.company_id):
+                progress.admit(command.company_id, record.offset)
+                self._enqueue(TakenCommand(progress, record, command), delivery)
             else:
-                lane.pass_over(order.company_id, record.offset)
+                progress.defer(command.company_id, record.offset)
 
-    def _press_soon(self, order: PressKeys | HangUp) -> None:
+    def _press_soon(self, command: PressKeys | HangUp) -> None:
         """Press keys on a call under way, or end it: at once, as its contact's next order waits until that call is over.
 
         Nobody waits for what comes of it, and what is late or too much is left: a key answers a question of this moment.
         """
-        is_late = order.not_after is not None and self._clock.now() > order.not_after
-        if is_late or not self._keys.may_take(order.company_id):
-            _log.warning("keys.dropped", command_id=order.command_id, call_id=order.call_id, late=is_late)
+        is_late = command.not_after is not None and self._clock.now() > command.not_after
+        if is_late or not self._keys.may_take(command.company_id):
+            _log.warning("keys.dropped", command_id=command.command_id, call_id=command.call_id, late=is_late)
             return
-        task = asyncio.create_task(self._press(order), name=f"keys {order.command_id}")
-        self._keys.take(order.company_id)
+        task = asyncio.create_task(self._press(command), name=f"keys {command.command_id}")
+        self._keys.take(command.company_id)
         self._pressing.add(task)
         task.add_done_callback(self._pressing.discard)
-        task.add_done_callback(lambda _: self._keys.give_back(order.company_id))
+        task.add_done_callback(lambda _: self._keys.give_back(command.company_id))
 
-    async def _press(self, order: PressKeys | HangUp) -> None:
+    async def _press(self, command: PressKeys | HangUp) -> None:
         assert self.channel.press is not None  # noqa: S101 - else the order could not have been read
-        about = {"command_id": order.command_id, "call_id": order.call_id, "company_id": order.company_id}
+        about = {"command_id": command.command_id, "call_id": command.call_id, "company_id": command.company_id}
         try:
             async with asyncio.timeout(PRESS_SECONDS):
-                pressed = await self.channel.press(order)
+                pressed = await self.channel.press(command)
         except Exception:  # noqa: BLE001 - whatever a provider raises: the call goes on without these keys
             _log.exception("keys.failed", **about)
             return
         _log.info("keys.pressed" if pressed else "keys.too_late", **about)
 
-    async def _go_back(self, lane: Lane, reader: Reader) -> None:
+    async def _resume_deferred(self, progress: PartitionProgress, reader: Reader) -> None:
         """Go back to what was passed over once there is room, and do not read again what nobody returns for."""
-        position = reader.position(lane.partition)
-        returning = [company_id for company_id in lane.passed_over if self._has_room_again(company_id)]
-        goes_on_at = lane.go_back(returning, position)
-        if goes_on_at != position:
-            await reader.seek(lane.partition, goes_on_at)
+        position = reader.position(progress.partition)
+        returning = [company_id for company_id in progress.deferred if self._has_capacity_again(company_id)]
+        resume_offset = progress.resume(returning, position)
+        if resume_offset != position:
+            await reader.seek(progress.partition, resume_offset)
 
-    def _has_room_again(self, company_id: int) -> bool:
+    def _has_capacity_again(self, company_id: int) -> bool:
         """Tell whether a company may hold a good many more orders than it does: each going back reads others' as well."""
         return self._held.may_take(company_id) and 2 * self._held.held(company_id) <= self._held.free
 
-    async def _bury(self, record: LogRecord, error: "_ForeignOrderError", appender: Appender) -> None:
+    async def _dead_letter(self, record: LogRecord, error: "_ForeignCommandError", appender: Appender) -> None:
         reason = str(error)
         letter = dead_letter(record, error.code, reason)
         letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)
-        count = await self.troubles.overcome(LOG, lambda: self._log.partition_count(letter.topic))
-        await self.troubles.overcome(LOG, lambda: append_letters(appender, record.partition % count, [letter]))
+        count = await self.outages.retry(LOG, lambda: self._log.partition_count(letter.topic))
+        await self.outages.retry(LOG, lambda: append_letters(appender, record.partition % count, [letter]))
         self._metrics.dead_letters.labels(self._topic).inc()
         _log.error("command.unreadable", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason)
 
-    def _enqueue(self, taken: Taken, courier: Courier) -> None:
-        self._held.take(taken.order.company_id)
+    def _enqueue(self, taken: TakenCommand, delivery: CommandDelivery) -> None:
+        self._held.take(taken.command.company_id)
         self._metrics.commands.labels(self.channel.kind).inc()
-        queue = self._contacts.get(taken.order.contact_key)
+        queue = self._contacts.get(taken.command.contact_key)
         if queue is not None:
             queue.append(taken)
             return
-        self._contacts[taken.order.contact_key] = deque([taken])
-        task = asyncio.create_task(self._serve(taken.order.contact_key, courier))
+        self._contacts[taken.command.contact_key] = deque([taken])
+        task = asyncio.create_task(self._serve(taken.command.contact_key, delivery))
         self._serving[task] = None
         task.add_done_callback(self._serving.pop)
 
-    async def _serve(self, contact_key: str, courier: Courier) -> None:
+    async def _serve(self, contact_key: str, delivery: CommandDelivery) -> None:
         """Carry out the orders of one contact, one after the other, until there is none."""
         queue = self._contacts[contact_key]
         while queue:
             taken = queue[0]
             try:
-                is_done = await self._deliver(taken, courier)
+                is_done = await self._deliver(taken, delivery)
             except Exception:  # noqa: BLE001 - a fault of ours: the contact's own timeout says `unknown` for it
-                _log.exception("delivery.failed", kind=self.channel.kind, command_id=taken.order.command_id)
+                _log.exception("delivery.failed", kind=self.channel.kind, command_id=taken.command.command_id)
                 is_done = True
             queue.popleft()
-            self._held.give_back(taken.order.company_id)
+            self._held.give_back(taken.command.company_id)
             if is_done:
-                taken.lane.done(taken.record.offset)
+                taken.progress.mark_done(taken.record.offset)
         del self._contacts[contact_key]
 
-    async def _deliver(self, taken: Taken, courier: Courier) -> bool:
+    async def _deliver(self, taken: TakenCommand, delivery: CommandDelivery) -> bool:
         """Carry out one order; False where it is left to the next owner of its partition.
 
         The slot is for what must not wait between claim and provider; what came of it is written down without one.
         """
-        if not taken.lane.revoked:
-            await sleep_until(self._clock, taken.order.not_before)
-        while not taken.lane.revoked:
+        if not taken.progress.revoked:
+            await sleep_until(self._clock, taken.command.not_before)
+        while not taken.progress.revoked:
             try:
-                carried_out = await self._carry_out(taken, courier)
-                if carried_out is not None:
-                    await courier.settle(taken, carried_out)
+                finished = await self._claim_and_execute(taken, delivery)
+                if finished is not None:
+                    await delivery.record_and_post(taken, finished)
                     return True
-            except LaneLostError:
+            except PartitionLostError:
                 return False
             finally:
                 self._committed.discard(_this_task())
             await self._clock.sleep(HELD_LOOK_SECONDS)
         return False
 
-    async def _carry_out(self, taken: Taken, courier: Courier) -> CarriedOut | None:
+    async def _claim_and_execute(self, taken: TakenCommand, delivery: CommandDelivery) -> FinishedCommand | None:
         """Claim an order and act on it when its turn comes; None where another gateway holds it."""
-        async with self._slots.taken_for(taken.order) as refusal:
+        async with self._slots.acquire(taken.command) as refusal:
             self._approaching += 1
             try:
-                approach = await courier.approach(taken)
+                claim_and_check = await delivery.claim_and_check(taken)
             finally:
                 self._approaching -= 1
-            if approach is None:
+            if claim_and_check is None:
                 return None
             self._committed.add(_this_task())
-            return await courier.carry_out(taken, approach, refusal)
+            return await delivery.execute(taken, claim_and_check, refusal)
 
-    async def _keep_leases(self, courier: Courier) -> None:
+    async def _keep_leases(self, delivery: CommandDelivery) -> None:
         """Keep the leases of what is under way, and of nothing else."""
         renewed_at = self._clock.monotonic()
         while True:
@@ -413,7 +417,7 @@ class Gateway:
                 continue
             with contextlib.suppress(StoreError):  # the deliveries say so, and try again
                 begun_at = self._clock.monotonic()
-                await courier.leases.renew()
+                await delivery.leases.renew()
                 renewed_at = begun_at
 
     async def _keep_progress(self) -> None:
@@ -424,21 +428,21 @@ class Gateway:
                 await self._save()
 
     async def _save(self) -> None:
-        for partition, lane in list(self._lanes.items()):
-            floor = lane.floor
-            self._metrics.lag.labels(self._topic, str(partition)).set(lane.lag)
-            if self._saved.get(partition) != floor:
-                await self._deliveries.save_progress(self._topic, self._topic_id, partition, floor)
-                self._saved[partition] = floor
+        for partition, progress in list(self._partitions.items()):
+            watermark = progress.watermark
+            self._metrics.lag.labels(self._topic, str(partition)).set(progress.lag)
+            if self._saved.get(partition) != watermark:
+                await self._deliveries.save_progress(self._topic, self._topic_id, partition, watermark)
+                self._saved[partition] = watermark
 
-    async def _drain(self, courier: Courier) -> None:
+    async def _drain(self, delivery: CommandDelivery) -> None:
         """Leave what is not with the provider to others at once, and wait until the rest has ended."""
-        for lane in self._lanes.values():
-            lane.revoke()
+        for progress in self._partitions.values():
+            progress.revoke()
         for task in [task for task in self._serving if task not in self._committed]:
             task.cancel()
         await asyncio.sleep(0)  # those that were cancelled begin to take their claims back
-        under_way = {*self._serving, *self._pressing, *courier.giving_back}
+        under_way = {*self._serving, *self._pressing, *delivery.releasing}
         if not under_way:
             return
         _log.info("gateway.drains", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)
@@ -446,20 +450,20 @@ class Gateway:
         if late:
             _log.warning("gateway.gives_up", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
 
-    async def _end(self, courier: Courier, appender: Appender) -> None:
+    async def _end(self, delivery: CommandDelivery, appender: Appender) -> None:
         """Give back what has not ended, and save the progress of this gateway."""
-        for lane in self._lanes.values():
-            lane.revoke()
+        for progress in self._partitions.values():
+            progress.revoke()
         left = [*self._serving, *self._pressing]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await asyncio.gather(*courier.giving_back, return_exceptions=True)
+            async with asyncio.timeout(SHUTDOWN_SECONDS):
+                await asyncio.gather(*delivery.releasing, return_exceptions=True)
                 await self._save()
-                await courier.leases.renew(lease_seconds=0)
-        courier.close()
+                await delivery.leases.renew(lease_seconds=0)
+        delivery.close()
         await appender.close()
 
 

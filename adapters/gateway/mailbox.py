@@ -30,7 +30,7 @@ REFUSED_MESSAGES = {"refused": "554 5.7.1 The message was refused by policy"}
 _SUFFIX = ".eml"
 
 
-class KeptMail(Struct, frozen=True, kw_only=True):
+class StoredMail(Struct, frozen=True, kw_only=True):
     """One kept message: `number` rises, `date` is the sender's, `body` is the plain text."""
 
     number: int
@@ -56,7 +56,7 @@ class Mailbox:
     async def start(self, port: int = 0) -> None:
         """Listen. Raises `OSError` where the port is taken."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._number = max((number for number, _ in _kept(self.folder)), default=0)
+        self._number = max((number for number, _ in _stored_files(self.folder)), default=0)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._protocol, self.host, port)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -82,7 +82,7 @@ class Mailbox:
         for address in envelope.rcpt_tos:
             if refusal := REFUSED_MESSAGES.get(_name(address)):
                 return refusal
-        self._keep(cast("bytes", envelope.content), envelope)
+        self._store(cast("bytes", envelope.content), envelope)
         return f"250 2.0.0 Kept as {self._number}"
 
     def _protocol(self) -> SMTP:
@@ -95,32 +95,32 @@ class Mailbox:
             timeout=SILENCE_SECONDS_MAX,
         )
 
-    def _keep(self, content: bytes, envelope: Envelope) -> None:
+    def _store(self, content: bytes, envelope: Envelope) -> None:
         self._number += 1
         path = self.folder / f"{self._number:012d}{_SUFFIX}"
         head = f"X-Envelope-From: {envelope.mail_from}\r\nX-Envelope-To: {', '.join(envelope.rcpt_tos)}\r\n"
         fresh = path.with_suffix(".new")
         fresh.write_bytes(head.encode() + content)
         fresh.rename(path)
-        for _, old in _kept(self.folder)[: -self._messages_max]:
+        for _, old in _stored_files(self.folder)[: -self._messages_max]:
             old.unlink(missing_ok=True)
 
 
-def read_mail(folder: Path, *, limit: int = MESSAGES_MAX, after: int = 0) -> list[KeptMail]:
+def read_mail(folder: Path, *, limit: int = MESSAGES_MAX, after: int = 0) -> list[StoredMail]:
     """Return the newest `limit` messages with a number above `after`, oldest first."""
     found = []
-    for number, path in _kept(folder)[-limit:]:
+    for number, path in _stored_files(folder)[-limit:]:
         if number > after:
             with contextlib.suppress(FileNotFoundError):  # the oldest may go meanwhile
                 found.append(_mail(number, path.read_bytes()))
     return found
 
 
-def _mail(number: int, content: bytes) -> KeptMail:
+def _mail(number: int, content: bytes) -> StoredMail:
     message = message_from_bytes(content, policy=email.policy.default)
     body = message.get_body(("plain",))
     recipients = str(message.get("X-Envelope-To", "")).split(",")
-    return KeptMail(
+    return StoredMail(
         number=number,
         sender=str(message.get("From", "")),
         recipients=tuple(recipient.strip() for recipient in recipients),
@@ -131,7 +131,7 @@ def _mail(number: int, content: bytes) -> KeptMail:
     )
 
 
-def _kept(folder: Path) -> list[tuple[int, Path]]:
+def _stored_files(folder: Path) -> list[tuple[int, Path]]:
     if not folder.is_dir():
         return []
     return sorted((int(path.stem), path) for path in folder.iterdir() if path.suffix == _SUFFIX)

@@ -27,12 +27,12 @@ ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 `fresh`       nobody had claimed the command: it is ours, and committed.
 `taken_over`  an earlier claim was left without a record: it is ours now; the earlier claimant may have acted.
 `held`        another claimant's lease is running: look again later.
-`recorded`    the outcome is recorded (`Claim.outcome`), and who recorded it may have ended before posting it.
+`recorded`    the outcome is recorded (`CommandClaim.outcome`), and who recorded it may have ended before posting it.
 `posted`      all is done.
 """
 
 
-class Claim(Struct, frozen=True, kw_only=True):
+class CommandClaim(Struct, frozen=True, kw_only=True):
     """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`."""
 
     state: ClaimState
@@ -67,7 +67,7 @@ class Deliveries(Protocol):
         claim_id: str,
         claimed_at: Instant,
         lease_seconds: float,
-    ) -> Claim:
+    ) -> CommandClaim:
         """Claim a command in one committed statement; of two attempts never both get it, unless a lease ran out between.
 
         `claim_id` names this attempt, and so the generation of the claim: asked again because the answer was lost, it gets
@@ -106,7 +106,7 @@ class Deliveries(Protocol):
         ...
 
 
-class Register(Protocol):
+class GatewayRegistry(Protocol):
     """Tells the rest of the deployment which channels are served. Every method raises `StoreError` and nothing else."""
 
     async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
@@ -118,7 +118,7 @@ class Register(Protocol):
         ...
 
 
-class RulesBook(Protocol):
+class RulesReader(Protocol):
     """The account records, as far as this process has read them (`adapters.partitions.feed.RulesTopic`)."""
 
     @property
@@ -131,17 +131,17 @@ class RulesBook(Protocol):
         ...
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class CallProgress(Struct, frozen=True, kw_only=True):
     """A call moved on."""
 
     state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     provider_ref: str | None = None
 
 
-Report = Callable[[Progress], Awaitable[None]]
+Report = Callable[[CallProgress], Awaitable[None]]
 
 
-class CallBack(Struct, frozen=True, kw_only=True):
+class PersonCallsBack(Struct, frozen=True, kw_only=True):
     """A person rings the number that they were called from: so many seconds later, for so long, and then talks."""
 
     after_seconds: float
@@ -149,7 +149,7 @@ class CallBack(Struct, frozen=True, kw_only=True):
     talks_seconds: int
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class DeliveryResult(Struct, frozen=True, kw_only=True):
     """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
 
     `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
@@ -175,7 +175,7 @@ class Result(Struct, frozen=True, kw_only=True):
     provider_configuration_id: int | None = None
     transcription_status: TranscriptionStatus | None = None
     reply: str | None = None
-    calls_back: CallBack | None = None
+    calls_back: PersonCallsBack | None = None
 
 
 class NotPlacedError(DependencyError):
@@ -187,15 +187,15 @@ class VoiceProvider(Protocol):
 
     name: str
 
-    async def place(self, order: PlaceCall, report: Report) -> Result | None:
+    async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
         """Call, connect, and return when the call has ended; every step on the way is reported."""
         ...
 
-    async def press(self, order: PressKeys) -> bool:
+    async def press(self, command: PressKeys) -> bool:
         """Press keys on a call that this provider placed; False where that call does not last any more."""
         ...
 
-    async def hang_up(self, order: HangUp) -> bool:
+    async def hang_up(self, command: HangUp) -> bool:
         """End a call that this provider placed; False where it has ended. What came of it is told by `place`."""
         ...
 
@@ -205,7 +205,7 @@ class SmsProvider(Protocol):
 
     name: str
 
-    async def send(self, order: SendSms) -> Result | None:
+    async def send(self, command: SendSms) -> DeliveryResult | None:
         """Send a text and return when its fate is known."""
         ...
 
@@ -215,7 +215,7 @@ class EmailProvider(Protocol):
 
     name: str
 
-    async def send(self, order: SendEmail) -> Result | None:
+    async def send(self, command: SendEmail) -> DeliveryResult | None:
         """Send an e-mail and return what the next server said."""
         ...
 
@@ -225,10 +225,10 @@ class WebhookSender(Protocol):
 
     name: str
 
-    def endpoint_of(self, order: PostWebhook) -> Endpoint:
+    def endpoint_of(self, command: PostWebhook) -> Endpoint:
         """Return where an order goes; `post` tells it of every try."""
         ...
 
-    async def post(self, order: PostWebhook) -> Result | None:
+    async def post(self, command: PostWebhook) -> DeliveryResult | None:
         """Post the payload, signed, and return whether the receiver took it."""
         ...

@@ -10,9 +10,9 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from adapters.gateway.fiction import is_fictional
-from adapters.gateway.ports import CallBack, NotPlacedError, Progress, Report, Result
-from adapters.gateway.waits import pass_seconds
+from adapters.gateway.domain_sleep import sleep_domain_seconds
+from adapters.gateway.fictional_numbers import is_fictional
+from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, PersonCallsBack, Report
 from engine.partition.ports import Clock
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 
@@ -37,7 +37,7 @@ class CallScript(Struct, frozen=True, kw_only=True):
     connects: bool = False
     cause: str = "normal clearing"
     ended_by: Literal["caller", "us"] | None = None
-    calls_back: CallBack | None = None
+    calls_back: PersonCallsBack | None = None
     detail: str
 
 
@@ -88,7 +88,7 @@ CALLS: dict[str, CallScript] = {
     ),
     "15": CallScript(
         outcome="no_answer", rings_for=8.0, cause="no answer", ended_by="us", detail="nobody answered, and they call back",
-        calls_back=CallBack(after_seconds=10, rings_seconds=4, talks_seconds=20),
+        calls_back=PersonCallsBack(after_seconds=10, rings_seconds=4, talks_seconds=20),
     ),
 }  # fmt: skip
 
@@ -125,46 +125,46 @@ class SandboxVoice:
         self._keys: dict[str, str] = {}
         self._ended: dict[str, asyncio.Event] = {}
 
-    async def hang_up(self, order: HangUp) -> bool:
+    async def hang_up(self, command: HangUp) -> bool:
         """End a call that is ringing or talked on."""
-        ended = self._ended.get(order.call_command_id)
+        ended = self._ended.get(command.call_command_id)
         if ended is None:
             return False
         ended.set()
         return True
 
-    async def press(self, order: PressKeys) -> bool:
+    async def press(self, command: PressKeys) -> bool:
         """Note the keys: the call tells in the end what was pressed."""
-        if order.call_command_id not in self._keys:
+        if command.call_command_id not in self._keys:
             return False
-        self._keys[order.call_command_id] += order.digits
+        self._keys[command.call_command_id] += command.digits
         return True
 
-    async def place(self, order: PlaceCall, report: Report) -> Result | None:
+    async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _refuse_if_not_taken(order.to)
-        self._keys[order.command_id], self._ended[order.command_id] = "", asyncio.Event()
+        _refuse_if_not_taken(command.to)
+        self._keys[command.command_id], self._ended[command.command_id] = "", asyncio.Event()
         try:
-            return await self._play(order, report, _script(order))
+            return await self._play(command, report, _script(command))
         finally:
-            del self._keys[order.command_id], self._ended[order.command_id]
+            del self._keys[command.command_id], self._ended[command.command_id]
 
-    async def _play(self, order: PlaceCall, report: Report, script: CallScript) -> Result | None:
-        reference = _reference(order.command_id)
-        await report(Progress(state="initiated", provider_ref=reference))
-        ringing_at = await self._ring(order, script, report, reference)
+    async def _play(self, command: PlaceCall, report: Report, script: CallScript) -> DeliveryResult | None:
+        reference = _reference(command.command_id)
+        await report(CallProgress(state="initiated", provider_ref=reference))
+        ringing_at = await self._ring(command, script, report, reference)
         answered_at = None
-        if script.answered_by is not None and not self._ended[order.command_id].is_set():
+        if script.answered_by is not None and not self._ended[command.command_id].is_set():
             answered_at = self._clock.now()
-            await report(Progress(state="established", provider_ref=reference))
-            await self._hold(order, script, report, reference)
-            await self._pass(order, script.talks_for)
-        if self._ended[order.command_id].is_set():
+            await report(CallProgress(state="established", provider_ref=reference))
+            await self._hold(command, script, report, reference)
+            await self._pass(command, script.talks_for)
+        if self._ended[command.command_id].is_set():
             return self._hung_up(script, reference, ringing_at, answered_at)
         if script.outcome is None:
             return None
-        is_connected = script.connects and order.buyer_number is not None
-        return Result(
+        is_connected = script.connects and command.buyer_number is not None
+        return DeliveryResult(
             outcome="connected_buyer" if is_connected else script.outcome,
             provider_ref=reference,
             rang=script.rings_for is not None,
@@ -176,13 +176,15 @@ class SandboxVoice:
             hangup_cause=script.cause,
             cost=_cost(script),
             calls_back=script.calls_back,
-            detail=script.detail + (f"; keys {self._keys[order.command_id]}" if self._keys[order.command_id] else ""),
+            detail=script.detail + (f"; keys {self._keys[command.command_id]}" if self._keys[command.command_id] else ""),
         )
 
-    def _hung_up(self, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None) -> Result:
+    def _hung_up(
+        self, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None
+    ) -> DeliveryResult:
         """Return what came of a call that we ended: whoever had answered was spoken to, nobody else was reached."""
         answered = answered_at is not None
-        return Result(
+        return DeliveryResult(
             outcome=(script.outcome or "connected_human") if answered else "canceled",
             provider_ref=reference,
             rang=ringing_at is not None,
@@ -194,29 +196,29 @@ class SandboxVoice:
             detail="we hung up",
         )
 
-    async def _pass(self, order: PlaceCall, seconds: float) -> None:
+    async def _pass(self, command: PlaceCall, seconds: float) -> None:
         """Let seconds of the call go by, fewer where it is ended."""
-        ended = asyncio.create_task(self._ended[order.command_id].wait())
-        passing = asyncio.create_task(pass_seconds(self._clock, seconds))
+        ended = asyncio.create_task(self._ended[command.command_id].wait())
+        passing = asyncio.create_task(sleep_domain_seconds(self._clock, seconds))
         try:
             await asyncio.wait({ended, passing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ended.cancel()
             passing.cancel()
 
-    async def _hold(self, order: PlaceCall, script: CallScript, report: Report, reference: str) -> None:
+    async def _hold(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> None:
         if not script.holds_for:
             return
-        await report(Progress(state="on-hold", provider_ref=reference))
-        await self._pass(order, script.holds_for)
-        await report(Progress(state="resumed", provider_ref=reference))
+        await report(CallProgress(state="on-hold", provider_ref=reference))
+        await self._pass(command, script.holds_for)
+        await report(CallProgress(state="resumed", provider_ref=reference))
 
-    async def _ring(self, order: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
+    async def _ring(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
         if script.rings_for is None:
             return None
         ringing_at = self._clock.now()
-        await report(Progress(state="ringing", provider_ref=reference))
-        await self._pass(order, min(script.rings_for, order.ring_timeout_seconds))
+        await report(CallProgress(state="ringing", provider_ref=reference))
+        await self._pass(command, min(script.rings_for, command.ring_timeout_seconds))
         return ringing_at
 
 
@@ -228,15 +230,17 @@ class SandboxSms:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def send(self, order: SendSms) -> Result | None:
+    async def send(self, command: SendSms) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _refuse_if_not_taken(order.to)
-        script = TEXTS.get(ending_of(order.to), DELIVERED)
+        _refuse_if_not_taken(command.to)
+        script = TEXTS.get(ending_of(command.to), DELIVERED)
         if script.outcome is None:
             return None
-        await pass_seconds(self._clock, script.after)
-        reference = _reference(order.command_id)
-        return Result(outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply)
+        await sleep_domain_seconds(self._clock, script.after)
+        reference = _reference(command.command_id)
+        return DeliveryResult(
+            outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply
+        )
 
 
 def ending_of(number: str) -> str:
@@ -244,13 +248,13 @@ def ending_of(number: str) -> str:
     return number[-ENDING_DIGITS:] if is_fictional(number) else NO_ENDING
 
 
-def _script(order: PlaceCall) -> CallScript:
+def _script(command: PlaceCall) -> CallScript:
     """Return what happens on a call; whoever answered waits on hold while the telephone of an absent buyer rings."""
-    script = CALLS.get(ending_of(order.to), ANSWERED)
+    script = CALLS.get(ending_of(command.to), ANSWERED)
     if script.answered_by == "machine":
-        script = MACHINES.get(order.machine, script)
-    rings_for = order.buyer_timeout_seconds
-    if not script.connects or rings_for is None or ending_of(order.buyer_number or "") != BUYER_IS_AWAY:
+        script = MACHINES.get(command.machine, script)
+    rings_for = command.buyer_timeout_seconds
+    if not script.connects or rings_for is None or ending_of(command.buyer_number or "") != BUYER_IS_AWAY:
         return script
     return structs.replace(
         script, outcome="abandoned_by_us", connects=False, holds_for=rings_for, talks_for=0, ended_by="us",

@@ -16,7 +16,7 @@ from aiosmtplib.protocol import SMTPProtocol
 from msgspec import Struct
 
 from adapters.gateway.leases import check_lease
-from adapters.gateway.ports import LeaseLostError, NotPlacedError, Result
+from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError
 from engine.partition.ports import Clock
 from schemas.commands import SendEmail
 from schemas.instant import to_datetime
@@ -57,9 +57,9 @@ class SmtpEmail:
         self._clock = clock
         self._try_gap_seconds = try_gap_seconds
 
-    async def send(self, order: SendEmail) -> Result:
+    async def send(self, command: SendEmail) -> DeliveryResult:
         """Send; a connection that breaks is tried again with the same Message-ID."""
-        message = self._message(order)
+        message = self._message(command)
         reference = str(message["Message-ID"])
         for left in reversed(range(TRIES_MAX)):
             try:
@@ -75,9 +75,9 @@ class SmtpEmail:
             except (aiosmtplib.SMTPException, OSError) as error:
                 # Silence after the message was sent may mean that it was taken.
                 if not left:
-                    return Result(outcome="unknown", rang=False, provider_ref=reference, detail=str(error))
+                    return DeliveryResult(outcome="unknown", rang=False, provider_ref=reference, detail=str(error))
             else:
-                return Result(outcome="accepted", rang=False, provider_ref=reference, detail=said)
+                return DeliveryResult(outcome="accepted", rang=False, provider_ref=reference, detail=said)
             await self._clock.sleep(self._try_gap_seconds)
         raise AssertionError("the last try returns or raises")
 
@@ -97,15 +97,15 @@ class SmtpEmail:
             _, said = await server.send_message(message)
         return said
 
-    def _message(self, order: SendEmail) -> EmailMessage:
+    def _message(self, command: SendEmail) -> EmailMessage:
         message = EmailMessage()
-        message["From"] = order.from_address or self._settings.sender
-        message["To"] = order.to
-        message["Subject"] = _unread(" ".join(order.subject.split()))
+        message["From"] = command.from_address or self._settings.sender
+        message["To"] = command.to
+        message["Subject"] = _unread(" ".join(command.subject.split()))
         message["Date"] = format_datetime(to_datetime(self._clock.now()))
-        message["Message-ID"] = f"<{order.command_id}@{self._settings.message_id_domain}>"
+        message["Message-ID"] = f"<{command.command_id}@{self._settings.message_id_domain}>"
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(order.body)
+        message.set_content(command.body)
         return message
 
 
@@ -153,8 +153,8 @@ def _unread(text: str) -> str:
     return Header(text, "utf-8").encode(maxlinelen=0) if "=?" in text else text
 
 
-def _refused(code: int, text: str, reference: str, *, is_recipient: bool) -> Result:
-    return Result(
+def _refused(code: int, text: str, reference: str, *, is_recipient: bool) -> DeliveryResult:
+    return DeliveryResult(
         outcome=bounce(code, text, is_recipient=is_recipient), rang=False, provider_ref=reference, detail=f"{code} {text}"
     )
 

@@ -16,7 +16,7 @@ from adapters.gateway.bodies import JSON_TYPE, body_of
 from adapters.gateway.channels import CONCURRENT_MAX
 from adapters.gateway.circuit import Endpoint, Endpoints
 from adapters.gateway.leases import check_lease
-from adapters.gateway.ports import Result, RulesBook
+from adapters.gateway.ports import DeliveryResult, RulesReader
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import signature_headers, signing_key
 from adapters.gateway.targets import DEFAULT_PORTS, check_own_port
@@ -61,7 +61,7 @@ class SignedWebhooks:
 
     def __init__(
         self,
-        rules: RulesBook,
+        rules: RulesReader,
         clock: Clock,
         *,
         deployment_secret: str,
@@ -94,58 +94,58 @@ class SignedWebhooks:
         await self._client.aclose()
         await self._resolver.close()
 
-    def endpoint_of(self, order: PostWebhook) -> Endpoint:
+    def endpoint_of(self, command: PostWebhook) -> Endpoint:
         """Return the host and port that an order goes to, as far as this process knows its webhook."""
-        webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", order.outgoing_webhook_id)
+        webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
         try:
             name = "" if webhook is None else httpx.URL(webhook.url).netloc.decode("ascii")
         except httpx.InvalidURL:
             name = ""
-        return self._endpoints.of(order.company_id, name or f"webhook {order.outgoing_webhook_id}")
+        return self._endpoints.of(command.company_id, name or f"webhook {command.outgoing_webhook_id}")
 
-    async def post(self, order: PostWebhook) -> Result:
+    async def post(self, command: PostWebhook) -> DeliveryResult:
         """Post until the receiver says yes, says no, or the tries are used up."""
-        webhook = await self._webhook(order)
+        webhook = await self._webhook(command)
         if webhook is None:
             return _failed("the outgoing webhook does not exist any more")
         if webhook.paused:
             return _failed("the outgoing webhook is paused")
-        result, is_worth_another = await self._try(order, webhook)
+        result, is_worth_another = await self._try(command, webhook)
         for gap_seconds in self._try_gaps_seconds:
-            if not is_worth_another or self._is_too_late(order, gap_seconds):
+            if not is_worth_another or self._is_too_late(command, gap_seconds):
                 break
             await self._clock.sleep(gap_seconds)
-            result, is_worth_another = await self._try(order, webhook)
+            result, is_worth_another = await self._try(command, webhook)
         return result
 
-    async def _webhook(self, order: PostWebhook) -> OutgoingWebhook | None:
-        record = self._rules.rules.record("outgoing_webhook", order.outgoing_webhook_id)
-        if record is None or record.version < order.webhook_version:
+    async def _webhook(self, command: PostWebhook) -> OutgoingWebhook | None:
+        record = self._rules.rules.record("outgoing_webhook", command.outgoing_webhook_id)
+        if record is None or record.version < command.webhook_version:
             await self._rules.refresh()
-            record = self._rules.rules.record("outgoing_webhook", order.outgoing_webhook_id)
-        if record is None or record.company_id != order.company_id:
+            record = self._rules.rules.record("outgoing_webhook", command.outgoing_webhook_id)
+        if record is None or record.company_id != command.company_id:
             return None
-        return self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", order.outgoing_webhook_id)
+        return self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
 
-    async def _try(self, order: PostWebhook, webhook: OutgoingWebhook) -> tuple[Result, bool]:
+    async def _try(self, command: PostWebhook, webhook: OutgoingWebhook) -> tuple[DeliveryResult, bool]:
         """Return what came of one try, and whether another one may fare better."""
-        endpoint = self.endpoint_of(order)
+        endpoint = self.endpoint_of(command)
         try:
             async with asyncio.timeout(self._answer_seconds):
                 target = await self._target(webhook.url)
-                status, said = await self._exchange(order, webhook, target)
+                status, said = await self._exchange(command, webhook, target)
         except (ForbiddenAddressError, TextTooLongError, httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             return _failed(str(error)), False
         except (httpx.HTTPError, OSError) as error:  # a TimeoutError is an OSError
-            endpoint.failed(order.command_id)
+            endpoint.failed(command.command_id)
             return _failed(f"{type(error).__name__}: {error}"), True
         is_worth_another = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
         if is_worth_another:
-            endpoint.failed(order.command_id)
+            endpoint.failed(command.command_id)
         else:
             endpoint.succeeded()
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            return Result(outcome="accepted", rang=False, detail=str(status)), False
+            return DeliveryResult(outcome="accepted", rang=False, detail=str(status)), False
         return _failed(f"{status} {said}".strip()), is_worth_another
 
     async def _target(self, text: str) -> _Target:
@@ -157,15 +157,17 @@ class SignedWebhooks:
         check_own_port(address, url.port or DEFAULT_PORTS[url.scheme], self._own_ports)
         return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
 
-    async def _exchange(self, order: PostWebhook, webhook: OutgoingWebhook, target: _Target) -> tuple[int, str]:
-        body = body_of(webhook, order.payload)
-        key = signing_key(self._deployment_secret, order.company_id, order.outgoing_webhook_id, webhook.secret_generation)
+    async def _exchange(self, command: PostWebhook, webhook: OutgoingWebhook, target: _Target) -> tuple[int, str]:
+        body = body_of(webhook, command.payload)
+        key = signing_key(
+            self._deployment_secret, command.company_id, command.outgoing_webhook_id, webhook.secret_generation
+        )
         headers = {
             "content-type": JSON_TYPE,
             "user-agent": "leadclock",
-            "idempotency-key": order.command_id,  # as `webhook-id`, for receivers that know this name only
+            "idempotency-key": command.command_id,  # as `webhook-id`, for receivers that know this name only
             **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _OURS},
-            **signature_headers(key, order.command_id, body),
+            **signature_headers(key, command.command_id, body),
             "host": target.host_header,
         }
         request = self._client.build_request(
@@ -178,8 +180,8 @@ class SignedWebhooks:
         finally:
             await response.aclose()
 
-    def _is_too_late(self, order: PostWebhook, gap_seconds: float) -> bool:
-        return order.not_after is not None and self._clock.seconds_until(order.not_after) < gap_seconds
+    def _is_too_late(self, command: PostWebhook, gap_seconds: float) -> bool:
+        return command.not_after is not None and self._clock.seconds_until(command.not_after) < gap_seconds
 
 
 async def _beginning(response: httpx.Response) -> str:
@@ -192,5 +194,5 @@ async def _beginning(response: httpx.Response) -> str:
     return " ".join(bytes(read[:DETAIL_BYTES_MAX]).decode("utf-8", "replace").split())
 
 
-def _failed(detail: str) -> Result:
-    return Result(outcome="failed", rang=False, detail=detail)
+def _failed(detail: str) -> DeliveryResult:
+    return DeliveryResult(outcome="failed", rang=False, detail=detail)

@@ -290,7 +290,7 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
         return await operation.handler(exchange)
     company_id = exchange.company_id
     is_shared = partial(services.active.has_others, company_id)
-    async with rested(services.reports.taken_for(company_id), REST_SHARE, is_shared):
+    async with rested(services.reports.acquire(company_id), REST_SHARE, is_shared):
         return await operation.handler(exchange)
 
 

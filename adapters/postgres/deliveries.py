@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from adapters.gateway.ports import Claim, Kind, StoreError
+from adapters.gateway.ports import CommandClaim, Kind, StoreError
 from adapters.postgres.grouped import Grouped
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
@@ -26,7 +26,7 @@ FORGET_STATEMENTS_MAX = 5_000
 """Statements of one purge: ten days of a million orders each; what is left goes with the next one."""
 
 
-_HELD = Claim(state="held")
+_HELD = CommandClaim(state="held")
 
 
 class _Asked(Struct, frozen=True):
@@ -88,7 +88,7 @@ class PostgresDeliveries:
         claim_id: str,
         claimed_at: Instant,
         lease_seconds: float,
-    ) -> Claim:
+    ) -> CommandClaim:
         """Claim a command; the claim is committed when this returns."""
         at = to_datetime(claimed_at)
         return await self._claims.ask(_Asked(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
@@ -137,9 +137,9 @@ class PostgresDeliveries:
                 break
         return forgotten
 
-    async def _claim(self, group: Sequence[_Asked]) -> list[Claim]:
+    async def _claim(self, group: Sequence[_Asked]) -> list[CommandClaim]:
         rows = await self._asked(self._pool.fetch(self._sql["claim"], *_columns(group)))
-        got = {row["command_id"]: Claim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
+        got = {row["command_id"]: CommandClaim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
         left = [asked for asked in group if asked.command_id not in got]
         if left:
             columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
@@ -168,12 +168,12 @@ def _columns(rows: Sequence[Struct]) -> list[list[Any]]:
     return [list(column) for column in zip(*(structs.astuple(row) for row in rows), strict=True)]
 
 
-def _found(row: Mapping[str, Any]) -> Claim:
+def _found(row: Mapping[str, Any]) -> CommandClaim:
     if row["posted_at"] is not None:
-        return Claim(state="posted")
+        return CommandClaim(state="posted")
     if row["state"] == "claimed" or row["is_leased"]:
         return _HELD
-    return Claim(state="recorded", outcome=row["outcome"])
+    return CommandClaim(state="recorded", outcome=row["outcome"])
 
 
 def _state(said: OutcomeRecorded | None) -> str:

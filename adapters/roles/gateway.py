@@ -11,9 +11,9 @@ import structlog
 
 from adapters.gateway.addresses import networks
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
-from adapters.gateway.courier import GOODBYE_SECONDS
+from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
-from adapters.gateway.ports import Kind, Register, StoreError
+from adapters.gateway.ports import GatewayRegistry, Kind, StoreError
 from adapters.gateway.providers import SANDBOX, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from adapters.gateway.smtp import SmtpEmail, SmtpSettings
@@ -79,12 +79,12 @@ class GatewayRole:
             registering.cancel()
             await asyncio.gather(registering, return_exceptions=True)
             with suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS):
+                async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await register.stop(self._process)
             await webhooks.close()
             await pool.close()
 
-    async def _register(self, register: Register) -> None:
+    async def _register(self, register: GatewayRegistry) -> None:
         """Say which channels are served here, again and again, until cancelled."""
         while True:
             try:

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.embedded.log import EmbeddedLog
 from adapters.gateway import leases
 from adapters.gateway.channels import Channel
-from adapters.gateway.ports import Kind, Progress, Report, Result
+from adapters.gateway.ports import CallProgress, DeliveryResult, Kind, Report
 from schemas.commands import Command, HangUp, PressKeys
 from schemas.instant import Instant
 from schemas.topics import COMMAND_TOPICS
@@ -136,7 +136,7 @@ class Carrier(Providers):
     def channel(self, kind: Kind, line: NetworkLink) -> Channel:
         """Return a channel of the process behind a line."""
 
-        async def act(order: Command, report: Report) -> Result | None:
+        async def act(order: Command, report: Report) -> DeliveryResult | None:
             if self._chance.random() < PREPARED_SHARE:
                 await self._wait(self._chance.choice([0, 1, 60]))
                 still = self._chance.random() < STILL_SHARE
@@ -198,10 +198,10 @@ class Carrier(Providers):
             self.problems.append(f"{order.command_id} was given to its carrier {self.given[order.command_id]} times")
         self.carried_out[order.command_id] = order, self._drawn(kind)
 
-    async def _answered(self, kind: Kind, order: Command, report: Report) -> Result | None:
+    async def _answered(self, kind: Kind, order: Command, report: Report) -> DeliveryResult | None:
         chance = self._chance
         if kind == "call" and chance.random() < PROGRESS_SHARE:
-            await report(Progress(state=chance.choice(PROGRESS_STATES)))
+            await report(CallProgress(state=chance.choice(PROGRESS_STATES)))
         self._asked.add(order.command_id)
         try:
             await self._wait(chance.choice([1, 30, 600, 20_000] if chance.random() < 0.2 else [1, 30, 200]))
@@ -217,7 +217,7 @@ class Carrier(Providers):
             self._tell_later(kind, order, [outcome, *later])
             return None
         self._tell_later(kind, order, later)
-        return Result(outcome=outcome, rang=chance.random() < 0.5)
+        return DeliveryResult(outcome=outcome, rang=chance.random() < 0.5)
 
     def _tell_later(self, kind: Kind, order: Command, outcomes: list[str]) -> None:
         """Tell of outcomes by the carrier's own way, whatever becomes of the process that asked."""

@@ -66,24 +66,24 @@ class Providers:
     def _drawn(self, kind: Kind) -> str:
         return COMMON[kind] if self._chance.random() < COMMON_SHARE else self._chance.choice(list(OUTCOMES[kind]))
 
-    def _outcome(self, kind: Kind, order: Command, outcome: str) -> OutcomeRecorded:
+    def _outcome(self, kind: Kind, command: Command, outcome: str) -> OutcomeRecorded:
         return OutcomeRecorded(
-            company_id=order.company_id,
-            contact_key=order.contact_key,
-            lead_id=order.lead_id,
-            command_id=order.command_id,
+            company_id=command.company_id,
+            contact_key=command.contact_key,
+            lead_id=command.lead_id,
+            command_id=command.command_id,
             kind=kind,
             outcome=outcome,
             occurred_at=self._era.now(),
             rang=self._chance.random() < 0.5,
         )
 
-    async def _post(self, order: Command, request: ContactRequest) -> None:
+    async def _post(self, command: Command, request: ContactRequest) -> None:
         if self._appender is None:
             self._appender = await self._log.appender()
         what = request.outcome if isinstance(request, OutcomeRecorded) else "progress"
-        envelope = Envelope(id=f"{order.command_id}/{what}", type=REQUEST_TYPES[type(request)], source="/provider")
-        key = order.contact_key.encode()
+        envelope = Envelope(id=f"{command.command_id}/{what}", type=REQUEST_TYPES[type(request)], source="/provider")
+        key = command.contact_key.encode()
         outgoing = Outgoing(CONTACTS_REQUESTS.name, key, to_json(request), to_headers(envelope))
         await self._appender.append(partition_of(key, self._partitions), [outgoing])
 
@@ -100,8 +100,8 @@ class Providers:
 
 def order_in(record: LogRecord) -> Command | None:
     """Return the order of a record; None for a fence, keys, and the end of a call."""
-    order = ORDERS.decode(record.value or b"")
-    return None if isinstance(order, Fence | PressKeys | HangUp) else order
+    command = ORDERS.decode(record.value or b"")
+    return None if isinstance(command, Fence | PressKeys | HangUp) else command
 
 
 def kind_of_command(command: Command) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
 from adapters.embedded.partition import Partition
-from adapters.gateway.lane import Lane
 from adapters.gateway.leases import Lease
-from adapters.gateway.ports import Claim
+from adapters.gateway.partition_progress import PartitionProgress
+from adapters.gateway.ports import CommandClaim
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.positions import Positions
@@ -249,15 +249,15 @@ def a_lease_is_not_looked_at(patch: Patch) -> None:
 def an_order_that_was_taken_over_is_given_again(patch: Patch) -> None:
     claim = SimulatedClaims.claim
 
-    async def forget(self: SimulatedClaims, command_id: str, **about: Any) -> Claim:
+    async def forget(self: SimulatedClaims, command_id: str, **about: Any) -> CommandClaim:
         found = await claim(self, command_id, **about)
-        return Claim(state="fresh") if found.state == "taken_over" else found
+        return CommandClaim(state="fresh") if found.state == "taken_over" else found
 
     patch.setattr(SimulatedClaims, "claim", forget)
 
 
 def progress_passes_open_orders(patch: Patch) -> None:
-    patch.setattr(Lane, "floor", property(lambda self: self.next))
+    patch.setattr(PartitionProgress, "watermark", property(lambda self: self.next_offset))
 
 
 FAULTS = [

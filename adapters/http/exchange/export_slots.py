@@ -8,7 +8,7 @@ slow reader holds a place among the files and one batch in memory: no connection
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-from adapters.fair_slots import FairSlots
+from adapters.fair_semaphore import FairSemaphore
 from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.report_slots import Waits, rested, taken_in_time
 
@@ -33,8 +33,8 @@ class ExportSlots:
 
     def __init__(self, active: ActiveCompanies) -> None:
         self._active = active
-        self._files = FairSlots(EXPORTS_MAX, waiting_max=WAITING_MAX)
-        self._batches = FairSlots(1)
+        self._files = FairSemaphore(EXPORTS_MAX, waiting_max=WAITING_MAX)
+        self._batches = FairSemaphore(1)
 
     def file_for(self, company_id: int) -> AbstractAsyncContextManager[None]:
         """Wait for a place among the files and hold it for the block. Raises `ProblemError` rate_limited or reports_busy."""
@@ -42,4 +42,4 @@ class ExportSlots:
 
     def batch_for(self, company_id: int) -> AbstractAsyncContextManager[None]:
         """Wait until it is this company's turn to read and write out a batch; the next one begins some time after it."""
-        return rested(self._batches.taken_for(company_id), REST_SHARE, partial(self._active.has_others, company_id))
+        return rested(self._batches.acquire(company_id), REST_SHARE, partial(self._active.has_others, company_id))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from adapters.fair_slots import FairSlots, TooManyWaitingError
+from adapters.fair_semaphore import FairSemaphore, TooManyWaitingError
 from adapters.http.exchange.problems import ProblemError
 
 WAITING_MAX = 40
@@ -61,20 +61,20 @@ class ReportSlots:
     """The slots of one process; one company alone holds half of them (`engine.fair_share.Shares`)."""
 
     def __init__(self, slots_max: int) -> None:
-        self._slots = FairSlots(slots_max, waiting_max=WAITING_MAX)
+        self._slots = FairSemaphore(slots_max, waiting_max=WAITING_MAX)
 
-    def taken_for(self, company_id: int) -> AbstractAsyncContextManager[None]:
+    def acquire(self, company_id: int) -> AbstractAsyncContextManager[None]:
         """Wait for a slot and hold it for the block. Raises `ProblemError` rate_limited or reports_busy."""
         return taken_in_time(self._slots, company_id, WAITS)
 
 
 @asynccontextmanager
-async def taken_in_time(slots: FairSlots, company_id: int, waits: Waits) -> AsyncIterator[None]:
+async def taken_in_time(slots: FairSemaphore, company_id: int, waits: Waits) -> AsyncIterator[None]:
     """Wait some seconds for a slot and hold it for the block. Raises `ProblemError` rate_limited or reports_busy."""
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                await held.enter_async_context(slots.taken_for(company_id))
+                await held.enter_async_context(slots.acquire(company_id))
         except (TimeoutError, TooManyWaitingError):
             raise _refusal(slots.held(company_id), waits) from None
         yield
@@ -151,10 +151,10 @@ class EngineThread:
 
     def __init__(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        self._turns = FairSlots(1)
+        self._turns = FairSemaphore(1)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
 
     async def run(self, company_id: int, function: Callable[..., T], *arguments: Any) -> T:
         """Return what a function returns."""
-        async with self._turns.taken_for(company_id):
+        async with self._turns.acquire(company_id):
             return await asyncio.get_running_loop().run_in_executor(self._thread, partial(function, *arguments))

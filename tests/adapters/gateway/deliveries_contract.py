@@ -3,7 +3,7 @@
 import asyncio
 from typing import Protocol
 
-from adapters.gateway.ports import Claim, Deliveries
+from adapters.gateway.ports import CommandClaim, Deliveries
 from schemas.requests import OutcomeRecorded
 from schemas.wire import to_json
 from tests.adapters.gateway.world import NOON
@@ -33,7 +33,7 @@ class Memory(Protocol):
         ...
 
 
-async def claim(memory: Memory, command_id: str = "c1", *, claimant: str = "a", attempt: str = "a1") -> Claim:
+async def claim(memory: Memory, command_id: str = "c1", *, claimant: str = "a", attempt: str = "a1") -> CommandClaim:
     return await memory.deliveries.claim(
         command_id,
         company_id=1,
@@ -49,8 +49,8 @@ class DeliveriesContract:
     """Run by the test class of every implementation, with its fixture `memory`."""
 
     async def test_the_first_claim_is_fresh_and_the_next_claimant_finds_it_held(self, memory: Memory) -> None:
-        assert await claim(memory) == Claim(state="fresh")
-        assert await claim(memory, claimant="b", attempt="b1") == Claim(state="held")
+        assert await claim(memory) == CommandClaim(state="fresh")
+        assert await claim(memory, claimant="b", attempt="b1") == CommandClaim(state="held")
 
     async def test_of_many_claimants_one_gets_it(self, memory: Memory) -> None:
         claims = await asyncio.gather(*(claim(memory, claimant=str(n), attempt=str(n)) for n in range(20)))
@@ -58,13 +58,13 @@ class DeliveriesContract:
         assert sorted(found.state for found in claims) == ["fresh"] + ["held"] * 19
 
     async def test_a_claim_asked_again_because_its_answer_was_lost_gets_the_same_answer(self, memory: Memory) -> None:
-        assert [await claim(memory), await claim(memory)] == [Claim(state="fresh"), Claim(state="fresh")]
+        assert [await claim(memory), await claim(memory)] == [CommandClaim(state="fresh"), CommandClaim(state="fresh")]
 
     async def test_what_an_earlier_attempt_of_the_same_claimant_left_is_taken_over(self, memory: Memory) -> None:
         await claim(memory, attempt="a1")
 
-        assert await claim(memory, attempt="a2") == Claim(state="taken_over")
-        assert await claim(memory, attempt="a2") == Claim(state="taken_over")
+        assert await claim(memory, attempt="a2") == CommandClaim(state="taken_over")
+        assert await claim(memory, attempt="a2") == CommandClaim(state="taken_over")
 
     async def test_a_claim_whose_lease_ran_out_is_taken_over_by_one(self, memory: Memory) -> None:
         await claim(memory)
@@ -78,34 +78,34 @@ class DeliveriesContract:
         await memory.let_leases_end()
         await memory.deliveries.renew({"c1": "a1"}, claimant="a", lease_seconds=30)
 
-        assert await claim(memory, claimant="b", attempt="b1") == Claim(state="held")
+        assert await claim(memory, claimant="b", attempt="b1") == CommandClaim(state="held")
 
     async def test_a_claim_that_is_given_up_is_taken_over_at_once(self, memory: Memory) -> None:
         await claim(memory)
         await memory.deliveries.renew({"c1": "a1"}, claimant="a", lease_seconds=-1)
 
-        assert await claim(memory, claimant="b", attempt="b1") == Claim(state="taken_over")
+        assert await claim(memory, claimant="b", attempt="b1") == CommandClaim(state="taken_over")
 
     async def test_a_recorded_outcome_is_found_until_it_was_posted(self, memory: Memory) -> None:
         await claim(memory)
         assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
         await memory.let_leases_end()
 
-        assert await claim(memory, claimant="b", attempt="b1") == Claim(state="recorded", outcome=OUTCOME)
+        assert await claim(memory, claimant="b", attempt="b1") == CommandClaim(state="recorded", outcome=OUTCOME)
         await memory.deliveries.mark_posted("c1", posted_at=NOON)
-        assert await claim(memory, claimant="b", attempt="b2") == Claim(state="posted")
+        assert await claim(memory, claimant="b", attempt="b2") == CommandClaim(state="posted")
 
     async def test_who_recorded_an_outcome_has_time_to_post_it(self, memory: Memory) -> None:
         await claim(memory)
         await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=OUTCOME, recorded_at=NOON)
 
-        assert await claim(memory, claimant="b", attempt="b1") == Claim(state="held")
+        assert await claim(memory, claimant="b", attempt="b1") == CommandClaim(state="held")
 
     async def test_nothing_to_post_is_recorded_too(self, memory: Memory) -> None:
         await claim(memory)
         assert await memory.deliveries.record("c1", claimant="a", claim_id="a1", outcome=b"", recorded_at=NOON)
 
-        assert await claim(memory, attempt="a2") == Claim(state="recorded", outcome=b"")
+        assert await claim(memory, attempt="a2") == CommandClaim(state="recorded", outcome=b"")
 
     async def test_a_record_may_be_made_again_and_not_by_another(self, memory: Memory) -> None:
         await claim(memory)

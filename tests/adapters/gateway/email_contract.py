@@ -4,9 +4,9 @@ from typing import Protocol
 
 import pytest
 
-from adapters.gateway.mailbox import KeptMail
+from adapters.gateway.mailbox import StoredMail
 from adapters.gateway.ports import EmailProvider, NotPlacedError
-from tests.adapters.gateway.world import order_of
+from tests.adapters.gateway.world import command_of
 
 
 class PostOffice(Protocol):
@@ -15,7 +15,7 @@ class PostOffice(Protocol):
     provider: EmailProvider
     without_server: EmailProvider
 
-    def arrived(self) -> list[KeptMail]:
+    def arrived(self) -> list[StoredMail]:
         """Return what was delivered."""
         ...
 
@@ -24,21 +24,21 @@ class EmailContract:
     """Run by the test class of every provider, with its fixture `office`."""
 
     async def test_an_email_arrives_as_it_was_written(self, office: PostOffice) -> None:
-        order = order_of(
+        command = command_of(
             "email", subject="Grüße, {x}", body="Dear Ada,\n\nline two: ½\n.\nend", from_address="Us <us@example.com>"
         )
 
-        result = await office.provider.send(order)
+        result = await office.provider.send(command)
 
         (mail,) = office.arrived()
         assert result is not None
         assert (result.outcome, result.provider_ref) == ("accepted", mail.message_id)
-        assert (mail.subject, mail.body, mail.sender) == (order.subject, order.body, "Us <us@example.com>")
+        assert (mail.subject, mail.body, mail.sender) == (command.subject, command.body, "Us <us@example.com>")
         assert mail.recipients == ("ada@example.org",)
 
     async def test_the_same_order_sent_again_carries_the_same_message_id(self, office: PostOffice) -> None:
         for _ in range(2):
-            await office.provider.send(order_of("email"))
+            await office.provider.send(command_of("email"))
 
         first, second = office.arrived()
         assert first.message_id == second.message_id
@@ -53,7 +53,7 @@ class EmailContract:
         ],
     )
     async def test_what_the_server_refuses_is_told_apart(self, office: PostOffice, address: str, outcome: str) -> None:
-        result = await office.provider.send(order_of("email", to=address))
+        result = await office.provider.send(command_of("email", to=address))
 
         assert result is not None
         assert result.outcome == outcome
@@ -62,7 +62,7 @@ class EmailContract:
 
     async def test_where_no_server_answers_surely_nothing_was_sent(self, office: PostOffice) -> None:
         with pytest.raises(NotPlacedError):
-            await office.without_server.send(order_of("email"))
+            await office.without_server.send(command_of("email"))
 
     @pytest.mark.parametrize(
         ("subject", "read"),
@@ -77,7 +77,7 @@ class EmailContract:
     async def test_a_line_break_in_a_subject_makes_no_header(
         self, office: PostOffice, subject: str, read: str | None
     ) -> None:
-        await office.provider.send(order_of("email", subject=subject, body="the body"))
+        await office.provider.send(command_of("email", subject=subject, body="the body"))
 
         (mail,) = office.arrived()
         assert mail.subject == read or read is None

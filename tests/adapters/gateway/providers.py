@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable
 
 from adapters.gateway.circuit import Endpoint, Endpoints
-from adapters.gateway.ports import Progress, Report, Result
+from adapters.gateway.ports import CallProgress, DeliveryResult, Report
 from schemas.commands import Command, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
-Answer = Callable[[Command], Result | None]
+Answer = Callable[[Command], DeliveryResult | None]
 
 
 def good(outcome: str) -> Answer:
-    return lambda _: Result(outcome=outcome, provider_ref="ref")
+    return lambda _: DeliveryResult(outcome=outcome, provider_ref="ref")
 
 
 class Voice:
@@ -26,20 +26,20 @@ class Voice:
         self.hung_up: list[str] = []
         self._answer = answer
 
-    async def press(self, order: PressKeys) -> bool:
-        self.pressed.append((order.call_command_id, order.digits))
-        return order.call_command_id in self.asked
+    async def press(self, command: PressKeys) -> bool:
+        self.pressed.append((command.call_command_id, command.digits))
+        return command.call_command_id in self.asked
 
-    async def hang_up(self, order: HangUp) -> bool:
-        self.hung_up.append(order.call_command_id)
-        return order.call_command_id in self.asked
+    async def hang_up(self, command: HangUp) -> bool:
+        self.hung_up.append(command.call_command_id)
+        return command.call_command_id in self.asked
 
-    async def place(self, order: PlaceCall, report: Report) -> Result | None:
-        self.asked.append(order.command_id)
-        await report(Progress(state="initiated", provider_ref="ref"))
-        if order.command_id in self.gates:
-            await self.gates[order.command_id].wait()
-        return self._answer(order)
+    async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
+        self.asked.append(command.command_id)
+        await report(CallProgress(state="initiated", provider_ref="ref"))
+        if command.command_id in self.gates:
+            await self.gates[command.command_id].wait()
+        return self._answer(command)
 
 
 class Sms:
@@ -49,9 +49,9 @@ class Sms:
         self.asked: list[str] = []
         self._answer = answer
 
-    async def send(self, order: SendSms) -> Result | None:
-        self.asked.append(order.command_id)
-        return self._answer(order)
+    async def send(self, command: SendSms) -> DeliveryResult | None:
+        self.asked.append(command.command_id)
+        return self._answer(command)
 
 
 class Email:
@@ -61,9 +61,9 @@ class Email:
         self.asked: list[str] = []
         self._answer = answer
 
-    async def send(self, order: SendEmail) -> Result | None:
-        self.asked.append(order.command_id)
-        return self._answer(order)
+    async def send(self, command: SendEmail) -> DeliveryResult | None:
+        self.asked.append(command.command_id)
+        return self._answer(command)
 
 
 class Webhook:
@@ -74,9 +74,9 @@ class Webhook:
         self._answer = answer
         self._endpoints = Endpoints()
 
-    def endpoint_of(self, order: PostWebhook) -> Endpoint:
-        return self._endpoints.of(order.company_id, f"{order.outgoing_webhook_id}.example.org")
+    def endpoint_of(self, command: PostWebhook) -> Endpoint:
+        return self._endpoints.of(command.company_id, f"{command.outgoing_webhook_id}.example.org")
 
-    async def post(self, order: PostWebhook) -> Result | None:
-        self.asked.append(order.command_id)
-        return self._answer(order)
+    async def post(self, command: PostWebhook) -> DeliveryResult | None:
+        self.asked.append(command.command_id)
+        return self._answer(command)

@@ -4,8 +4,8 @@ from typing import Protocol
 
 import pytest
 
-from adapters.gateway.ports import NotPlacedError, Result, SmsProvider
-from tests.adapters.gateway.world import order_of
+from adapters.gateway.ports import DeliveryResult, NotPlacedError, SmsProvider
+from tests.adapters.gateway.world import command_of
 
 
 class TextExchange(Protocol):
@@ -18,8 +18,8 @@ class TextExchange(Protocol):
     is_not_taken: str
 
 
-async def send(exchange: TextExchange, number: str) -> Result | None:
-    return await exchange.provider.send(order_of("sms", to=number))
+async def send(exchange: TextExchange, number: str) -> DeliveryResult | None:
+    return await exchange.provider.send(command_of("sms", to=number))
 
 
 class SmsContract:

@@ -14,7 +14,7 @@ from adapters.postgres.pool import Pool, open_pool
 from schemas.instant import HOUR, MINUTE
 from tests.adapters.gateway.deliveries_contract import OUTCOME, DeliveriesContract, Memory, claim
 from tests.adapters.gateway.providers import Voice, good
-from tests.adapters.gateway.world import NOON, MemoryDeliveries, MortalDeliveries, order_of, running, town
+from tests.adapters.gateway.world import NOON, MemoryDeliveries, MortalDeliveries, command_of, running, town
 
 
 class InMemory:
@@ -114,11 +114,11 @@ async def test_a_call_is_not_repeated_after_a_crash_that_postgres_remembers(post
     async with town("call") as place:
         dying = MortalDeliveries(postgres.deliveries, "record")
         async with running(place, call_channel(voice), dying):
-            await place.order(order_of("call", decided_at=born_at))
+            await place.append(command_of("call", decided_at=born_at))
             await asyncio.wait_for(dying.dead.wait(), 60)
         await postgres.let_leases_end()
         async with running(place, call_channel(voice), postgres.deliveries):
-            await place.order(order_of("call", 2, decided_at=born_at))
+            await place.append(command_of("call", 2, decided_at=born_at))
             outcomes = await place.outcome(2)
 
     assert sorted(outcomes) == [("command-1", "unknown"), ("command-2", "connected_human")]
@@ -131,13 +131,13 @@ async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgr
 
     async with town("call") as place:
         async with running(place, call_channel(voice), postgres.deliveries):
-            await place.order(order_of("call", decided_at=before))
+            await place.append(command_of("call", decided_at=before))
             await place.outcome()
         await postgres.pool.execute("DROP SCHEMA work CASCADE; DROP SCHEMA read CASCADE")
         await migrate(database)
         after = await postgres.deliveries.incarnation()
         async with running(place, call_channel(voice), postgres.deliveries):
-            await place.order(order_of("call", 2, decided_at=after))
+            await place.append(command_of("call", 2, decided_at=after))
             outcomes = await place.outcome(3)
 
     assert voice.asked == ["command-1", "command-2"]
@@ -147,15 +147,15 @@ async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgr
 async def test_a_thousand_orders_are_carried_out_once_by_two_gateways(postgres: InPostgres) -> None:
     voice = Voice()
     born_at = await postgres.deliveries.incarnation()
-    orders = [order_of("call", number, decided_at=born_at) for number in range(1, 1001)]
+    commands = [command_of("call", number, decided_at=born_at) for number in range(1, 1001)]
 
     async with (
         town("call", partitions=2) as place,
         running(place, call_channel(voice), postgres.deliveries),
         running(place, call_channel(voice), postgres.deliveries),
     ):
-        await place.order(*orders[:500], partition=0)
-        await place.order(*orders[500:], partition=1)
+        await place.append(*commands[:500], partition=0)
+        await place.append(*commands[500:], partition=1)
         outcomes = await place.outcome(1000)
 
     assert len(outcomes) == len(set(voice.asked)) == len(voice.asked) == 1000

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from adapters.gateway import circuit as circuit_module
-from adapters.gateway import slots as slots_module
+from adapters.gateway import priority_semaphore as slots_module
 from adapters.gateway.addresses import networks
 from adapters.gateway.channels import CONCURRENT_MAX, Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.circuit import FAILURES_MAX, IN_FLIGHT_MAX, Circuit, Endpoint
-from adapters.gateway.ports import Kind, Report, Result
+from adapters.gateway.ports import DeliveryResult, Kind, Report
 from adapters.gateway.signing import shown_secret
 from adapters.gateway.webhook import SignedWebhooks
 from schemas.commands import Command, PostWebhook
@@ -22,7 +22,7 @@ from schemas.requests import OutcomeRecorded
 from tests.adapters.gateway.providers import Webhook
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.test_webhook import KEY, SECRET, Book, record_of
-from tests.adapters.gateway.world import MemoryDeliveries, StillClock, order_of, running, town, until
+from tests.adapters.gateway.world import MemoryDeliveries, StillClock, command_of, running, town, until
 
 GREEDY, OTHER = 1, 2
 FLOOD = 600
@@ -30,14 +30,14 @@ FLOOD = 600
 
 def flood(kind: Kind, count: int = FLOOD, **given: Any) -> list[Any]:
     """Orders of the greedy company, more urgent than anything."""
-    return [order_of(kind, number, company_id=GREEDY, priority=-1e6, **given) for number in range(1, count + 1)]
+    return [command_of(kind, number, company_id=GREEDY, priority=-1e6, **given) for number in range(1, count + 1)]
 
 
 def few(kind: Kind, count: int = 8, **given: Any) -> list[Any]:
     """Orders of the other company."""
     contact = "2|+1305556{:04d}".format
     numbers = range(FLOOD + 1, FLOOD + count + 1)
-    return [order_of(kind, n, company_id=OTHER, contact_key=contact(n), **given) for n in numbers]
+    return [command_of(kind, n, company_id=OTHER, contact_key=contact(n), **given) for n in numbers]
 
 
 class Hanging:
@@ -48,23 +48,23 @@ class Hanging:
     def __init__(self) -> None:
         self.hung: Counter[int] = Counter()
 
-    async def place(self, order: Command, report: Report) -> Result | None:
+    async def place(self, command: Command, report: Report) -> DeliveryResult | None:
         assert callable(report)
-        return await self._answer(order, "connected_human")
+        return await self._answer(command, "connected_human")
 
-    async def send(self, order: Command) -> Result | None:
-        return await self._answer(order, "accepted")
+    async def send(self, command: Command) -> DeliveryResult | None:
+        return await self._answer(command, "accepted")
 
-    async def press(self, order: Command) -> bool:
+    async def press(self, command: Command) -> bool:
         return False
 
     hang_up = press
 
-    async def _answer(self, order: Command, outcome: str) -> Result | None:
-        if order.company_id == GREEDY:
+    async def _answer(self, command: Command, outcome: str) -> DeliveryResult | None:
+        if command.company_id == GREEDY:
             self.hung[GREEDY] += 1
             await asyncio.Future()
-        return Result(outcome=outcome)
+        return DeliveryResult(outcome=outcome)
 
 
 class HangingWebhooks(Webhook):
@@ -74,11 +74,11 @@ class HangingWebhooks(Webhook):
         super().__init__()
         self.hung: Counter[int] = Counter()
 
-    async def post(self, order: PostWebhook) -> Result | None:
-        if order.outgoing_webhook_id == 7:
-            self.hung[order.company_id] += 1
+    async def post(self, command: PostWebhook) -> DeliveryResult | None:
+        if command.outgoing_webhook_id == 7:
+            self.hung[command.company_id] += 1
             await asyncio.Future()
-        return await super().post(order)
+        return await super().post(command)
 
 
 @pytest.mark.parametrize(("kind", "channel"), [("call", call_channel), ("sms", sms_channel), ("email", email_channel)])
@@ -87,9 +87,9 @@ async def test_a_company_whose_orders_hang_leaves_slots_for_another_one(kind: Ki
     count = CONCURRENT_MAX[kind] + 100
 
     async with town(kind) as place, running(place, channel(provider), MemoryDeliveries()):
-        await place.order(*flood(kind, count))
+        await place.append(*flood(kind, count))
         await until(lambda: provider.hung[GREEDY] >= CONCURRENT_MAX[kind] // 2)
-        await place.order(*few(kind))
+        await place.append(*few(kind))
 
         assert len(await place.outcome(8)) == 8
         assert provider.hung[GREEDY] == CONCURRENT_MAX[kind] // 2
@@ -97,12 +97,12 @@ async def test_a_company_whose_orders_hang_leaves_slots_for_another_one(kind: Ki
 
 async def test_webhooks_of_one_company_on_a_hanging_endpoint_do_not_hold_up_those_of_another_or_its_own_elsewhere() -> None:
     sender = HangingWebhooks()
-    elsewhere = order_of("webhook", 5_000, company_id=GREEDY, outgoing_webhook_id=8)
+    elsewhere = command_of("webhook", 5_000, company_id=GREEDY, outgoing_webhook_id=8)
 
     async with town("webhook") as place, running(place, webhook_channel(sender), MemoryDeliveries()):
-        await place.order(*flood("webhook"))
+        await place.append(*flood("webhook"))
         await until(lambda: sender.hung[GREEDY] >= IN_FLIGHT_MAX)
-        await place.order(*few("webhook", outgoing_webhook_id=8), elsewhere)
+        await place.append(*few("webhook", outgoing_webhook_id=8), elsewhere)
 
         assert len(await place.outcome(9)) == 9
         assert sender.hung[GREEDY] == IN_FLIGHT_MAX
@@ -113,13 +113,13 @@ async def test_orders_of_a_company_that_holds_its_share_are_passed_over_and_thos
 
     async with (
         town("webhook") as place,
-        running(place, webhook_channel(sender), MemoryDeliveries(), held_max=200) as gateway,
+        running(place, webhook_channel(sender), MemoryDeliveries(), queued_max=200) as gateway,
     ):
-        await place.order(*flood("webhook"), *few("webhook", outgoing_webhook_id=8))
+        await place.append(*flood("webhook"), *few("webhook", outgoing_webhook_id=8))
 
         assert len(await place.outcome(8)) == 8
-        assert gateway._lanes[0].floor == 0
-        assert gateway._lanes[0].passed_over == {GREEDY}
+        assert gateway._partitions[0].watermark == 0
+        assert gateway._partitions[0].deferred == {GREEDY}
 
 
 class Receivers:
@@ -157,9 +157,9 @@ async def test_over_real_sockets_a_receiver_that_hangs_does_not_hold_up_the_webh
         receivers.greedy.delay_seconds = 3_600.0
         sender = receivers.sender(answer_seconds=3_600.0)
         async with running(place, webhook_channel(sender), MemoryDeliveries()):
-            await place.order(*flood("webhook"))
+            await place.append(*flood("webhook"))
             await until(lambda: len(receivers.greedy.received) >= IN_FLIGHT_MAX)
-            await place.order(*few("webhook", outgoing_webhook_id=8))
+            await place.append(*few("webhook", outgoing_webhook_id=8))
             outcomes = await place.outcome(8)
         await sender.close()
 
@@ -173,9 +173,9 @@ async def test_webhooks_wait_for_an_endpoint_that_fails_and_go_out_when_it_is_ba
     async with Receivers() as receivers, town("webhook") as place:
         receivers.greedy.answers = [503]
         sender = receivers.sender()
-        endpoint = sender.endpoint_of(order_of("webhook"))
+        endpoint = sender.endpoint_of(command_of("webhook"))
         async with running(place, webhook_channel(sender), MemoryDeliveries()):
-            await place.order(*flood("webhook", 60))
+            await place.append(*flood("webhook", 60))
             await until(lambda: not endpoint._circuit.is_closed)
             receivers.greedy.answers = [200]
             outcomes = await place.outcome(60)
@@ -194,7 +194,7 @@ async def test_a_webhook_whose_endpoint_does_not_recover_has_failed_without_a_tr
         receivers.greedy.answers = [503]
         sender = receivers.sender()
         async with running(place, webhook_channel(sender), MemoryDeliveries()):
-            await place.order(*flood("webhook", 60))
+            await place.append(*flood("webhook", 60))
             await place.outcome(60)
             said = [one for one in await place.said() if isinstance(one, OutcomeRecorded)]
         await sender.close()
@@ -212,12 +212,12 @@ def test_a_circuit_opens_after_failures_in_a_row_and_each_probe_decides() -> Non
     circuit.succeeded()
     opened = [circuit.failed("a", 100.0) for _ in range(FAILURES_MAX + 1)]
     assert opened == [False] * (FAILURES_MAX - 1) + [True, False]
-    assert (circuit.opens_at, circuit.lets_pass(104.9), circuit.lets_pass(105.0)) == (105.0, False, True)
+    assert (circuit.opens_at, circuit.allows(104.9), circuit.allows(105.0)) == (105.0, False, True)
 
     pauses = []
     for at in (200.0, 300.0, 400.0, 500.0):
         circuit.begin("probe")
-        assert not circuit.lets_pass(at)
+        assert not circuit.allows(at)
         assert circuit.failed("probe", at)
         assert not circuit.failed("probe", at)  # its second try
         pauses.append(circuit.opens_at - at)
@@ -236,9 +236,9 @@ def test_a_probe_that_tried_nothing_leaves_its_place_to_the_next() -> None:
     circuit.begin("probe")
 
     assert not circuit.end("another")
-    assert not circuit.lets_pass(99.0)
+    assert not circuit.allows(99.0)
     assert circuit.end("probe")
-    assert circuit.lets_pass(99.0)
+    assert circuit.allows(99.0)
 
 
 async def test_when_a_circuit_is_half_open_one_of_those_who_wait_goes_out_and_its_success_lets_all_go(

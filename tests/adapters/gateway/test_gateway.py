@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
-from adapters.gateway.gateway import PLACING
-from adapters.gateway.ports import NotPlacedError, Result
-from adapters.gateway.slots import Slots
+from adapters.gateway.gateway import READING_PROGRESS
+from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
@@ -31,9 +31,9 @@ from tests.adapters.gateway.world import (
     SilentLog,
     StillClock,
     body,
+    command_of,
     fence_of,
     keys_of,
-    order_of,
     running,
     town,
     until,
@@ -41,10 +41,12 @@ from tests.adapters.gateway.world import (
 
 
 async def test_a_call_is_placed_once_and_told_as_it_goes() -> None:
-    voice = Voice(lambda _: Result(outcome="connected_human", provider_ref="ref", answered_by="human", talk_seconds=30))
+    voice = Voice(
+        lambda _: DeliveryResult(outcome="connected_human", provider_ref="ref", answered_by="human", talk_seconds=30)
+    )
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await place.outcome()
         initiated, outcome = await place.said()
 
@@ -58,10 +60,10 @@ async def test_a_call_is_placed_once_and_told_as_it_goes() -> None:
 
 async def test_a_provider_may_say_who_and_what_handled_a_call() -> None:
     handled = {"agent_id": 9, "provider_configuration_id": 2, "transcription_status": "pending", "cost": 0.02}
-    voice = Voice(lambda _: Result(outcome="connected_human", **handled))  # type: ignore[arg-type]
+    voice = Voice(lambda _: DeliveryResult(outcome="connected_human", **handled))  # type: ignore[arg-type]
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await place.outcome()
         _, outcome = await place.said()
 
@@ -70,7 +72,7 @@ async def test_a_provider_may_say_who_and_what_handled_a_call() -> None:
 
 async def test_a_report_is_recognised_by_an_id_that_is_derived() -> None:
     async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await place.outcome()
         envelopes = [from_headers(record.headers) for record in await place.records()]
         keys = {record.key for record in await place.records()}
@@ -92,16 +94,16 @@ async def test_a_report_is_recognised_by_an_id_that_is_derived() -> None:
 )
 async def test_every_channel_goes_the_same_way(channel: Channel, outcome: str) -> None:
     async with town(channel.kind) as place, running(place, channel, MemoryDeliveries()):
-        await place.order(order_of(channel.kind))
+        await place.append(command_of(channel.kind))
 
         assert await place.outcome() == [("command-1", outcome)]
 
 
 async def test_an_order_before_a_fence_of_its_contact_is_dropped() -> None:
-    voice, order = Voice(), order_of("call")
+    voice, command = Voice(), command_of("call")
 
     async with town("call") as place:
-        await place.order(order, fence_of(order))
+        await place.append(command, fence_of(command))
         async with running(place, call_channel(voice), MemoryDeliveries()):
             assert await place.outcome() == [("command-1", "rejected_at_gate")]
 
@@ -109,11 +111,11 @@ async def test_an_order_before_a_fence_of_its_contact_is_dropped() -> None:
 
 
 async def test_a_fence_written_before_the_claim_is_seen_although_it_is_read_later() -> None:
-    voice, order = Voice(), order_of("call")
-    others = [order_of("call", number) for number in range(2, 1500)]
+    voice, command = Voice(), command_of("call")
+    others = [command_of("call", number) for number in range(2, 1500)]
 
     async with town("call") as place:
-        await place.order(order, *others, fence_of(order))
+        await place.append(command, *others, fence_of(command))
         async with running(place, call_channel(voice), MemoryDeliveries()):
             outcomes = dict(await place.outcome(count=1499))
 
@@ -123,24 +125,24 @@ async def test_a_fence_written_before_the_claim_is_seen_although_it_is_read_late
 
 @pytest.mark.parametrize("case", ["fence stands before", "fence of another contact", "fence of another lead"])
 async def test_other_fences_stop_nothing(case: str) -> None:
-    order = order_of("call")
+    command = command_of("call")
     messages: dict[str, list[Any]] = {
-        "fence stands before": [fence_of(order), order],
-        "fence of another contact": [order, fence_of(order_of("call", 2))],
-        "fence of another lead": [order, fence_of(order, 99)],
+        "fence stands before": [fence_of(command), command],
+        "fence of another contact": [command, fence_of(command_of("call", 2))],
+        "fence of another lead": [command, fence_of(command, 99)],
     }
 
     async with town("call") as place:
-        await place.order(*messages[case])
+        await place.append(*messages[case])
         async with running(place, call_channel(Voice()), MemoryDeliveries()):
             assert await place.outcome() == [("command-1", "connected_human")]
 
 
 async def test_a_fence_of_one_lead_stops_that_lead_only() -> None:
-    first, second = order_of("call"), order_of("call", 2, contact_key="1|+13055550001")
+    first, second = command_of("call"), command_of("call", 2, contact_key="1|+13055550001")
 
     async with town("call") as place:
-        await place.order(first, second, fence_of(first, first.lead_id))
+        await place.append(first, second, fence_of(first, first.lead_id))
         async with running(place, call_channel(Voice()), MemoryDeliveries()):
             outcomes = await place.outcome(2)
 
@@ -160,7 +162,7 @@ async def test_an_order_is_dropped_once_it_is_too_late(not_after: int | None, ou
     voice = Voice()
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(order_of("call", not_after=not_after))
+        await place.append(command_of("call", not_after=not_after))
 
         assert await place.outcome() == [("command-1", outcome)]
 
@@ -171,7 +173,7 @@ async def test_an_order_waits_for_its_not_before() -> None:
     voice, clock = Voice(), StillClock()
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries(), clock=clock):
-        await place.order(order_of("call", not_before=NOON + 60_000), order_of("call", 2))
+        await place.append(command_of("call", not_before=NOON + 60_000), command_of("call", 2))
         await place.outcome()
         early = list(voice.asked)
         clock.instant += 60_000
@@ -183,10 +185,14 @@ async def test_an_order_waits_for_its_not_before() -> None:
 async def test_a_slow_call_holds_up_nobody_but_its_contact() -> None:
     voice = Voice()
     voice.gates["command-1"] = asyncio.Event()
-    slow, next_of_same, other = order_of("call"), order_of("call", 2, contact_key="1|+13055550001"), order_of("call", 3)
+    slow, next_of_same, other = (
+        command_of("call"),
+        command_of("call", 2, contact_key="1|+13055550001"),
+        command_of("call", 3),
+    )
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(slow, next_of_same, other)
+        await place.append(slow, next_of_same, other)
         meanwhile = await place.outcome()
         voice.gates["command-1"].set()
         await place.outcome(3)
@@ -198,13 +204,13 @@ async def test_a_slow_call_holds_up_nobody_but_its_contact() -> None:
 async def test_keys_reach_a_call_under_way_past_the_next_order_of_its_contact_and_late_ones_reach_none() -> None:
     voice = Voice()
     voice.gates["command-1"] = asyncio.Event()
-    first = order_of("call")
-    behind = order_of("call", 2, contact_key=first.contact_key)
+    first = command_of("call")
+    behind = command_of("call", 2, contact_key=first.contact_key)
 
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(first)
+        await place.append(first)
         await until(lambda: voice.asked)
-        await place.order(keys_of(first, "9", not_after=NOON - 1), behind, keys_of(first, "12#", not_after=NOON + 10_000))
+        await place.append(keys_of(first, "9", not_after=NOON - 1), behind, keys_of(first, "12#", not_after=NOON + 10_000))
         await until(lambda: voice.pressed)
         voice.gates["command-1"].set()
         outcomes = await place.outcome(2)
@@ -217,16 +223,16 @@ async def test_no_more_orders_are_under_way_than_the_channel_has_slots() -> None
     under_way, most = 0, 0
 
     class Counting(Sms):
-        async def send(self, order: Any) -> Result | None:
+        async def send(self, command: Any) -> DeliveryResult | None:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.005)
             under_way -= 1
-            return await super().send(order)
+            return await super().send(command)
 
     async with town("sms") as place:
-        await place.order(*(order_of("sms", number, company_id=number % 5 + 1) for number in range(1, 21)))
+        await place.append(*(command_of("sms", number, company_id=number % 5 + 1) for number in range(1, 21)))
         async with running(place, sms_channel(Counting(), concurrent_max=3), MemoryDeliveries()):
             assert len(await place.outcome(20)) == 20
 
@@ -244,10 +250,10 @@ async def test_where_more_wait_than_there_are_slots_the_most_urgent_goes_next() 
         {"urgency_class": 1, "priority": 900.0},
         {},
     ]
-    orders = [order_of("call", number, **rank) for number, rank in enumerate(ranks, start=1)]
+    commands = [command_of("call", number, **rank) for number, rank in enumerate(ranks, start=1)]
 
     async with town("call") as place, running(place, call_channel(voice, concurrent_max=1), MemoryDeliveries()):
-        await place.order(*orders)
+        await place.append(*commands)
         await until(lambda: voice.asked == ["command-1"])
         await asyncio.sleep(0.1)  # until the others stand behind it
         voice.gates["command-1"].set()
@@ -258,10 +264,10 @@ async def test_where_more_wait_than_there_are_slots_the_most_urgent_goes_next() 
 
 async def test_of_equal_priority_who_has_been_due_the_longest_goes_next_and_then_the_lower_id() -> None:
     """Whatever partition an order was read from, and in which order."""
-    slots, went, ended = Slots(sms_channel(Sms(), concurrent_max=1)), list[int](), asyncio.Event()
+    slots, went, ended = PrioritySemaphore(sms_channel(Sms(), concurrent_max=1)), list[int](), asyncio.Event()
 
     async def act(number: int, due_at: int | None) -> None:
-        async with slots.taken_for(order_of("sms", number, due_at=due_at)):
+        async with slots.acquire(command_of("sms", number, due_at=due_at)):
             went.append(number)
             await ended.wait()
 
@@ -276,10 +282,10 @@ async def test_of_equal_priority_who_has_been_due_the_longest_goes_next_and_then
 
 
 async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
-    slots, held = Slots(sms_channel(Sms(), concurrent_max=1)), asyncio.Event()
+    slots, held = PrioritySemaphore(sms_channel(Sms(), concurrent_max=1)), asyncio.Event()
 
     async def hold(number: int, until_told: asyncio.Event) -> int:
-        async with slots.taken_for(order_of("sms", number)):
+        async with slots.acquire(command_of("sms", number)):
             await until_told.wait()
             return number
 
@@ -299,26 +305,26 @@ async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
 async def test_what_there_is_no_room_for_is_read_again_in_order() -> None:
     sms = Sms()
     # 40 contacts with 5 orders each, and room for 8: the lane is cut and refilled many times.
-    orders = [order_of("sms", n * 40 + c, contact_key=f"1|{c}") for n in range(5) for c in range(40)]
-    fenced = orders[-1]
+    commands = [command_of("sms", n * 40 + c, contact_key=f"1|{c}") for n in range(5) for c in range(40)]
+    fenced = commands[-1]
 
     async with town("sms") as place:
-        await place.order(*orders, fence_of(fenced, fenced.lead_id))
-        async with running(place, sms_channel(sms), MemoryDeliveries(), held_max=8):
+        await place.append(*commands, fence_of(fenced, fenced.lead_id))
+        async with running(place, sms_channel(sms), MemoryDeliveries(), queued_max=8):
             outcomes = await place.outcome(200)
 
     assert len(outcomes) == 200
     assert dict(outcomes)[fenced.command_id] == "rejected_at_gate"
     assert len(sms.asked) == len(set(sms.asked)) == 199
     for contact in range(40):
-        own = [order.command_id for order in orders[contact::40] if order is not fenced]
+        own = [command.command_id for command in commands[contact::40] if command is not fenced]
         assert [asked for asked in sms.asked if asked in own] == own
 
 
 async def test_a_record_that_nobody_can_read_goes_to_the_dead_letters_and_the_rest_goes_on() -> None:
     unreadable = [b"\xff", b'{"type":"sms.send"}', b"", b'{"type":"\xff"}', b'{"type":"call.place","x":' + b"[" * 100_000]
     async with town("call") as place, running(place, call_channel(Voice()), MemoryDeliveries()):
-        await place.order(*unreadable, order_of("call"))
+        await place.append(*unreadable, command_of("call"))
         outcomes = await place.outcome()
         letters = await until(lambda: place.records(DEADLETTER.name), lambda found: len(found) >= len(unreadable))
 
@@ -331,7 +337,7 @@ async def test_an_order_under_the_key_of_another_contact_is_not_carried_out() ->
     """Its fences are written under its own key, perhaps to another partition, where this gateway does not look."""
     voice = Voice()
     async with town("call") as place, running(place, call_channel(voice), MemoryDeliveries()):
-        await place.order(to_json(order_of("call", 7)), order_of("call"))
+        await place.append(to_json(command_of("call", 7)), command_of("call"))
         await place.outcome()
         (letter,) = await until(lambda: place.records(DEADLETTER.name), bool)
 
@@ -348,28 +354,28 @@ async def test_an_order_under_the_key_of_another_contact_is_not_carried_out() ->
     ],
 )
 async def test_a_call_that_goes_wrong_has_an_outcome(channel: Any, raised: Exception, outcome: str) -> None:
-    def fail(_: Command) -> Result | None:
+    def fail(_: Command) -> DeliveryResult | None:
         raise raised
 
     async with town("call") as place, running(place, channel(Voice(fail)), MemoryDeliveries()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
 
         assert await place.outcome() == [("command-1", outcome)]
 
 
 async def test_an_email_whose_provider_fails_has_failed_and_may_be_sent_again_by_its_step() -> None:
-    def fail(_: Command) -> Result | None:
+    def fail(_: Command) -> DeliveryResult | None:
         raise RuntimeError("bug")
 
     async with town("email") as place, running(place, email_channel(Email(fail)), MemoryDeliveries()):
-        await place.order(order_of("email"))
+        await place.append(command_of("email"))
 
         assert await place.outcome() == [("command-1", "failed")]
 
 
 async def test_a_word_that_is_no_outcome_is_unknown() -> None:
     async with town("call") as place, running(place, call_channel(Voice(good("hooray"))), MemoryDeliveries()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
 
         assert await place.outcome() == [("command-1", "unknown")]
 
@@ -378,7 +384,7 @@ async def test_an_order_that_the_provider_keeps_to_itself_is_done_without_an_out
     deliveries = MemoryDeliveries()
 
     async with town("call") as place, running(place, call_channel(Voice(lambda _: None)), deliveries):
-        await place.order(order_of("call"), order_of("call", 2))
+        await place.append(command_of("call"), command_of("call", 2))
         await until(lambda: [row["posted"] for row in deliveries.rows.values()] == [True, True])
 
         assert await place.outcomes() == []
@@ -388,13 +394,13 @@ async def test_a_gateway_that_starts_again_goes_on_where_it_was() -> None:
     voice, deliveries = Voice(), MemoryDeliveries()
 
     async with town("call") as place:
-        await place.order(*(order_of("call", number) for number in range(1, 6)))
+        await place.append(*(command_of("call", number) for number in range(1, 6)))
         async with running(place, call_channel(voice), deliveries):
             await place.outcome(5)
             await until(lambda: deliveries.saved.get(("commands.call", 0), ("", 0))[1] >= 5)
         deliveries.rows.clear()  # nothing but the progress can keep them from being asked again
         async with running(place, call_channel(voice), deliveries):
-            await place.order(order_of("call", 6))
+            await place.append(command_of("call", 6))
             await place.outcome(6)
 
     assert sorted(voice.asked) == [f"command-{number}" for number in range(1, 7)]
@@ -406,7 +412,7 @@ async def test_a_call_is_not_repeated_when_its_gateway_was_killed_before_the_rec
     async with town("call") as place:
         dying = MortalDeliveries(deliveries, "record")
         async with running(place, call_channel(voice), dying):
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await asyncio.wait_for(dying.dead.wait(), 60)
         assert await place.outcomes() == []
         deliveries.wall += 31
@@ -425,7 +431,7 @@ async def test_an_email_or_webhook_is_sent_again_with_its_id_when_its_gateway_wa
     async with town(kind) as place:
         dying = MortalDeliveries(deliveries, "record")
         async with running(place, channel, dying):
-            await place.order(order_of(kind))
+            await place.append(command_of(kind))
             await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, channel, deliveries):
@@ -440,7 +446,7 @@ async def test_an_outcome_that_was_recorded_and_not_posted_is_posted_without_ask
     async with town("call") as place:
         dying = MortalDeliveries(deliveries, "record", after=True)
         async with running(place, call_channel(voice), dying):
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, call_channel(voice), deliveries):
@@ -455,7 +461,7 @@ async def test_a_killed_gateway_that_had_only_claimed_leaves_unknown_because_nob
     async with town("call") as place:
         dying = MortalDeliveries(deliveries, "claim", after=True)
         async with running(place, call_channel(voice), dying):
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await asyncio.wait_for(dying.dead.wait(), 60)
         deliveries.wall += 31
         async with running(place, call_channel(voice), deliveries):
@@ -470,7 +476,7 @@ async def test_a_gateway_that_is_stopped_finishes_the_call_that_it_is_in() -> No
 
     async with town("call") as place:
         async with running(place, call_channel(voice), deliveries, drain_seconds=WAIT_SECONDS) as gateway:
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await until(lambda: voice.asked)
             gateway.stop()
             stopping = gateway.problems()
@@ -487,7 +493,7 @@ async def test_a_gateway_that_is_stopped_keeps_the_lease_of_a_call_that_lasts() 
     async with town("call") as place:
         lasting = running(place, call_channel(voice), deliveries, clock=QuickClock(), drain_seconds=WAIT_SECONDS)
         async with lasting as gateway:
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await until(lambda: voice.asked)
             gateway.stop()
             for _ in range(10):  # ten times two thirds of a lease
@@ -516,7 +522,7 @@ async def test_a_gateway_that_is_stopped_leaves_what_waits_for_its_time_or_a_slo
     async with town("call") as place:
         one_slot = call_channel(voice, concurrent_max=1)
         async with running(place, one_slot, deliveries, drain_seconds=WAIT_SECONDS) as gateway:
-            await place.order(order_of("call"), order_of("call", 2), order_of("call", 3, not_before=NOON + HOUR))
+            await place.append(command_of("call"), command_of("call", 2), command_of("call", 3, not_before=NOON + HOUR))
             await until(lambda: voice.asked)
             gateway.stop()
             async with running(place, call_channel(voice), deliveries, clock=StillClock(NOON + HOUR)):
@@ -533,7 +539,7 @@ async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_
 
     for channel, outcome in channels:
         async with town(channel.kind) as place, running(place, channel, MemoryDeliveries(born_at=NOON + 1)):
-            await place.order(order_of(channel.kind), order_of(channel.kind, 2, decided_at=NOON + 1))
+            await place.append(command_of(channel.kind), command_of(channel.kind, 2, decided_at=NOON + 1))
             outcomes = dict(await place.outcome(2))
 
         assert outcomes["command-1"] == outcome
@@ -550,7 +556,7 @@ async def test_two_gateways_on_one_partition_never_both_act() -> None:
         running(place, call_channel(voice), deliveries),
         running(place, call_channel(voice), deliveries),
     ):
-        await place.order(*(order_of("call", number) for number in range(1, 101)))
+        await place.append(*(command_of("call", number) for number in range(1, 101)))
         outcomes = await place.outcome(100)
 
     assert len(voice.asked) == len(set(voice.asked)) == 100
@@ -563,8 +569,8 @@ async def test_a_partition_that_is_taken_away_is_left_and_one_that_is_given_is_b
     async with town("call", partitions=2) as place, running(place, call_channel(voice), MemoryDeliveries()) as gateway:
         gateway.assign({1})
         await asyncio.sleep(0.2)
-        await place.order(order_of("call", 1), partition=0)
-        await place.order(order_of("call", 2), partition=1)
+        await place.append(command_of("call", 1), partition=0)
+        await place.append(command_of("call", 2), partition=1)
         await place.outcome()
         meanwhile = list(voice.asked)
         gateway.assign({0, 1})
@@ -579,7 +585,7 @@ async def test_an_order_that_waits_at_the_gate_when_its_partition_goes_is_given_
     async with town("call") as place:
         far = FarEndLog(place.log)
         async with running(place, call_channel(voice), deliveries, log=far) as gateway:
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             claimed = len(await until(lambda: dict(deliveries.rows)))
             gateway.assign(())
             left = await until(lambda: len(deliveries.rows), lambda count: count == 0)
@@ -597,7 +603,7 @@ async def test_an_order_whose_partition_moves_while_the_database_is_away_is_carr
     async with town("call") as place:
         far = FarEndLog(place.log)
         async with running(place, call_channel(voice), deliveries, log=far) as gateway:
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await until(lambda: memory.rows)
             deliveries.away = True
             gateway.assign(())
@@ -617,7 +623,7 @@ async def test_a_claim_that_nobody_works_on_is_not_renewed() -> None:
     voice.gates["command-1"] = asyncio.Event()
 
     async with town("call") as place, running(place, call_channel(voice), memory, clock=QuickClock()):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await until(lambda: voice.asked)
         memory.rows["left"]["claimant"] = memory.rows["command-1"]["claimant"]
         memory.wall += 20
@@ -635,7 +641,7 @@ async def test_a_claim_that_is_being_made_when_its_gateway_stops_is_taken_back()
 
     async with town("call") as place:
         async with running(place, call_channel(voice), deliveries, drain_seconds=WAIT_SECONDS) as gateway:
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await deliveries.asked.wait()
             gateway.stop()
             await asyncio.sleep(0)
@@ -652,7 +658,7 @@ async def test_a_gateway_that_stood_still_behind_its_claim_does_not_act_on_what_
 
     async with town("call") as place:
         async with running(place, call_channel(voice), deliveries, clock=clock):
-            await place.order(order_of("call"))
+            await place.append(command_of("call"))
             await deliveries.answered.wait()
             clock.goes.clear()
             memory.wall += 40
@@ -674,7 +680,7 @@ async def test_a_gateway_that_stood_still_behind_its_claim_goes_on_where_nobody_
     deliveries.before.set()
 
     async with town("call") as place, running(place, call_channel(voice), deliveries, clock=clock):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await deliveries.answered.wait()
         clock.goes.clear()
         memory.wall += 40
@@ -691,13 +697,13 @@ async def test_a_database_that_is_away_is_waited_for_and_named() -> None:
     voice, deliveries = Voice(), AbsentDeliveries(MemoryDeliveries())
 
     async with town("call") as place, running(place, call_channel(voice), deliveries) as gateway:
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         problems = await until(gateway.problems, lambda found: "database" in found)
         deliveries.away = False
         await place.outcome()
         healed = await until(gateway.problems, lambda found: not found)
 
-        assert problems == {"database": "the database is away", "partition 0": PLACING}
+        assert problems == {"database": "the database is away", "partition 0": READING_PROGRESS}
         assert healed == {}
 
     assert voice.asked == ["command-1"]
@@ -710,7 +716,7 @@ async def test_each_partition_whose_orders_wait_for_the_database_is_named() -> N
     async with town("call", 3) as place, running(place, call_channel(voice), deliveries) as gateway:
         assert await until(gateway.problems, lambda found: not found) == {}
         deliveries.away = True
-        await place.order(order_of("call"), partition=1)
+        await place.append(command_of("call"), partition=1)
         problems = await until(gateway.problems, lambda found: "partition 1" in found)
         deliveries.away = False
         await place.outcome()
@@ -723,7 +729,7 @@ async def test_the_lag_of_a_gateway_counts_what_was_not_fetched() -> None:
     metrics = Metrics()
 
     async with town("call") as place:
-        await place.order(*(order_of("call", number) for number in range(1, 8)))
+        await place.append(*(command_of("call", number) for number in range(1, 8)))
         end = len(await place.records(place.topic)) + 1  # the end of their transaction is a record, too
         silent = running(place, call_channel(Voice()), MemoryDeliveries(), metrics=metrics, log=SilentLog(place.log))
         async with silent:
@@ -742,8 +748,8 @@ async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:
             [
                 Outgoing(
                     place.topic,
-                    order_of("sms").contact_key.encode(),
-                    to_json(order_of("sms")),
+                    command_of("sms").contact_key.encode(),
+                    to_json(command_of("sms")),
                     (("traceparent", trace.encode()),),
                 )
             ]

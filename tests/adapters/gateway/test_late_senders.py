@@ -20,7 +20,7 @@ from adapters.gateway.webhook import SignedWebhooks
 from schemas.records import OutgoingWebhook
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.test_webhook import SECRET, Book, record_of
-from tests.adapters.gateway.world import StillClock, order_of
+from tests.adapters.gateway.world import StillClock, command_of
 
 TOO_LONG_SECONDS = LEASE_SECONDS - LEASE_MARGIN_SECONDS + 1
 """What a sender may not take before it asks its server, where its lease is not renewed meanwhile."""
@@ -151,7 +151,7 @@ async def mail(server: MailServer, clock: PausedClock) -> AsyncIterator[SmtpEmai
 async def test_a_webhook_is_posted_under_a_lease_that_holds(receiver: Receiver, clock: PausedClock, lease: Lease) -> None:
     async with webhooks(receiver, clock) as sender:
         with under(lease):
-            result = await sender.post(order_of("webhook"))
+            result = await sender.post(command_of("webhook"))
 
     assert result.outcome == "accepted"
     assert len(receiver.received) == 1
@@ -162,7 +162,7 @@ async def test_a_webhook_whose_lease_ran_out_while_its_name_was_looked_up_is_not
 ) -> None:
     async with webhooks(receiver, clock, TOO_LONG_SECONDS) as sender:
         with under(lease), pytest.raises(LeaseLostError):
-            await sender.post(order_of("webhook"))
+            await sender.post(command_of("webhook"))
 
     assert receiver.received == []
 
@@ -175,7 +175,7 @@ async def test_a_webhook_whose_lease_ran_out_before_its_second_try_is_not_posted
 
     async with webhooks(receiver, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
-            await sender.post(order_of("webhook"))
+            await sender.post(command_of("webhook"))
 
     assert len(receiver.received) == 1
 
@@ -185,7 +185,7 @@ async def test_an_email_is_handed_over_under_a_lease_that_holds(clock: PausedClo
 
     async with mail(server, clock) as sender:
         with under(lease):
-            result = await sender.send(order_of("email"))
+            result = await sender.send(command_of("email"))
 
     assert result.outcome == "accepted"
     assert server.commands.count("DATA") == 1
@@ -198,7 +198,7 @@ async def test_an_email_whose_lease_ran_out_before_its_server_greeted_is_not_han
 
     async with mail(server, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
-            await sender.send(order_of("email"))
+            await sender.send(command_of("email"))
 
     assert "MAIL" not in server.commands
 
@@ -211,7 +211,7 @@ async def test_an_email_whose_lease_ran_out_within_the_dialogue_is_not_handed_ov
 
     async with mail(server, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
-            await sender.send(order_of("email"))
+            await sender.send(command_of("email"))
         await asyncio.gather(*server.serving)  # the server has read all that it was told
 
     assert server.commands[-1] == said_last
@@ -224,7 +224,7 @@ async def test_an_email_whose_lease_runs_out_after_its_text_was_handed_over_is_a
 
     async with mail(server, clock) as sender:
         with under(lease):
-            result = await sender.send(order_of("email"))
+            result = await sender.send(command_of("email"))
 
     assert result.outcome == "accepted"
 
@@ -237,7 +237,7 @@ async def test_an_email_whose_lease_ran_out_before_its_second_try_is_not_handed_
 
     async with mail(server, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
-            await sender.send(order_of("email"))
+            await sender.send(command_of("email"))
 
     assert server.commands.count("MAIL") == 1
 
@@ -285,7 +285,7 @@ async def test_nothing_runs_between_the_look_at_the_lease_and_a_post(
 
     async with webhooks(receiver, clock) as sender:
         monkeypatch.setattr(sender._client, "send", turns.before(sender._client.send))
-        await sender.post(order_of("webhook"))
+        await sender.post(command_of("webhook"))
 
     assert len(receiver.received) == 1
     assert turns.seen == [False]
@@ -300,7 +300,7 @@ async def test_nothing_runs_between_the_look_at_the_lease_and_a_mail_transaction
     monkeypatch.setattr(aiosmtplib.SMTP, "send_message", turns.before(send))
 
     async with mail(server, clock) as sender:
-        await sender.send(order_of("email"))
+        await sender.send(command_of("email"))
 
     assert server.commands.count("DATA") == 1
     assert turns.seen == [False]
@@ -314,6 +314,6 @@ async def test_nothing_runs_between_the_look_at_the_lease_and_the_text_of_a_mess
     monkeypatch.setattr(SMTPProtocol, "write", turns.before_text(SMTPProtocol.write))
 
     async with mail(server, clock) as sender:
-        await sender.send(order_of("email"))
+        await sender.send(command_of("email"))
 
     assert turns.seen == [False]

@@ -10,7 +10,7 @@ from adapters.gateway.leases import LEASE_SECONDS
 from adapters.roles.gateway import CLAIMS_KEPT
 from schemas.topics import COMMAND_TOPICS, Topic
 from tests.adapters.gateway.providers import Voice, good
-from tests.adapters.gateway.world import MemoryDeliveries, order_of, running, town, until
+from tests.adapters.gateway.world import MemoryDeliveries, command_of, running, town, until
 
 
 async def test_the_lease_of_a_call_that_outlasts_it_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +20,7 @@ async def test_the_lease_of_a_call_that_outlasts_it_is_renewed(monkeypatch: pyte
     gate = voice.gates["command-1"] = asyncio.Event()
 
     async with town("call") as place, running(place, call_channel(voice), deliveries):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await until(lambda: voice.asked)
         deliveries.wall += LEASE_SECONDS - 1
         renewed_until = await until(
@@ -37,7 +37,7 @@ async def test_an_opt_out_that_a_gateway_hears_after_it_lost_its_claim_is_posted
     gate = voice.gates["command-1"] = asyncio.Event()
 
     async with town("call") as place, running(place, call_channel(voice), deliveries):
-        await place.order(order_of("call"))
+        await place.append(command_of("call"))
         await until(lambda: voice.asked)
         deliveries.rows["command-1"]["claimant"] = "another gateway"
         gate.set()

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.clock import wall_now
-from adapters.gateway.ports import Report, Result
+from adapters.gateway.ports import DeliveryResult, Report
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.migrate import migrate
@@ -21,7 +21,7 @@ from adapters.roles.gateway import GatewayRole
 from adapters.settings import ChannelName, Settings
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import DAY
-from tests.adapters.gateway.world import Town, order_of, until
+from tests.adapters.gateway.world import Town, command_of, until
 
 PARTITIONS = 3
 WAIT_SECONDS = 60.0
@@ -124,15 +124,15 @@ class HeldCarrier:
         self._asked = asked
         self._let_go = let_go
 
-    async def send(self, order: SendSms) -> Result:
-        self._asked.add(order.command_id)
+    async def send(self, command: SendSms) -> DeliveryResult:
+        self._asked.add(command.command_id)
         await self._let_go.wait()
-        return Result(outcome="delivered", rang=False)
+        return DeliveryResult(outcome="delivered", rang=False)
 
-    async def place(self, order: PlaceCall, _: Report) -> Result:
-        self._asked.add(order.command_id)
+    async def place(self, command: PlaceCall, _: Report) -> DeliveryResult:
+        self._asked.add(command.command_id)
         await self._let_go.wait()
-        return Result(outcome="busy")
+        return DeliveryResult(outcome="busy")
 
     async def press(self, _: PressKeys) -> bool:
         return False
@@ -153,8 +153,8 @@ async def test_a_graceful_stop_waits_for_what_every_channel_has_given_to_its_pro
         calls, texts = (Town(context.log, kind, PARTITIONS, context.names) for kind in ("call", "sms"))
         for number in range(1, 11):
             about = {"decided_at": wall_now() + DAY, "not_before": 0}
-            await calls.order(order_of("call", number, **about), partition=number % PARTITIONS)
-            await texts.order(order_of("sms", 10 + number, **about), partition=number % PARTITIONS)
+            await calls.append(command_of("call", number, **about), partition=number % PARTITIONS)
+            await texts.append(command_of("sms", 10 + number, **about), partition=number % PARTITIONS)
         working = asyncio.create_task(GatewayRole(context, Metrics()).run(stop))
         await until(lambda: len(asked) == 20)
         stop.set()

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel, sms_channel
-from adapters.gateway.ports import Progress, SmsProvider, VoiceProvider
+from adapters.gateway.ports import CallProgress, SmsProvider, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
 from schemas.requests import CallReceived, OutcomeRecorded, SmsReceived
@@ -17,10 +17,10 @@ from tests.adapters.gateway.world import (
     NOON,
     LeapingClock,
     MemoryDeliveries,
+    command_of,
     fast_clock,
     hang_up_of,
     keys_of,
-    order_of,
     running,
     town,
     until,
@@ -150,7 +150,7 @@ async def test_the_numbers_that_other_countries_reserve_for_fiction_behave_by_th
 async def test_a_person_who_answers_is_heard_behind_the_receipt_of_the_text(ending: str, body: str) -> None:
     channel = sms_channel(SandboxSms(LeapingClock()))
     async with town("sms") as place_, running(place_, channel, MemoryDeliveries()):
-        await place_.order(order_of("sms", to=f"+130555501{ending}"))
+        await place_.append(command_of("sms", to=f"+130555501{ending}"))
         await place_.outcome()
         outcome, reply = await until(place_.said, lambda found: len(found) == 2)
 
@@ -167,7 +167,7 @@ async def test_a_person_who_calls_back_is_told_behind_the_outcome_of_our_call() 
     clock = fast_clock(speed=600)
     channel = call_channel(SandboxVoice(clock))
     async with town("call") as place_, running(place_, channel, MemoryDeliveries(), clock=clock):
-        await place_.order(order_of("call", to="+13055550115", contact_key="1|+13055550115", from_number="+12125550150"))
+        await place_.append(command_of("call", to="+13055550115", contact_key="1|+13055550115", from_number="+12125550150"))
         told = await until(place_.said, lambda found: sum(isinstance(one, CallReceived) for one in found) == 3)
 
     reports = [one for one in told if isinstance(one, CallReceived)]
@@ -228,35 +228,35 @@ async def test_a_call_that_was_on_hold_says_so_and_who_hung_up_and_what_it_cost(
 async def test_keys_stand_in_the_detail_of_the_call_and_are_refused_when_it_is_over() -> None:
     clock = fast_clock(speed=600)
     voice = SandboxVoice(clock)
-    order = order_of("call", to="+13055550123")
+    command = command_of("call", to="+13055550123")
 
-    async def report(progress: Progress) -> None:
+    async def report(progress: CallProgress) -> None:
         if progress.state == "established":
-            assert await voice.press(keys_of(order, "1"))
-            assert await voice.press(keys_of(order, "#"))
+            assert await voice.press(keys_of(command, "1"))
+            assert await voice.press(keys_of(command, "#"))
 
-    result = await voice.place(order, report)
+    result = await voice.place(command, report)
 
     assert result is not None
     assert result.detail == "answered; keys 1#"
-    assert not await voice.press(keys_of(order, "1"))
+    assert not await voice.press(keys_of(command, "1"))
 
 
 @pytest.mark.parametrize(("state", "outcome"), [("ringing", "canceled"), ("established", "connected_human")])
 async def test_a_call_that_we_hang_up_is_over_at_once_and_says_so(state: str, outcome: str) -> None:
     clock = fast_clock(speed=600)
     voice = SandboxVoice(clock)
-    order = order_of("call", to="+13055550123")
+    command = command_of("call", to="+13055550123")
 
-    async def report(progress: Progress) -> None:
+    async def report(progress: CallProgress) -> None:
         if progress.state == state:
-            assert await voice.hang_up(hang_up_of(order))
+            assert await voice.hang_up(hang_up_of(command))
 
-    result = await voice.place(order, report)
+    result = await voice.place(command, report)
 
     assert result is not None
     assert (result.outcome, result.hung_up_by, result.talk_seconds) == (outcome, "us", 0)
-    assert not await voice.hang_up(hang_up_of(order))
+    assert not await voice.hang_up(hang_up_of(command))
 
 
 async def test_the_same_number_does_the_same_twice() -> None:
@@ -284,7 +284,7 @@ async def test_a_fast_clock_makes_a_long_call_short() -> None:
     clock = fast_clock(speed=600)
 
     async with town("call") as place_, running(place_, call_channel(SandboxVoice(clock)), MemoryDeliveries(), clock=clock):
-        await place_.order(order_of("call", to="+13055550100"))
+        await place_.append(command_of("call", to="+13055550100"))
         outcomes = await place_.outcome()
 
     assert outcomes == [("command-1", "connected_human")]

@@ -10,11 +10,11 @@ import pytest
 from aiosmtpd.smtp import SMTP, AuthResult
 
 from adapters.gateway.channels import email_channel
-from adapters.gateway.mailbox import KeptMail, Mailbox, read_mail
+from adapters.gateway.mailbox import Mailbox, StoredMail, read_mail
 from adapters.gateway.ports import EmailProvider
 from adapters.gateway.smtp import SmtpEmail, SmtpSettings, bounce
 from tests.adapters.gateway.email_contract import EmailContract
-from tests.adapters.gateway.world import MemoryDeliveries, StillClock, order_of, running, town
+from tests.adapters.gateway.world import MemoryDeliveries, StillClock, command_of, running, town
 
 
 def closed_port() -> int:
@@ -34,7 +34,7 @@ class Office:
         self.without_server: EmailProvider = mailer(closed_port())
         self._folder = folder
 
-    def arrived(self) -> list[KeptMail]:
+    def arrived(self) -> list[StoredMail]:
         return read_mail(self._folder)
 
 
@@ -72,13 +72,13 @@ def test_a_refusal_closes_a_mailbox_only_if_it_is_the_mailbox_that_is_refused(
 
 async def test_the_mailbox_keeps_the_newest_and_says_so_after_a_restart(office: Office, tmp_path: Path) -> None:
     for number in range(1, 9):
-        await office.provider.send(order_of("email", number, subject=f"mail {number}"))
+        await office.provider.send(command_of("email", number, subject=f"mail {number}"))
     kept = [(mail.number, mail.subject) for mail in office.arrived()]
     await office.mailbox.stop()
 
     again = Mailbox(tmp_path / "mail", messages_max=5)
     await again.start()
-    await mailer(again.port).send(order_of("email", 9, subject="mail 9"))
+    await mailer(again.port).send(command_of("email", 9, subject="mail 9"))
     await again.stop()
 
     assert kept == [(number, f"mail {number}") for number in range(4, 9)]
@@ -109,8 +109,8 @@ async def test_a_server_that_asks_for_a_password_gets_it() -> None:
     )
     port = server.sockets[0].getsockname()[1]
 
-    right = await mailer(port, user="me", password="right").send(order_of("email"))
-    wrong = await mailer(port, user="me", password="wrong").send(order_of("email"))
+    right = await mailer(port, user="me", password="right").send(command_of("email"))
+    wrong = await mailer(port, user="me", password="wrong").send(command_of("email"))
     server.close()
 
     assert (right.outcome, wrong.outcome) == ("accepted", "failed")
@@ -128,7 +128,7 @@ async def test_a_server_that_hangs_up_after_the_message_leaves_unknown() -> None
         writer.close()
 
     server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    result = await mailer(server.sockets[0].getsockname()[1]).send(order_of("email"))
+    result = await mailer(server.sockets[0].getsockname()[1]).send(command_of("email"))
     server.close()
 
     assert result.outcome == "unknown"
@@ -136,7 +136,7 @@ async def test_a_server_that_hangs_up_after_the_message_leaves_unknown() -> None
 
 async def test_an_order_on_the_topic_becomes_an_email_in_the_box(office: Office) -> None:
     async with town("email") as place, running(place, email_channel(office.provider), MemoryDeliveries()):
-        await place.order(order_of("email", subject="From the log"))
+        await place.append(command_of("email", subject="From the log"))
         outcomes = await place.outcome()
 
     assert outcomes == [("command-1", "accepted")]

@@ -22,7 +22,7 @@ from engine.rules import Rules
 from schemas.records import OutgoingWebhook, Record
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.webhook_contract import WebhookContract
-from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, StillClock, order_of, running, town
+from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, StillClock, command_of, running, town
 
 SECRET = "a deployment secret of the tests, 32 characters"
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
@@ -185,7 +185,7 @@ async def test_a_webhook_to_a_place_that_is_not_public_reaches_nobody(bureau: Lo
     webhook = OutgoingWebhook(name="CRM", url=url.replace("{port}", str(bureau.receiver.port)))
     sender = bureau.with_book(Book(record_of(webhook)), allowed=())
 
-    result = await sender.post(order_of("webhook"))
+    result = await sender.post(command_of("webhook"))
 
     assert result.outcome == "failed"
     assert result.detail
@@ -201,7 +201,7 @@ async def test_a_webhook_to_a_port_of_our_own_reaches_nobody_although_the_networ
     sender = bureau.with_book(Book(record_of(webhook)), own_ports=own_ports)
     own_ports.add(bureau.receiver.port)  # the API's own port is known only once it listens
 
-    result = await sender.post(order_of("webhook"))
+    result = await sender.post(command_of("webhook"))
 
     assert result.outcome == "failed"
     assert "belongs to this deployment itself" in (result.detail or "")
@@ -211,7 +211,7 @@ async def test_a_webhook_to_a_port_of_our_own_reaches_nobody_although_the_networ
 async def test_a_name_is_connected_to_at_the_address_that_was_checked(bureau: Local) -> None:
     sender = bureau.with_webhook(url=f"http://localhost:{bureau.receiver.port}/x")
 
-    result = await sender.post(order_of("webhook"))
+    result = await sender.post(command_of("webhook"))
 
     (received,) = bureau.receiver.received
     assert result.outcome == "accepted"
@@ -231,7 +231,7 @@ async def test_a_name_that_leads_elsewhere_a_moment_later_gains_nothing(bureau: 
     book = Book(record_of(OutgoingWebhook(name="CRM", url=f"http://hooks.example.com:{bureau.receiver.port}/")))
     sender = bureau.with_book(book, allowed=networks(["127.0.0.2"]), resolver=Changing())
 
-    result = await sender.post(order_of("webhook"))
+    result = await sender.post(command_of("webhook"))
 
     assert result.outcome == "failed"
     assert "not on the public internet" in (result.detail or "")  # the second try asked again, and was not let go there
@@ -248,9 +248,9 @@ async def test_over_tls_the_certificate_is_that_of_the_name(bureau: Local) -> No
     trusting = ssl.create_default_context(cafile=str(CERTIFICATE))
     named = Book(record_of(OutgoingWebhook(name="CRM", url=f"https://localhost:{secure.port}/")))
     unnamed = Book(record_of(OutgoingWebhook(name="CRM", url=f"https://127.0.0.1:{secure.port}/")))
-    accepted = await bureau.with_book(named, tls=trusting).post(order_of("webhook"))
-    mistaken = await bureau.with_book(unnamed, tls=trusting).post(order_of("webhook"))
-    untrusted = await bureau.with_book(named).post(order_of("webhook"))
+    accepted = await bureau.with_book(named, tls=trusting).post(command_of("webhook"))
+    mistaken = await bureau.with_book(unnamed, tls=trusting).post(command_of("webhook"))
+    untrusted = await bureau.with_book(named).post(command_of("webhook"))
     await secure.stop()
 
     assert (accepted.outcome, mistaken.outcome, untrusted.outcome) == ("accepted", "failed", "failed")
@@ -262,7 +262,7 @@ async def test_the_record_sets_method_path_and_headers_but_not_ours(bureau: Loca
     headers = {"X-Api-Key": "k", "Webhook-Id": "forged", "Host": "evil", "Content-Length": "1", "User-Agent": "CRM bridge"}
     sender = bureau.with_webhook(method="PUT", headers=headers)
 
-    await sender.post(order_of("webhook"))
+    await sender.post(command_of("webhook"))
 
     (received,) = bureau.receiver.received
     assert (received.method, received.target, received.is_genuine) == ("PUT", "/hooks?x=1", True)
@@ -276,7 +276,7 @@ async def test_a_template_of_the_record_is_filled_and_signed(bureau: Local) -> N
     sender = bureau.with_webhook(body_template='{"who":"{{first_name}}","id":{{lead.id}},"none":"{{missing}}"}')
     payload = {"data": {"lead": {"id": 5, "data": {"first_name": 'Ada "the" \n Zoë'}}}}
 
-    await sender.post(order_of("webhook", payload=payload))
+    await sender.post(command_of("webhook", payload=payload))
 
     (received,) = bureau.receiver.received
     assert received.json() == {"who": 'Ada "the" \n Zoë', "id": 5, "none": ""}
@@ -305,7 +305,7 @@ async def test_a_body_that_is_too_large_is_given_up_before_it_is_put_together(bu
     payload = {"data": {"lead": {"id": 5, "data": {"a": "x" * 250_000}}}}
     tracemalloc.start()
 
-    result = await sender.post(order_of("webhook", payload=payload))
+    result = await sender.post(command_of("webhook", payload=payload))
 
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -318,7 +318,7 @@ async def test_a_slow_receiver_is_given_up(bureau: Local) -> None:
     bureau.receiver.delay_seconds = 0.6
     book = Book(record_of(OutgoingWebhook(name="CRM", url=bureau.url)))
 
-    result = await bureau.with_book(book, answer_seconds=0.1).post(order_of("webhook"))
+    result = await bureau.with_book(book, answer_seconds=0.1).post(command_of("webhook"))
 
     assert result.outcome == "failed"
     assert "Timeout" in (result.detail or "")
@@ -327,7 +327,7 @@ async def test_a_slow_receiver_is_given_up(bureau: Local) -> None:
 async def test_an_endless_answer_is_cut_off(bureau: Local) -> None:
     bureau.receiver.body = b"x" * 20_000_000
 
-    result = await bureau.sender.post(order_of("webhook"))
+    result = await bureau.sender.post(command_of("webhook"))
 
     assert result is not None
     assert result.outcome == "accepted"
@@ -340,7 +340,7 @@ async def test_no_try_is_made_after_not_after() -> None:
     book = Book(record_of(OutgoingWebhook(name="CRM", url=f"http://127.0.0.1:{receiver.port}/")))
     sender = SignedWebhooks(book, clock, deployment_secret=SECRET, allowed=networks(["127.0.0.1"]))
 
-    await sender.post(order_of("webhook", not_after=NOON + 2_000))
+    await sender.post(command_of("webhook", not_after=NOON + 2_000))
     await receiver.stop()
 
     assert len(receiver.received) == 2  # at once, and after 1 s; another 3 s would be too late
@@ -356,7 +356,7 @@ async def test_no_try_is_made_after_not_after() -> None:
     ],
 )
 async def test_a_webhook_that_may_not_be_used_fails_with_the_reason(bureau: Local, book: Book, detail: str) -> None:
-    result = await bureau.with_book(book).post(order_of("webhook"))
+    result = await bureau.with_book(book).post(command_of("webhook"))
 
     assert result.outcome == "failed"
     assert detail in (result.detail or "")
@@ -367,14 +367,14 @@ async def test_rules_older_than_the_order_are_read_again(bureau: Local) -> None:
     new = record_of(OutgoingWebhook(name="CRM", url=bureau.url), version=2)
     book = Book(old, unread=(new,))
 
-    result = await bureau.with_book(book).post(order_of("webhook", webhook_version=2))
+    result = await bureau.with_book(book).post(command_of("webhook", webhook_version=2))
 
     assert (result.outcome, book.refreshed) == ("accepted", 1)
 
 
 async def test_an_order_on_the_topic_reaches_the_receiver(bureau: Local) -> None:
     async with town("webhook") as place, running(place, webhook_channel(bureau.sender), MemoryDeliveries()):
-        await place.order(order_of("webhook"))
+        await place.append(command_of("webhook"))
         outcomes = await place.outcome()
 
     assert outcomes == [("command-1", "accepted")]

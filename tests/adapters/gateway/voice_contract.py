@@ -4,10 +4,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from adapters.gateway.ports import NotPlacedError, Progress, Result, VoiceProvider
+from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, VoiceProvider
 from schemas.commands import PlaceCall
 from schemas.outcomes import CALL_OUTCOMES
-from tests.adapters.gateway.world import order_of
+from tests.adapters.gateway.world import command_of
 
 
 class Exchange(Protocol):
@@ -21,14 +21,14 @@ class Exchange(Protocol):
     is_not_taken: str
 
 
-async def place(exchange: Exchange, number: str, **given: Any) -> tuple[Result | None, list[Progress]]:
-    reported: list[Progress] = []
+async def place(exchange: Exchange, number: str, **given: Any) -> tuple[DeliveryResult | None, list[CallProgress]]:
+    reported: list[CallProgress] = []
 
-    async def report(progress: Progress) -> None:
+    async def report(progress: CallProgress) -> None:
         reported.append(progress)
 
-    order: PlaceCall = order_of("call", to=number, **given)
-    return await exchange.provider.place(order, report), reported
+    command: PlaceCall = command_of("call", to=number, **given)
+    return await exchange.provider.place(command, report), reported
 
 
 class VoiceContract:

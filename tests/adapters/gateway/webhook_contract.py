@@ -6,7 +6,7 @@ import pytest
 
 from adapters.gateway.ports import WebhookSender
 from tests.adapters.gateway.receiver import Receiver
-from tests.adapters.gateway.world import order_of
+from tests.adapters.gateway.world import command_of
 
 
 class Bureau(Protocol):
@@ -20,7 +20,7 @@ class WebhookContract:
     """Run by the test class of every sender, with its fixture `bureau`."""
 
     async def test_a_post_is_signed_so_that_the_library_believes_it(self, bureau: Bureau) -> None:
-        result = await bureau.sender.post(order_of("webhook", payload={"type": "test", "name": "Zoë"}))
+        result = await bureau.sender.post(command_of("webhook", payload={"type": "test", "name": "Zoë"}))
 
         (received,) = bureau.receiver.received
         assert result is not None
@@ -31,7 +31,7 @@ class WebhookContract:
 
     async def test_the_same_order_posted_again_carries_the_same_id(self, bureau: Bureau) -> None:
         for _ in range(2):
-            await bureau.sender.post(order_of("webhook"))
+            await bureau.sender.post(command_of("webhook"))
 
         assert [received.headers["webhook-id"] for received in bureau.receiver.received] == ["command-1", "command-1"]
 
@@ -50,7 +50,7 @@ class WebhookContract:
     async def test_the_answer_decides(self, bureau: Bureau, answers: list[int], outcome: str, posts: int) -> None:
         bureau.receiver.answers = list(answers)
 
-        result = await bureau.sender.post(order_of("webhook"))
+        result = await bureau.sender.post(command_of("webhook"))
 
         assert result is not None
         assert (result.outcome, len(bureau.receiver.received)) == (outcome, posts)

@@ -13,7 +13,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import Channel
 from adapters.gateway.gateway import Gateway
-from adapters.gateway.ports import Claim, Deliveries, Kind, StoreError
+from adapters.gateway.ports import CommandClaim, Deliveries, Kind, StoreError
 from engine.partition.ports import Clock, Log, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
@@ -28,7 +28,7 @@ DRAIN_SECONDS = 0.2
 """Of a gateway whose end a test does not ask about: its database may be dead."""
 
 
-def order_of(kind: Kind, number: int = 1, **given: Any) -> Any:
+def command_of(kind: Kind, number: int = 1, **given: Any) -> Any:
     """An order of a channel; `number` makes another command of another person."""
     common: dict[str, Any] = {
         "command_id": f"command-{number}",
@@ -52,25 +52,25 @@ def order_of(kind: Kind, number: int = 1, **given: Any) -> Any:
     return struct(**{**common, **fields, **given})
 
 
-def keys_of(order: PlaceCall, digits: str, **given: Any) -> PressKeys:
+def keys_of(command: PlaceCall, digits: str, **given: Any) -> PressKeys:
     """Keys for the call of an order."""
-    about = {name: getattr(order, name) for name in ("company_id", "contact_key", "lead_id", "lead_uuid", "enrolment")}
-    fields = {"command_id": f"{order.command_id}-keys", "step_id": "(keys)", "attempt": 1, "decided_at": NOON}
-    fields |= {"not_before": NOON, "call_id": order.call_id, "call_command_id": order.command_id, "digits": digits}
+    about = {name: getattr(command, name) for name in ("company_id", "contact_key", "lead_id", "lead_uuid", "enrolment")}
+    fields = {"command_id": f"{command.command_id}-keys", "step_id": "(keys)", "attempt": 1, "decided_at": NOON}
+    fields |= {"not_before": NOON, "call_id": command.call_id, "call_command_id": command.command_id, "digits": digits}
     return PressKeys(**{**about, **fields, **given})
 
 
-def hang_up_of(order: PlaceCall) -> HangUp:
+def hang_up_of(command: PlaceCall) -> HangUp:
     """The end of the call of an order."""
-    about = {name: getattr(order, name) for name in ("company_id", "contact_key", "lead_id", "lead_uuid", "enrolment")}
-    fields = {"command_id": f"{order.command_id}-end", "step_id": "(hang up)", "attempt": 1, "decided_at": NOON}
-    fields |= {"not_before": NOON, "call_id": order.call_id, "call_command_id": order.command_id}
+    about = {name: getattr(command, name) for name in ("company_id", "contact_key", "lead_id", "lead_uuid", "enrolment")}
+    fields = {"command_id": f"{command.command_id}-end", "step_id": "(hang up)", "attempt": 1, "decided_at": NOON}
+    fields |= {"not_before": NOON, "call_id": command.call_id, "call_command_id": command.command_id}
     return HangUp(**{**about, **fields})
 
 
-def fence_of(order: Command, *lead_ids: int) -> Fence:
+def fence_of(command: Command, *lead_ids: int) -> Fence:
     """A fence of an order's contact."""
-    return Fence(company_id=1, contact_key=order.contact_key, reason="opt_out", decided_at=NOON, lead_ids=lead_ids)
+    return Fence(company_id=1, contact_key=command.contact_key, reason="opt_out", decided_at=NOON, lead_ids=lead_ids)
 
 
 class StillClock(SystemClock):
@@ -144,21 +144,21 @@ class MemoryDeliveries:
         claim_id: str,
         claimed_at: Instant,
         lease_seconds: float,
-    ) -> Claim:
+    ) -> CommandClaim:
         assert company_id
         assert kind
         assert claimed_at
         fresh = {"claimant": claimant, "claim_id": claim_id, "until": self.wall + lease_seconds, "taken_over": False}
         row = self.rows.setdefault(command_id, {**fresh, "outcome": None, "posted": False})
         if row["posted"]:
-            return Claim(state="posted")
+            return CommandClaim(state="posted")
         if row["claimant"] != claimant and row["until"] >= self.wall:
-            return Claim(state="held")
+            return CommandClaim(state="held")
         if row["outcome"] is not None:
-            return Claim(state="recorded", outcome=row["outcome"])
+            return CommandClaim(state="recorded", outcome=row["outcome"])
         taken_over = row["taken_over"] or row["claim_id"] != claim_id
         row.update(fresh, taken_over=taken_over)
-        return Claim(state="taken_over" if taken_over else "fresh")
+        return CommandClaim(state="taken_over" if taken_over else "fresh")
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> set[str]:
         kept = {name for name, claim_id in claims.items() if self._is_of(name, claimant, claim_id)}
@@ -317,7 +317,7 @@ class Town:
         self.topic = names.of(COMMAND_TOPICS[kind].name)
         self.partitions = partitions
 
-    async def order(self, *messages: Command | Fence | bytes, partition: int = 0) -> None:
+    async def append(self, *messages: Command | Fence | bytes, partition: int = 0) -> None:
         """Write to the commands topic as a scheduler does: in one transaction."""
         owner = await self.log.own(self.names.of(CONTACTS_REQUESTS.name), partition)
         records = [
@@ -393,7 +393,7 @@ async def running(
 async def ended(task: asyncio.Task[None]) -> None:
     """Wait for a gateway that was stopped; what hangs on a dead database is not waited for."""
     with pytest.MonkeyPatch.context() as patience:
-        patience.setattr(gateway_module, "GOODBYE_SECONDS", DRAIN_SECONDS)
+        patience.setattr(gateway_module, "SHUTDOWN_SECONDS", DRAIN_SECONDS)
         async with asyncio.timeout(WAIT_SECONDS):
             await asyncio.gather(task, return_exceptions=True)
 

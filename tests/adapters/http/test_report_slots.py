@@ -16,7 +16,7 @@ HANG_SECONDS = 60.0
 
 async def hold(slots: ReportSlots, company_id: int, until: asyncio.Event) -> str:
     try:
-        async with slots.taken_for(company_id):
+        async with slots.acquire(company_id):
             await until.wait()
             return "made"
     except ProblemError as refusal:

@@ -13,6 +13,6 @@ async def sleep_until(clock: Clock, instant: Instant) -> None:
         await clock.sleep(min(left_seconds, SLICE_SECONDS_MAX))
 
 
-async def pass_seconds(clock: Clock, domain_seconds: float) -> None:
+async def sleep_domain_seconds(clock: Clock, domain_seconds: float) -> None:
     """Let domain seconds go by."""
     await sleep_until(clock, clock.now() + int(domain_seconds * SECOND))

@@ -12,12 +12,12 @@ import structlog
 from msgspec import Struct
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.lane import Lane, LaneLostError
+from adapters.gateway.domain_sleep import sleep_domain_seconds
 from adapters.gateway.leases import LEASE_SECONDS, Lease, Leases, under
-from adapters.gateway.ports import Claim, Deliveries, LeaseLostError, NotPlacedError, Progress, Result
-from adapters.gateway.reports import CallBackState, Reports
-from adapters.gateway.troubles import Troubles
-from adapters.gateway.waits import pass_seconds
+from adapters.gateway.outages import Outages
+from adapters.gateway.outcome_reports import CallBackState, OutcomeReports
+from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
+from adapters.gateway.ports import CallProgress, CommandClaim, Deliveries, DeliveryResult, LeaseLostError, NotPlacedError
 from adapters.observability.metrics import Metrics
 from adapters.observability.tally import Tally
 from engine.partition.ports import Clock, LogError, LogRecord
@@ -30,7 +30,7 @@ from schemas.wire import from_json, to_json
 PROVIDER_SECONDS_MIN = 60.0
 """On the wall: in a demonstration domain time runs faster, a mail server does not."""
 
-GOODBYE_SECONDS = 2.0
+SHUTDOWN_SECONDS = 2.0
 """How long a database may take to hear that a claim is given back; if it does not, the lease runs out."""
 
 DATABASE = "database"
@@ -40,34 +40,34 @@ NOTHING_TO_POST = b""
 _log = structlog.get_logger()
 
 
-class Taken:
+class TakenCommand:
     """An order that was taken in from a lane."""
 
-    __slots__ = ("lane", "order", "record")
+    __slots__ = ("command", "progress", "record")
 
-    def __init__(self, lane: Lane, record: LogRecord, order: Command) -> None:
-        self.lane = lane
+    def __init__(self, progress: PartitionProgress, record: LogRecord, command: Command) -> None:
+        self.progress = progress
         self.record = record
-        self.order = order
+        self.command = command
 
 
-class Approach(Struct, frozen=True, kw_only=True):
+class ClaimedCommand(Struct, frozen=True, kw_only=True):
     """A claim with its lease, and why its order goes no further, if it does not."""
 
-    claim: Claim
+    claim: CommandClaim
     lease: Lease
-    refusal: Result | None = None
+    refusal: DeliveryResult | None = None
 
 
-class CarriedOut(Struct, frozen=True, kw_only=True):
+class FinishedCommand(Struct, frozen=True, kw_only=True):
     """A claim whose order went as far as it goes; `result` is what came of it, where that was not recorded before."""
 
-    claim: Claim
+    claim: CommandClaim
     lease: Lease
-    result: Result | None = None
+    result: DeliveryResult | None = None
 
 
-class Courier:
+class CommandDelivery:
     """Carries out the orders of one channel, many at a time; `claimant` is a name that no other process ever has."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Courier:
         *,
         claimant: str,
         deliveries: Deliveries,
-        reports: Reports,
-        troubles: Troubles,
+        reports: OutcomeReports,
+        outages: Outages,
         clock: Clock,
         metrics: Metrics,
     ) -> None:
@@ -85,91 +85,95 @@ class Courier:
         self._claimant = claimant
         self._deliveries = deliveries
         self._reports = reports
-        self._troubles = troubles
+        self._outages = outages
         self._clock = clock
         self._metrics = metrics
         self._incarnation: Instant | None = None
         self._tally = Tally("commands.ended", kind=channel.kind)
         self.leases = Leases(claimant, deliveries, clock)
-        self._giving_back: dict[str, asyncio.Task[None]] = {}
+        self._releasing: dict[str, asyncio.Task[None]] = {}
         """By command: a claim that is being taken back, for as long as the database is away."""
 
     @property
-    def giving_back(self) -> set[asyncio.Task[None]]:
+    def releasing(self) -> set[asyncio.Task[None]]:
         """Return what is under way to take claims back."""
-        return set(self._giving_back.values())
+        return set(self._releasing.values())
 
     def close(self) -> None:
         """Log what was not logged yet; deliveries may still end."""
         self._tally.flush()
 
-    async def approach(self, taken: Taken) -> Approach | None:
+    async def claim_and_check(self, taken: TakenCommand) -> ClaimedCommand | None:
         """Claim an order and look whether it may still go; None where another gateway holds it.
 
-        Waits as long as the log or the database is away. Raises `LaneLostError`, with the claim on its way back.
+        Waits as long as the log or the database is away. Raises `PartitionLostError`, with the claim on its way back.
         """
-        command_id = taken.order.command_id
-        if (earlier := self._giving_back.get(command_id)) is not None:
+        command_id = taken.command.command_id
+        if (earlier := self._releasing.get(command_id)) is not None:
             await asyncio.shield(earlier)
         lease = self.leases.begin(command_id, str(uuid.uuid4()))
-        claiming = asyncio.create_task(self._claim(taken.order, lease))
+        claiming = asyncio.create_task(self._claim(taken.command, lease))
         try:
             claim = await asyncio.shield(claiming)
             if claim.state == "held":
                 self.leases.end(lease)
                 return None
             if claim.state in {"recorded", "posted"}:
-                return Approach(claim=claim, lease=lease)
-            return Approach(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
-        except (LaneLostError, asyncio.CancelledError):
+                return ClaimedCommand(claim=claim, lease=lease)
+            return ClaimedCommand(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
+        except (PartitionLostError, asyncio.CancelledError):
             self._give_back(lease, claiming)
             raise
 
-    async def carry_out(self, taken: Taken, approach: Approach, untried: str | None = None) -> CarriedOut | None:
+    async def execute(
+        self, taken: TakenCommand, claim_and_check: ClaimedCommand, skip_reason: str | None = None
+    ) -> FinishedCommand | None:
         """Act, where that is left to do; what comes of it is not recorded yet. None where the order is to be claimed again.
 
-        `untried` says why the provider is not to be asked: the order has failed, and its step may repeat it.
+        `skip_reason` says why the provider is not to be asked: the order has failed, and its step may repeat it.
         """
-        claim, lease = approach.claim, approach.lease
+        claim, lease = claim_and_check.claim, claim_and_check.lease
         if claim.state in {"recorded", "posted"}:
-            return CarriedOut(claim=claim, lease=lease)
-        if approach.refusal is not None:
-            return CarriedOut(claim=claim, lease=lease, result=approach.refusal)
-        if untried is not None:
-            return CarriedOut(claim=claim, lease=lease, result=Result(outcome="failed", rang=False, detail=untried))
+            return FinishedCommand(claim=claim, lease=lease)
+        if claim_and_check.refusal is not None:
+            return FinishedCommand(claim=claim, lease=lease, result=claim_and_check.refusal)
+        if skip_reason is not None:
+            return FinishedCommand(
+                claim=claim, lease=lease, result=DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
+            )
         try:
             lease.check()
         except LeaseLostError as error:  # we stood still: the gate may have shut meanwhile, too
-            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.order.command_id, reason=str(error))
+            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self._give_back(lease)
             return None
         try:
-            return CarriedOut(claim=claim, lease=lease, result=await self._act(taken, lease))
+            return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
         except LeaseLostError as error:  # after a first try, maybe: it is not for us to say that nobody was asked
-            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.order.command_id, reason=str(error))
+            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
             return None
         except BaseException:
             self.leases.end(lease)
             raise
 
-    async def settle(self, taken: Taken, carried_out: CarriedOut) -> None:
+    async def record_and_post(self, taken: TakenCommand, finished: FinishedCommand) -> None:
         """Do what is left to do: record, post."""
-        claim = carried_out.claim
+        claim = finished.claim
         try:
             if claim.state == "recorded":
                 await self._post(taken, claim.outcome or NOTHING_TO_POST)
             elif claim.state != "posted":
-                await self._record(taken, carried_out)
+                await self._record(taken, finished)
         finally:
-            self.leases.end(carried_out.lease)
+            self.leases.end(finished.lease)
 
-    async def _claim(self, order: Command, lease: Lease) -> Claim:
-        async def claim() -> Claim:
+    async def _claim(self, command: Command, lease: Lease) -> CommandClaim:
+        async def claim() -> CommandClaim:
             asked_at = self._clock.monotonic()
             found = await self._deliveries.claim(
-                order.command_id,
-                company_id=order.company_id,
+                command.command_id,
+                company_id=command.company_id,
                 kind=self._channel.kind,
                 claimant=self._claimant,
                 claim_id=lease.claim_id,
@@ -179,9 +183,9 @@ class Courier:
             lease.ends_at = max(lease.ends_at, asked_at + LEASE_SECONDS)  # it may have been renewed since
             return found
 
-        return await self._troubles.overcome(DATABASE, claim)
+        return await self._outages.retry(DATABASE, claim)
 
-    def _give_back(self, lease: Lease, claiming: "asyncio.Task[Claim] | None" = None) -> None:
+    def _give_back(self, lease: Lease, claiming: "asyncio.Task[CommandClaim] | None" = None) -> None:
         """Take a claim back under which the provider was surely not asked, however long the database is away.
 
         A claim that is still being asked for is waited for first: made after it was taken back, nobody would work on it, and
@@ -191,67 +195,71 @@ class Courier:
         async def give_back() -> None:
             if claiming is not None:
                 await claiming
-            await self._troubles.overcome(
+            await self._outages.retry(
                 DATABASE,
                 lambda: self._deliveries.release(lease.command_id, claimant=self._claimant, claim_id=lease.claim_id),
             )
 
         def forget(_: object) -> None:
             self.leases.end(lease)
-            del self._giving_back[lease.command_id]
+            del self._releasing[lease.command_id]
 
-        task = self._giving_back[lease.command_id] = asyncio.create_task(give_back())
+        task = self._releasing[lease.command_id] = asyncio.create_task(give_back())
         task.add_done_callback(forget)
 
-    async def _refusal(self, taken: Taken, claim: Claim) -> Result | None:
+    async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
         """Return why a claimed order must not be given to the provider, or None where it may."""
-        order = taken.order
+        command = taken.command
         if self._channel.never_twice and claim.state == "taken_over":
-            return Result(outcome="unknown", detail="a gateway ended between asking the provider and recording the answer")
-        if self._channel.never_twice and order.decided_at < await self._born_at():
-            return Result(outcome="unknown", detail="ordered before the record of deliveries was lost and begun anew")
-        await taken.lane.read_to_the_end()
+            return DeliveryResult(
+                outcome="unknown", detail="a gateway ended between asking the provider and recording the answer"
+            )
+        if self._channel.never_twice and command.decided_at < await self._created_at():
+            return DeliveryResult(
+                outcome="unknown", detail="ordered before the record of deliveries was lost and begun anew"
+            )
+        await taken.progress.wait_for_end()
         now = self._clock.now()
-        if taken.lane.fences.bar(order, taken.record.offset):
-            return Result(outcome="rejected_at_gate", rang=False, detail="a fence stands behind the order")
-        if order.not_after is not None and now > order.not_after:
-            return Result(outcome="expired", rang=False, detail="not_after has passed")
-        self._metrics.gate_lateness.labels(self._channel.kind).observe((now - order.not_before) / SECOND)
+        if taken.progress.fences.blocks(command, taken.record.offset):
+            return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a fence stands behind the order")
+        if command.not_after is not None and now > command.not_after:
+            return DeliveryResult(outcome="expired", rang=False, detail="not_after has passed")
+        self._metrics.gate_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
         return None
 
-    async def _act(self, taken: Taken, lease: Lease) -> Result | None:
-        async def report(progress: Progress) -> None:
-            await self._tell(taken, progress)
+    async def _call_provider(self, taken: TakenCommand, lease: Lease) -> DeliveryResult | None:
+        async def report(progress: CallProgress) -> None:
+            await self._post_progress(taken, progress)
 
         try:
             with under(lease):
                 async with asyncio.timeout(self._provider_seconds()):
-                    result = await self._channel.act(taken.order, report)
+                    result = await self._channel.act(taken.command, report)
         except LeaseLostError:
             raise
         except NotPlacedError as error:
-            return Result(outcome="not_placed", rang=False, detail=str(error))
+            return DeliveryResult(outcome="not_placed", rang=False, detail=str(error))
         except TimeoutError:
-            return Result(outcome="unknown", detail="the provider said nothing in time")
+            return DeliveryResult(outcome="unknown", detail="the provider said nothing in time")
         except Exception as error:  # noqa: BLE001 - whatever a provider raises, its order needs an end
-            _log.exception("provider.failed", kind=self._channel.kind, command_id=taken.order.command_id)
-            return Result(outcome="unknown" if self._channel.never_twice else "failed", detail=type(error).__name__)
+            _log.exception("provider.failed", kind=self._channel.kind, command_id=taken.command.command_id)
+            return DeliveryResult(outcome="unknown" if self._channel.never_twice else "failed", detail=type(error).__name__)
         if result is not None and result.outcome not in OUTCOMES[self._channel.kind]:
-            return Result(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
+            return DeliveryResult(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
         return result
 
-    async def _record(self, taken: Taken, carried_out: CarriedOut) -> None:
+    async def _record(self, taken: TakenCommand, finished: FinishedCommand) -> None:
         """Record, then post: what is recorded and not posted is posted by whoever meets it next."""
-        now, result = self._clock.now(), carried_out.result
+        now, result = self._clock.now(), finished.result
         outcome = NOTHING_TO_POST
         if result is not None:
-            outcome = to_json(self._reports.outcome(taken.order, result, occurred_at=now))
-        is_ours = await self._troubles.overcome(
+            outcome = to_json(self._reports.outcome(taken.command, result, occurred_at=now))
+        is_ours = await self._outages.retry(
             DATABASE,
             lambda: self._deliveries.record(
-                taken.order.command_id,
+                taken.command.command_id,
                 claimant=self._claimant,
-                claim_id=carried_out.lease.claim_id,
+                claim_id=finished.lease.claim_id,
                 outcome=outcome,
                 recorded_at=now,
             ),
@@ -260,17 +268,17 @@ class Courier:
         if is_ours:
             await self._post(taken, outcome)
             if result is not None:
-                await self._react(taken, result, now)
+                await self._post_reactions(taken, result, now)
         elif outcome:
             # Somebody took the claim over and said `unknown`; what we know is still worth telling (an opt-out!).
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
 
-    async def _react(self, taken: Taken, result: Result, now: Instant) -> None:
+    async def _post_reactions(self, taken: TakenCommand, result: DeliveryResult, now: Instant) -> None:
         """Tell what the person does about it at once, where a carrier plays the person as well."""
-        order, back = taken.order, result.calls_back
-        if result.reply is not None and isinstance(order, SendSms):
-            await self._reports.tell_reply(taken.record, order, result, received_at=now)
-        if back is None or not isinstance(order, PlaceCall):
+        command, back = taken.command, result.calls_back
+        if result.reply is not None and isinstance(command, SendSms):
+            await self._reports.post_reply(taken.record, command, result, received_at=now)
+        if back is None or not isinstance(command, PlaceCall):
             return
         course: tuple[tuple[CallBackState, float], ...] = (
             ("ringing", back.after_seconds),
@@ -278,25 +286,25 @@ class Courier:
             ("ended", back.talks_seconds),
         )
         for state, seconds in course:
-            await pass_seconds(self._clock, seconds)
-            await self._reports.tell_call_back(taken.record, order, result, state=state, at=self._clock.now())
+            await sleep_domain_seconds(self._clock, seconds)
+            await self._reports.post_call_back(taken.record, command, result, state=state, at=self._clock.now())
 
-    async def _post(self, taken: Taken, outcome: bytes) -> None:
+    async def _post(self, taken: TakenCommand, outcome: bytes) -> None:
         if outcome:
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
-        await self._troubles.overcome(
-            DATABASE, lambda: self._deliveries.mark_posted(taken.order.command_id, posted_at=self._clock.now())
+        await self._outages.retry(
+            DATABASE, lambda: self._deliveries.mark_posted(taken.command.command_id, posted_at=self._clock.now())
         )
 
-    async def _tell(self, taken: Taken, progress: Progress) -> None:
+    async def _post_progress(self, taken: TakenCommand, progress: CallProgress) -> None:
         try:
-            await self._reports.tell_progress(taken.record, taken.order, progress, occurred_at=self._clock.now())
+            await self._reports.post_progress(taken.record, taken.command, progress, occurred_at=self._clock.now())
         except LogError as error:
-            _log.warning("progress.lost", command_id=taken.order.command_id, state=progress.state, reason=str(error))
+            _log.warning("progress.lost", command_id=taken.command.command_id, state=progress.state, reason=str(error))
 
-    async def _born_at(self) -> Instant:
+    async def _created_at(self) -> Instant:
         if self._incarnation is None:
-            self._incarnation = await self._troubles.overcome(DATABASE, self._deliveries.incarnation)
+            self._incarnation = await self._outages.retry(DATABASE, self._deliveries.incarnation)
         return self._incarnation
 
     def _provider_seconds(self) -> float:
@@ -304,7 +312,7 @@ class Courier:
         ends_at = self._clock.now() + OUTCOME_TIMEOUT[self._channel.kind]
         return max(PROVIDER_SECONDS_MIN, self._clock.seconds_until(ends_at))
 
-    def _observe(self, taken: Taken, result: Result | None) -> None:
+    def _observe(self, taken: TakenCommand, result: DeliveryResult | None) -> None:
         outcome = "handed_over" if result is None else result.outcome
         self._metrics.outcomes.labels(self._channel.kind, outcome).inc()
         self._tally.note(outcome)
@@ -312,9 +320,9 @@ class Courier:
             "command.dropped" if outcome in GATE_OUTCOMES else "command.carried_out",
             kind=self._channel.kind,
             outcome=outcome,
-            command_id=taken.order.command_id,
-            company_id=taken.order.company_id,
-            lead_id=taken.order.lead_id,
+            command_id=taken.command.command_id,
+            company_id=taken.command.company_id,
+            lead_id=taken.command.lead_id,
             partition=taken.record.partition,
             offset=taken.record.offset,
             detail=None if result is None else result.detail,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.gateway.fiction import is_fictional
+from adapters.gateway.fictional_numbers import is_fictional
 
 RANGES = [
     ("NANP", "+12125550100", "+12125550199"),

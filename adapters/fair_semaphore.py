@@ -36,7 +36,7 @@ class TooManyWaitingError(DependencyError):
     """No further task of this company may wait for a slot now."""
 
 
-class FairSlots:
+class FairSemaphore:
     """`slots_max` slots; how many of them one company may hold says `engine.fair_share.Shares`.
 
     A free slot goes to the company that holds the fewest; of equal ones to the one whose last slot is longest ago.
@@ -55,7 +55,7 @@ class FairSlots:
         return self._held.held(company_id)
 
     @asynccontextmanager
-    async def taken_for(self, company_id: int, rank: Rank = (), bulkhead: Bulkhead | None = None) -> AsyncIterator[None]:
+    async def acquire(self, company_id: int, rank: Rank = (), bulkhead: Bulkhead | None = None) -> AsyncIterator[None]:
         """Wait for a slot and hold it for the block. Raises `TooManyWaitingError` at once."""
         await self._take(company_id, rank, bulkhead)
         try:

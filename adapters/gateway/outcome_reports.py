@@ -6,8 +6,8 @@ The partition is that of the order: all topics that are keyed by contact are ali
 from typing import Literal
 
 from adapters.gateway.channels import Channel
-from adapters.gateway.ports import Progress, Result
-from adapters.gateway.troubles import Troubles
+from adapters.gateway.outages import Outages
+from adapters.gateway.ports import CallProgress, DeliveryResult
 from engine.partition.ports import Appender, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
@@ -28,32 +28,32 @@ LOG = "log"
 CallBackState = Literal["ringing", "connected", "ended"]
 
 
-class Reports:
+class OutcomeReports:
     """Posts what happened on one channel to `contacts.requests`."""
 
-    def __init__(self, channel: Channel, appender: Appender, troubles: Troubles, names: TopicNames) -> None:
+    def __init__(self, channel: Channel, appender: Appender, outages: Outages, names: TopicNames) -> None:
         self._channel = channel
         self._appender = appender
-        self._troubles = troubles
+        self._outages = outages
         self._topic = names.of(CONTACTS_REQUESTS.name)
         self._source = f"/gateway/{channel.kind}"
 
-    def outcome(self, order: Command, result: Result, *, occurred_at: Instant) -> OutcomeRecorded:
+    def outcome(self, command: Command, result: DeliveryResult, *, occurred_at: Instant) -> OutcomeRecorded:
         """Return the request that tells what came of an order."""
         return OutcomeRecorded(
-            company_id=order.company_id,
-            contact_key=order.contact_key,
-            lead_id=order.lead_id,
-            command_id=order.command_id,
+            company_id=command.company_id,
+            contact_key=command.contact_key,
+            lead_id=command.lead_id,
+            command_id=command.command_id,
             kind=self._channel.kind,
             outcome=result.outcome,
             occurred_at=occurred_at,
-            call_id=order.call_id if isinstance(order, PlaceCall | PostWebhook) else None,
+            call_id=command.call_id if isinstance(command, PlaceCall | PostWebhook) else None,
             rang=result.rang,
             provider=self._channel.provider,
             provider_ref=result.provider_ref,
             answered_by=result.answered_by,
-            buyer_id=order.buyer_id if isinstance(order, PlaceCall) else None,
+            buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
             ringing_at=result.ringing_at,
             answered_at=result.answered_at,
             buyer_answered_at=result.buyer_answered_at,
@@ -71,61 +71,63 @@ class Reports:
     async def post(self, record: LogRecord, outcome: OutcomeRecorded) -> None:
         """Post an outcome; returns when the log has it, however long that takes."""
         request = self._request(record, outcome, outcome.outcome, outcome.occurred_at)
-        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+        await self._outages.retry(LOG, lambda: self._appender.append(record.partition, [request]))
 
-    async def tell_progress(self, record: LogRecord, order: Command, progress: Progress, *, occurred_at: Instant) -> None:
+    async def post_progress(
+        self, record: LogRecord, command: Command, progress: CallProgress, *, occurred_at: Instant
+    ) -> None:
         """Post that a call moved on. Raises `LogError` where the log is away for long."""
         message = CallProgressed(
-            company_id=order.company_id,
-            contact_key=order.contact_key,
-            lead_id=order.lead_id,
-            command_id=order.command_id,
+            company_id=command.company_id,
+            contact_key=command.contact_key,
+            lead_id=command.lead_id,
+            command_id=command.command_id,
             state=progress.state,
             occurred_at=occurred_at,
-            call_id=order.call_id if isinstance(order, PlaceCall) else None,
+            call_id=command.call_id if isinstance(command, PlaceCall) else None,
             provider=self._channel.provider,
             provider_ref=progress.provider_ref,
         )
         request = self._request(record, message, progress.state, occurred_at)
         append = self._appender.append
-        await self._troubles.overcome(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
+        await self._outages.retry(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
 
-    async def tell_reply(self, record: LogRecord, order: SendSms, result: Result, *, received_at: Instant) -> None:
+    async def post_reply(self, record: LogRecord, command: SendSms, result: DeliveryResult, *, received_at: Instant) -> None:
         """Post what the person wrote back to a text; returns when the log has it."""
         message = SmsReceived(
-            company_id=order.company_id,
-            contact_key=order.contact_key,
+            company_id=command.company_id,
+            contact_key=command.contact_key,
             body=result.reply or "",
             received_at=received_at,
-            to_number=order.from_number,
+            to_number=command.from_number,
             provider=self._channel.provider,
             provider_ref=f"{result.provider_ref}/reply",
         )
-        request = self._outgoing(record, message, f"{order.command_id}/reply", received_at)
-        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+        request = self._outgoing(record, message, f"{command.command_id}/reply", received_at)
+        await self._outages.retry(LOG, lambda: self._appender.append(record.partition, [request]))
 
-    async def tell_call_back(
-        self, record: LogRecord, order: PlaceCall, result: Result, *, state: CallBackState, at: Instant
+    async def post_call_back(
+        self, record: LogRecord, command: PlaceCall, result: DeliveryResult, *, state: CallBackState, at: Instant
     ) -> None:
         """Post how far the person's own call is, to the number that they were called from; nothing where there was none."""
-        if order.from_number is None or result.calls_back is None:
+        if command.from_number is None or result.calls_back is None:
             return
         has_ended = state == "ended"
         message = CallReceived(
-            company_id=order.company_id,
-            contact_key=order.contact_key,
+            company_id=command.company_id,
+            contact_key=command.contact_key,
             gateway_ref=f"{result.provider_ref}/back",
             state=state,
-            from_number=order.to,
-            number_called=order.from_number,
+            from_number=command.to,
+            number_called=command.from_number,
             occurred_at=at,
             provider=self._channel.provider,
             provider_ref=f"{result.provider_ref}/back",
             talk_seconds=result.calls_back.talks_seconds if has_ended else 0,
             hung_up_by="caller" if has_ended else None,
         )
-        request = self._outgoing(record, message, f"{order.command_id}/back/{state}", at)
-        await self._troubles.overcome(LOG, lambda: self._appender.append(record.partition, [request]))
+        request = self._outgoing(record, message, f"{command.command_id}/back/{state}", at)
+        await self._outages.retry(LOG, lambda: self._appender.append(record.partition, [request]))
 
     def _request(self, record: LogRecord, message: OutcomeRecorded | CallProgressed, what: str, at: Instant) -> Outgoing:
         return self._outgoing(record, message, f"{message.command_id}/{what}", at)
