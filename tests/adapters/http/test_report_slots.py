@@ -60,7 +60,7 @@ async def test_a_slot_rests_after_a_report_only_while_another_company_uses_the_p
     active.note(1)
 
     async def report() -> None:
-        async with rested(slots.taken_for(1), long, lambda: active.has_others(1)):
+        async with rested(slots.acquire(1), long, lambda: active.has_others(1)):
             await asyncio.sleep(0.01)
 
     async with asyncio.timeout(HANG_SECONDS):
