@@ -274,3 +274,12 @@ def test_every_path_of_the_interface_that_a_page_names_is_served() -> None:
     named = {path.rstrip(".") for page in PAGES for path in re.findall(r"/api/[\w/:.+{}%$-]*", page.read_text())}
     assert len(named) > 20
     assert {path for path in named if not any(route.fullmatch(path) for route in routes)} == set()
+
+
+def test_every_problem_that_the_operators_page_explains_is_said_by_a_process() -> None:
+    page = (ROOT / "deploy/docs/operators.md").read_text()
+    table = page.partition("| `problems` | meaning, and what to do |")[2].partition("\n\n")[0]
+    said = [re.split(r"…|[(:]", row) for row in re.findall(r"^\| .*?`: (.+?) \|", table, re.MULTILINE)]
+    code = "\n".join(path.read_text() for top in ("adapters", "engine") for path in (ROOT / top).rglob("*.py"))
+    assert len(said) > 7
+    assert [parts for parts in said if not any(part.strip() and part.strip() in code for part in parts)] == []
