@@ -1,4 +1,4 @@
-"""What must an aggregate offer so that a partition of it can be run, restored, replayed and simulated?"""
+"""What must an aggregate offer, so that the runner, the auditor and the simulator can drive it?"""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -15,11 +15,11 @@ from schemas.wire import Entity, Message
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """When an entity wants to be woken. Companies take turns; company 0 stands for what belongs to none.
+    """When an entity is due. Companies take turns; company 0 stands for entities of no company.
 
-    Due ones of one company are fired in the order of these fields behind `due_at`. `aging` is taken off the priority for
-    every hour that it is overdue. One with a `gate` rests, due, until the entity of that key lets it through, or until
-    `opens_at` (0: for good).
+    Due timers of one company fire in the order of the fields behind `due_at`. `aging` is subtracted from the priority for
+    every overdue hour. A timer with a `gate` waits, due, until the entity of that key admits it, or until `opens_at` (0:
+    without end).
     """
 
     due_at: Instant
@@ -34,14 +34,14 @@ class Timer(Struct, frozen=True, order=True, gc=False):
 
 
 class RuleChange(Struct, frozen=True):
-    """A record as it was known (None: not at all) and as it is adopted now."""
+    """A record before (None: unknown) and after the adoption."""
 
     before: Record | None
     after: Record
 
 
 class Adoption(Struct, frozen=True, kw_only=True):
-    """What a partition takes over at once: records, oldest first, and the versions of code and data."""
+    """What a partition adopts at once: records, oldest first, and the versions of code and data."""
 
     news: Sequence[RuleChange] = ()
     versions_before: Mapping[str, str] = {}
@@ -81,31 +81,31 @@ class Aggregate(Protocol):
         ...
 
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
-        """Decide a request. Raises `RefusedError` or `RepeatedError`; anything else that it raises is our fault."""
+        """Decide a request. Raises `RefusedError` or `RepeatedError`; any other error is our fault."""
         ...
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
-        """Decide only what of a request must not fail, where it could not be decided whole: that somebody is stopped.
+        """Decide only the opt-out of a request that could not be decided whole: it must not fail.
 
-        Return False where it asks for no such thing. What this changes is small whatever the state holds. `draft.answer` is
-        set where nothing else was asked for; else the sender is told that the rest was not done.
+        Return False where the request asks for none. The change is small whatever the state holds. Set `draft.answer` where
+        nothing else was asked for; else the answer says that the rest was not done.
         """
         ...
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """Decide a timer that is due. Must leave the entity with a later timer, with one behind a gate, or none."""
+        """Decide a timer that is due. Leave the entity with a later timer, one behind a gate, or none."""
         ...
 
     def give_up(self, draft: Draft, key: str, reason: str) -> None:
-        """Leave an entity on whose timer deciding failed with a later timer, or with none, and say why: a small change.
+        """Give an entity whose timer could not be decided a later timer, or none, and record why: a small change.
 
-        `reason` is `too_large` (a record could not be written) or `decision_failed`. Where it changes nothing or raises, the
-        timer is tried again much later.
+        `reason` is `too_large` (a record could not be written) or `decision_failed`. Where this changes nothing or raises,
+        the runner parks the timer and retries much later.
         """
         ...
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
-        """Decide what follows from newer rules, which `draft.rules` hold already; what takes long is left to timers."""
+        """Decide what follows from newer rules, which `draft.rules` hold already. Leave long work to timers."""
         ...
 
     @property
@@ -114,7 +114,7 @@ class Aggregate(Protocol):
         ...
 
     def claim(self, entity: Entity) -> PlaceClaim | None:
-        """Return what an entity claims of the places for open commands. One that claims any must have a timer."""
+        """Return the place for open commands that an entity claims. An entity with a claim must have a timer."""
         ...
 
     def timer(self, key: str, entity: Entity) -> Timer | None:

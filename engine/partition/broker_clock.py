@@ -1,8 +1,8 @@
-"""Is this machine's clock the brokers'? By how much it is ahead of them or behind, beyond what the asking took.
+"""Does this machine's clock agree with the brokers'? Clock skew, measured beyond the round trip of the measurement.
 
-Whoever writes a record learns the broker's time from it: the record was appended between the moment before it was sent and
-the moment after it was acknowledged. From then on that time is known as long as seconds are counted, whatever happens to the
-clock. A new process asks anew, so neither a step of the clock nor a restart on a wrong one goes unnoticed.
+To write a record is to learn the broker's time: the record was appended between sending and acknowledgement. From then on
+the broker's time is known from the seconds that elapse, whatever happens to the clock. A new process measures again, so
+neither a step of the clock nor a restart on a wrong one goes unnoticed.
 """
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ DISAGREEMENT_MAX_SECONDS = 30.0
 
 
 class BrokerTime(Struct, frozen=True):
-    """A broker's clock stood at `appended_at` between two readings of `Clock.elapsed`."""
+    """A broker's clock showed `appended_at` between two readings of `Clock.elapsed`."""
 
     appended_at: Instant
     sent_seconds: float
@@ -24,7 +24,7 @@ class BrokerTime(Struct, frozen=True):
 def ahead_seconds(
     wall_at: Instant, elapsed_seconds: float, broker_time: BrokerTime | None, appended_at: Instant | None
 ) -> float:
-    """Return by how much a clock is ahead of the brokers' (negative: behind), as far as that is beyond doubt.
+    """Return by how much a clock is ahead of the brokers' (negative: behind), as far as that is certain.
 
     `appended_at` is when any record was appended: it shows a clock that is behind, but none that is ahead, because the
     record may have waited.
@@ -41,5 +41,5 @@ def ahead_seconds(
 
 
 def clocks_disagree(seconds: float) -> bool:
-    """Tell whether clocks are so far apart that nothing may be done by ours."""
+    """Tell whether the clocks differ so much that ours must not be used."""
     return abs(seconds) > DISAGREEMENT_MAX_SECONDS

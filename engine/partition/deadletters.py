@@ -1,4 +1,4 @@
-"""What is kept of an input that could not be decided? Its bytes wherever they fit, else an excerpt; and in headers, why.
+"""What does a dead letter hold? The bytes of an input that could not be decided, or an excerpt; its headers say why.
 
 | header | what it says |
 | --- | --- |
@@ -18,7 +18,7 @@ from schemas.wire import digest, to_json, to_pack
 
 PREFIX = "dl_"
 ORIGIN = "dl_origin"
-"""Of a record that was redriven: the dead letter that it was. Kept where the record fails again."""
+"""Of a redriven record: the dead letter that it was. It stays where the record fails again."""
 
 ORIGIN_LENGTH_MAX = 40
 """A partition and an offset."""
@@ -36,22 +36,22 @@ def record_bytes(key: bytes | None, value: bytes | None, headers: Headers = ()) 
 
 
 def digest_of(record: LogRecord | Outgoing) -> str:
-    """Return the digest of what the sender of a record wrote, also of one that is kept whole as a dead letter.
+    """Return the digest of a record as its sender wrote it, also from a whole dead letter.
 
-    It is that of the decision's cause, unless the sender wrote headers that begin as those of a dead letter do.
+    It equals the digest in the decision's cause, unless the sender used headers that begin with `dl_`.
     """
     return digest(to_pack((record.key, record.value, senders_headers(record.headers))))
 
 
 def senders_headers(headers: Headers) -> Headers:
-    """Return the headers of a record, or of the one in a dead letter, without those that say why it is one."""
+    """Return the headers of the sender, without those that the dead letter added."""
     return tuple(header for header in headers if _is_senders(*header))
 
 
 def dead_letter(record: LogRecord, code: str, detail: str, *, whole: bool = True) -> Outgoing:
-    """Return the dead letter of a record, which fits into `deadletter` whatever the record holds.
+    """Return the dead letter of a record; it fits into `deadletter` whatever the record holds.
 
-    An excerpt is returned where the whole does not fit, or is not wanted because the log has refused it.
+    Return an excerpt where the whole does not fit, or where the log has refused it (`whole` false).
     """
     kept = senders_headers(record.headers)
     why = (
@@ -67,7 +67,7 @@ def dead_letter(record: LogRecord, code: str, detail: str, *, whole: bool = True
 
 
 def excerpt(letter: Outgoing) -> Outgoing:
-    """Return a whole dead letter cut to some kilobytes, which every topic takes."""
+    """Cut a whole dead letter to a few kilobytes, which every topic accepts."""
     own = tuple(header for header in letter.headers if not _is_senders(*header))
     about = (("dl_size", b"%d" % len(letter.value or b"")), ("dl_digest", digest_of(letter).encode()))
     key = None if letter.key is None else letter.key[:KEY_BYTES_MAX]
@@ -78,7 +78,7 @@ def excerpt(letter: Outgoing) -> Outgoing:
 def timer_dead_letter(
     topic: str, partition: int, sequence: int, *, key: str, due_at: Instant, code: str, detail: str
 ) -> Outgoing:
-    """Return the dead letter of a timer, which has no record: what was due, since when, and the decision that failed."""
+    """Return the dead letter of a timer: the key, when it was due, and the decision that failed."""
     said = {
         "key": key,
         "due_at": to_rfc3339(due_at),
@@ -97,7 +97,7 @@ def timer_dead_letter(
 
 
 def is_excerpt(headers: Headers) -> bool:
-    """Tell whether a dead letter holds only the beginning of its record."""
+    """Tell whether a dead letter holds only an excerpt."""
     return any(name == "dl_digest" for name, _ in headers)
 
 
@@ -106,7 +106,7 @@ def _is_senders(name: str, value: bytes) -> bool:
 
 
 def _first(headers: Headers) -> Iterable[tuple[str, bytes]]:
-    """Return the first headers that fit into an excerpt, whole: half a value would pass for another one."""
+    """Return the first headers that fit into an excerpt, each whole: a cut value would look like another one."""
     size = 0
     for header in headers:
         size += record_bytes(None, None, (header,))

@@ -1,11 +1,11 @@
-"""What is decided on one input? The same code for the running partition, the auditor and the simulator.
+"""What does one input change? The same code decides in the running partition, the auditor and the simulator.
 
-An input is a record of the requests topic, a timer that is due, or newer rules. Each gives exactly one decision,
-whatever it holds: one that cannot be read is refused; one on which deciding raises, or whose records cannot be written, is
-recorded as failed. Both leave a dead letter.
+An input is a record of the requests topic, a timer that is due, or newer rules. Each input gives exactly one decision. An
+input that cannot be read is refused. An input on which a rule raises, or whose records cannot be written, is recorded as
+failed. Both leave a dead letter.
 
-Every record of a decision is measured before anything of it is true, against the constants of `engine.limits`. A failed
-decision changes nothing but the entity whose timer it was (`Aggregate.give_up`), and is small whatever its input holds.
+Every record of a decision is measured against `engine.limits` before the state changes. A failed decision changes only the
+entity whose timer it was (`Aggregate.give_up`), and is small whatever its input holds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,18 +36,17 @@ from schemas.topics import ACCOUNTS_RULES, INBOXES
 from schemas.wire import Entity, Message, digest, packed_name, to_json, to_pack
 
 ERROR_LENGTH_MAX = 500
-"""Of the text of an unexpected error: enough to find the line, too little to carry somebody's data."""
+"""Of the text of an unexpected error: enough to find the line, too short to carry personal data."""
 
 TOO_LARGE = "too_large"
 DECISION_FAILED = "decision_failed"
-"""Why a decision failed: a record of it cannot be written; anything else is a fault of ours."""
+"""Why a decision failed: a record of it is too large to write, or our own code raised."""
 
 UNANSWERED_STREAMS = tuple(f"{inbox.name}/" for inbox in INBOXES)
-"""How the streams of intake begin: a producer that writes to an inbox gets no answer, so a refusal leaves a dead letter."""
+"""Prefixes of intake's streams: a producer of an inbox gets no answer, so a refusal leaves a dead letter."""
 
 SIZE_REFUSALS = frozenset({TOO_LARGE, "too_many_leads"})
-"""Codes of refusals that are due to what is kept of a person already: a stop that is asked for beside it is decided all the
-same."""
+"""Refusals that are due to what is stored of a person already: an opt-out in the same request is decided nevertheless."""
 
 STOPPED = "The person is not contacted any more, as you asked."
 
@@ -55,7 +54,7 @@ MESSAGE_FRAME_BYTES = 500
 """Around the body of a message, in the outbox and as a request: names, numbers, headers with a stream of 200 characters."""
 
 REFUSALS_MAX = 2
-"""As often the log may refuse what is decided on an input. Then its decision changes nothing and has no dead letter."""
+"""After so many refusals by the log, the decision on an input changes nothing and has no dead letter."""
 
 ParsedRequest = tuple[Message, Envelope]
 
@@ -66,7 +65,7 @@ Adopted = Iterable[tuple[int, records.Record]]
 
 
 class Sealed(Struct, frozen=True):
-    """One decision, ready to be committed; `records` go to the partition of the same number."""
+    """One decision, ready to commit; `records` go to the partition of the same number."""
 
     decision: Decision
     value: bytes
@@ -74,11 +73,11 @@ class Sealed(Struct, frozen=True):
     entries: tuple[OutboxEntry, ...]
     changes: Changes
     size_bytes: int
-    """Of all records that are written of it."""
+    """Of all records that it writes."""
 
 
 class _RefusedInputError(SenderError):
-    """The record itself cannot be decided on; it goes to the dead letters as well."""
+    """The record cannot be decided; it becomes a dead letter."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -86,7 +85,7 @@ class _RefusedInputError(SenderError):
 
 
 class Decider:
-    """Decides the inputs of one partition in order; `position` and the pending state move on with each decision."""
+    """Decides the inputs of one partition in order. Each decision advances `position` and the pending state."""
 
     def __init__(self, aggregate: Aggregate, partition: int, state: State, rules: Rules, position: Position) -> None:
         self.aggregate = aggregate
@@ -99,7 +98,7 @@ class Decider:
         }  # strict: numbers in text are refused
 
     def request(self, record: LogRecord, now: Instant, *, behind: bool = False, refusal: Refusal | None = None) -> Sealed:
-        """Decide one record of the requests topic. `refusal`: the log has refused what was decided on it."""
+        """Decide one record of the requests topic. `refusal`: the log refused the records of the first decision."""
         try:
             envelope, request = self._read(record)
         except _RefusedInputError as error:
@@ -125,7 +124,7 @@ class Decider:
     def tick(
         self, key: str, due_at: Instant, now: Instant, *, behind: bool = False, refusal: Refusal | None = None
     ) -> Sealed:
-        """Decide a timer that is due. `refusal`: the log has refused what was decided on it."""
+        """Decide a timer that is due. `refusal`: the log refused the records of the first decision."""
         cause = Cause(kind="tick", key=key, due_at=due_at, behind=behind, refusal=refusal)
         if refusal is not None:
             return self._fail(cause, now, LogRefusedError(refusal))
@@ -134,7 +133,7 @@ class Decider:
     def adoption(
         self, entries: Adopted, versions: Mapping[str, str], now: Instant, *, refusal: Refusal | None = None
     ) -> Sealed:
-        """Take newer rules, or newer versions of code and data, from here on."""
+        """Adopt newer rules, or newer versions of code and data, from this decision on."""
         news = self._apply(entries)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
         cause = Cause(kind="adoption", rules=positions, versions=dict(versions), refusal=refusal)
@@ -144,7 +143,7 @@ class Decider:
         return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption))
 
     def fold(self, decision: Decision, value: bytes, changes: Iterable[tuple[str, bytes | None]], news: Adopted) -> None:
-        """Take over a recorded decision without deciding; `changes` are the packed values, `news` the rules it adopted."""
+        """Apply a recorded decision without deciding; `changes` are the packed values, `news` the rules it adopted."""
         self._apply(news)
         for key, data in changes:
             self.state.set(key, data)
@@ -152,14 +151,14 @@ class Decider:
         self.position = advanced(self.position, decision, value)
 
     def _claim_of(self, key: str, packed: bytes) -> PlaceClaim | None:
-        """Return what a packed value claims; most claim nothing, which their bytes tell without being decoded."""
+        """Return the place that a packed value claims. Most claim none: their bytes show it without decoding."""
         fields = self.aggregate.claim_fields.get(key.partition("/")[0], ())
         if not any(packed_name(field) in packed for field in fields):
             return None
         return self.aggregate.claim(unpack_any(key, packed))
 
     def _apply(self, news: Adopted) -> list[RuleChange]:
-        """Adopt records in an order of their own: that in which a reader meets those of several partitions is chance."""
+        """Adopt records sorted by partition and sequence: the order in which a reader meets several partitions varies."""
         applied = []
         for partition, record in sorted(news, key=lambda entry: (entry[0], entry[1].sequence)):
             applied.append(RuleChange(self.rules.record(record.type, record.id), record))
@@ -232,9 +231,9 @@ class Decider:
         record: LogRecord | None,
         mark: Changes,
     ) -> Sealed | None:
-        """Decide what of a request must not fail, where the whole of it failed; None where it asks for no such thing.
+        """Decide only the opt-out in a request that failed as a whole; return None where it asks for none.
 
-        Without a `record` there is no dead letter: the sender is told what was left out.
+        Without a `record` there is no dead letter: the answer says what was left out.
         """
         if asked is None:
             return None
@@ -247,13 +246,13 @@ class Decider:
             answer = draft.answer or refused(code, detail, _field_errors(error))
             letter = None if record is None else dead_letter(record, code, text, whole=cause.refusal is None)
             return self._seal(cause, now, "done", draft=draft, answer=answer, error=text, dead=letter, mark=mark)
-        except Exception:  # noqa: BLE001 - whoever called records the first fault
+        except Exception:  # noqa: BLE001 - the caller records the first fault
             return None
 
     def _fail(
         self, cause: Cause, now: Instant, error: Exception, *, record: LogRecord | None = None, mark: Changes = ()
     ) -> Sealed:
-        """Record that an input could not be decided, and leave the entity whose timer it was in a state that says so."""
+        """Record that an input could not be decided. The entity whose timer it was says so in its state."""
         code, text = _error_code(error), _error_text(error)
         if record is not None:
             answer = refused(code, "The request is kept among the dead letters; it changed nothing.")
@@ -336,7 +335,7 @@ class Decider:
 def _encode_changes(
     changed: Changes, sequence: int, state: State
 ) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record], int]:
-    """Return each change as the decision tells it and as the state keeps it, what others are to read, and the bytes kept.
+    """Return each change as the decision records it and as the state stores it, the published records, and the stored bytes.
 
     Raises `TooLargeError`.
     """
@@ -430,7 +429,7 @@ def refused(
 
 
 def _stream_mark(envelope: Envelope, now: Instant) -> Changes:
-    """Return the change that makes a later delivery of the same number a repeat, whatever is decided on this one."""
+    """Return the change to the stream's high-water mark: a later delivery of the same number is a repeat."""
     if envelope.stream is None:
         return ()
     return ((stream_key(envelope.stream), Stream(number=envelope.number or 0, updated_at=now)),)
@@ -451,7 +450,7 @@ def _request_cause(record: LogRecord, *, behind: bool, refusal: Refusal | None, 
 
 
 def _key_text(record: LogRecord) -> str | None:
-    """Return whom a request is about, also where it is refused: the projection shows an answer to that company only."""
+    """Return the contact of a request, also of a refused one: the projection shows its answer to that company only."""
     return None if record.key is None else record.key[:KEY_BYTES_MAX].decode(errors="replace")
 
 
@@ -486,14 +485,14 @@ def _field_errors(error: Exception) -> Mapping[str, list[str]]:
 
 
 def _is_unanswered(asked: ParsedRequest | None, record: LogRecord) -> bool:
-    """Tell whether whoever asked sees no answer: a refusal leaves a dead letter then, also where one was redriven."""
+    """Tell whether the sender gets no answer, so that a refusal leaves a dead letter: of an inbox, or redriven."""
     stream = None if asked is None else asked[1].stream
     is_of_inbox = stream is not None and stream.startswith(UNANSWERED_STREAMS)
     return is_of_inbox or any(name == ORIGIN for name, _ in record.headers)
 
 
 def _unless_refused_twice(refusal: Refusal | None, letter: Outgoing) -> Outgoing | None:
-    """Return a dead letter, unless the log refused so often that it may be the dead letter which it refuses."""
+    """Return a dead letter, unless the log refused the input twice: it may refuse the dead letter itself."""
     return None if refusal is not None and refusal.times >= REFUSALS_MAX else letter
 
 
@@ -533,5 +532,5 @@ def _published(record: records.Record) -> Outgoing:
 
 @cache
 def _tag(kind: type[msgspec.Struct]) -> str:
-    # Asked for once a type: the struct would make the answer anew for each order.
+    # Cached by type: `__struct_config__` builds its answer for each command again.
     return str(kind.__struct_config__.tag)

@@ -1,6 +1,6 @@
-"""What does one decision change? A draft collects it; nothing is true before the runner seals and commits it.
+"""What does one decision change? A draft collects it; nothing holds before the decider seals it and the runner commits it.
 
-Aggregates read and write entities through the draft only. An entity that is read twice is the same object, so rules can
+Aggregates read and write entities through the draft only. Reading an entity twice returns the same object, so rules can
 pass it around and `put` it once.
 """
 
@@ -59,7 +59,7 @@ class OutgoingCommand(Struct, frozen=True):
 
 
 class OutboxMessage(Struct, frozen=True):
-    """A message to whoever owns `key` on a requests topic; delivered once, in order, through the outbox."""
+    """A message to the partition that owns `key` on a requests topic: delivered once, in order, through the outbox."""
 
     topic: str
     key: str
@@ -113,36 +113,36 @@ class Draft:
         self.changed[key] = None
 
     def lead_ids_after(self, last: int, limit: int) -> list[int]:
-        """Return the next leads of the partition behind an id, in order: for what must go through all of them."""
+        """Return the ids of the next leads of the partition after `last`, in order: a sweep visits all leads with it."""
         return self._state.sorted_ids_after("lead", last, limit)
 
     def end_lead_sweep(self) -> None:
-        """Nobody goes through the leads any more."""
+        """Drop the sorted id index; the sweep is done."""
         self._state.drop_sorted_ids("lead")
 
     def run_isolated(self, rule: Callable[[], bool]) -> bool | str:
-        """Carry out a part of a decision whose fault must not be that of the rest.
+        """Run a part of a decision as a savepoint: its error must not fail the rest.
 
-        Return what it returns, or the name of the error that it raised: nothing of it is kept then.
+        Return what the rule returns, or the name of the error that it raised: then none of its changes remain.
         """
         facts, commands, messages = len(self.facts), len(self.commands), len(self.messages)
         changed, read, ids, taken = dict(self.changed), dict(self._read), self.ids, dict(self._taken)
         try:
             return rule()
-        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: told by whoever asked, and the rest goes on
+        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: the caller reports it, and the rest goes on
             del self.facts[facts:], self.commands[commands:], self.messages[messages:]
             self.changed, self._read, self.ids, self._taken = changed, read, ids, taken
             return type(error).__name__
 
     def has_place(self, channel: str, company_id: int, *, is_in_turn: bool) -> bool:
-        """Tell whether one more command of a channel may be open; out of turn, only where nobody of the company waits."""
+        """Tell whether one more command of a channel may be open; out of turn, only where no lead of the company waits."""
         places = self._state.places
         if not is_in_turn and places.are_awaited(channel, company_id):
             return False
         return places.may_take(channel, company_id, self._taken.get(channel, 0))
 
     def take_place(self, channel: str) -> None:
-        """Count a command that this decision orders; what it frees can be taken by the next one."""
+        """Count a command of this decision. A place that the decision frees is available to the next one."""
         self._taken[channel] = self._taken.get(channel, 0) + 1
 
     def next_id(self) -> int:
@@ -155,12 +155,12 @@ class Draft:
         self.facts.append(Fact(type=kind, lead_id=lead_id, call_id=call_id, data=data))
 
     def emit(self, command: Command) -> None:
-        """Order a gateway to act."""
+        """Add a command for a gateway."""
         topic = COMMAND_TOPICS[COMMAND_KINDS[type(command)]].name
         self.commands.append(OutgoingCommand(topic, command.contact_key, command.command_id, command))
 
     def fence(self, fence: Fence) -> None:
-        """Stop what was ordered before on every channel of the contact."""
+        """Fence the contact: stop the earlier commands on every channel."""
         for kind, topic in COMMAND_TOPICS.items():
             self.commands.append(OutgoingCommand(topic.name, fence.contact_key, f"fence/{kind}", fence))
 

@@ -1,8 +1,8 @@
-"""How are the tokens of a large lead or call kept? In parts, so that a change of some writes these alone.
+"""How are the tokens of a large lead or call stored? In parts, so that a change writes only the parts that it touches.
 
-An entity that is small as JSON keeps its tokens inline. Those of a larger one are spread over values of their own by a hash
-of the token's name: a decision holds the parts that changed and the entity without its tokens. The number of parts doubles
-as the tokens grow and does not shrink until they are inline again, so that on average each token is written again once.
+An entity that is small as JSON keeps its tokens inline. A larger one spreads them over values of their own, by a hash of
+the token's name: a decision holds the changed parts and the entity without its tokens. The number of parts doubles as the
+tokens grow and does not shrink until they are inline again, so each token is written twice on average.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ PARTS_MAX = 256
 
 
 class Split(Struct, frozen=True):
-    """Which field of an entity is spread over parts, and which one counts them; 0 means inline."""
+    """The field of an entity that is split into parts, and the field that counts the parts; 0 means inline."""
 
     tokens: str
     count: str
@@ -36,7 +36,7 @@ SPLIT: dict[type[Entity], Split] = {Lead: Split("data", "data_parts"), Call: Spl
 
 
 def join(key: str, entity: Entity, split: Split, state: State) -> None:
-    """Put the tokens of an entity together again."""
+    """Load the tokens of an entity from its parts."""
     joined = {}
     for number in range(getattr(entity, split.count)):
         part = state.get(part_key(key, number), Part)
@@ -46,12 +46,12 @@ def join(key: str, entity: Entity, split: Split, state: State) -> None:
 
 
 def whole(entity: Entity) -> Entity:
-    """Return an entity that was joined, as one that has its tokens inline: for a message, where there are no parts."""
+    """Return a joined entity with its tokens inline: a message has no parts."""
     return structs.replace(entity, **{SPLIT[type(entity)].count: 0})
 
 
 def divide(key: str, entity: Entity, json_bytes: int, state: State) -> tuple[Entity, list[tuple[str, Part | None]]]:
-    """Return an entity as it is kept, and the parts that are written or removed with it. It notes how many there are."""
+    """Return an entity as it is stored, and the parts to write or remove with it; update its part count."""
     split = SPLIT[type(entity)]
     before = getattr(entity, split.count)
     tokens = getattr(entity, split.tokens)
@@ -65,7 +65,7 @@ def divide(key: str, entity: Entity, json_bytes: int, state: State) -> tuple[Ent
 
 
 def parts_of_removed(key: str, state: State) -> list[tuple[str, Part | None]]:
-    """Return the parts that go with an entity that is removed."""
+    """Return the parts to remove with an entity."""
     kind = kind_of(key)
     split = SPLIT.get(kind)
     entity = None if split is None else state.get(key, kind)

@@ -1,8 +1,9 @@
-"""How many commands of a partition are open, and who may order one more? Counted from entities, never stored.
+"""How many commands of a partition are open, and who may emit one more? Backpressure, counted from entities, never stored.
 
-A command is open from when it is ordered until its outcome is known or given up. Each channel has `OPEN_COMMANDS_MAX` places
-(`engine.limits`), shared by company (`engine.fair_share.may_take`); who finds none waits, due, before a gate of its channel
-and company. What an entity claims follows from its value alone, so a fold of the same values gives the same counts.
+A command is open from its emission until its outcome is known or timed out. Each channel has `OPEN_COMMANDS_MAX` places
+(`engine.limits`), shared by company (`engine.fair_share.may_take`). A lead that finds none waits, due, behind the gate of
+its channel and company. A claim follows from the value of the entity alone, so a fold of the same values gives the same
+counts.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ class PlaceClaim(NamedTuple):
 
 
 class SharedGate(Struct, frozen=True):
-    """The gate of one company before the places of a channel; those who pass take of what is free for all."""
+    """The gate of one company before the places of a channel; all gates share the free places."""
 
     channel: str
     held: int
@@ -34,11 +35,11 @@ class SharedGate(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """How many it lets through where no other company takes any."""
+        """How many it admits where no other company takes any."""
         return max(0, (self.free - self.held + 1) // 2)
 
     def least_urgent(self, now: Instant) -> tuple[()]:
-        """Return nothing: a command on its way gives its place to nobody."""
+        """Return nothing: an open command never gives up its place."""
         del now
         return ()
 
@@ -48,7 +49,7 @@ class SharedGate(Struct, frozen=True):
 
 
 class Places:
-    """What the entities of a partition claim, pending decisions included."""
+    """The claims of a partition's entities, pending decisions included."""
 
     def __init__(self) -> None:
         self._claims: dict[str, PlaceClaim] = {}
@@ -89,7 +90,7 @@ class Places:
         return self._gate(channel, company_id).lets_through(taken, taken)
 
     def are_awaited(self, channel: str, company_id: int) -> bool:
-        """Tell whether anybody of a company waits for a place."""
+        """Tell whether a lead of a company waits for a place."""
         return self._counts[PlaceClaim(channel, company_id, holds=False)] > 0
 
     def gate(self, key: str) -> SharedGate:
@@ -116,5 +117,5 @@ class Places:
 
 
 def gate_key(channel: str, company_id: int) -> str:
-    """Return the key of the gate before which a company waits for a place on a channel."""
+    """Return the key of the gate behind which leads of a company wait for a place on a channel."""
     return f"{GATE_PREFIX}{channel}/{company_id}"

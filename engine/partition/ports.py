@@ -1,6 +1,6 @@
-"""What does the partition runner need from the world? Four narrow ports, each with one contract suite.
+"""What does the partition runner need from the world? A log, a clock, the rules feed, an outbox and snapshots.
 
-The Kafka adapter, the embedded log and the simulator keep the same promises (tests/adapters/log_contract.py).
+The Kafka adapter, the embedded log and the simulator pass one contract suite for the log (tests/adapters/log_contract.py).
 Offsets are positions in one partition of one topic; gaps are normal (Kafka's control records take offsets too).
 """
 
@@ -32,7 +32,7 @@ class LogRecord(Struct, frozen=True, gc=False):
 
 
 class Outgoing(Struct, frozen=True, gc=False):
-    """One record to write; who writes it knows the partition."""
+    """One record to write; the writer knows the partition."""
 
     topic: str
     key: bytes | None
@@ -48,7 +48,7 @@ _HEADER_BYTES = 10
 
 
 def record_bytes(record: Outgoing) -> int:
-    """Return the room that a record takes in a batch of its own, as Kafka counts it before compression, rounded up."""
+    """Return the bytes of a record in a batch of its own, as Kafka counts them before compression, rounded up."""
     content = len(record.key or b"") + len(record.value or b"")
     return _FRAMING_BYTES + content + sum(len(name) + len(value) + _HEADER_BYTES for name, value in record.headers)
 
@@ -62,11 +62,11 @@ class LogError(DependencyError):
 
 
 class RecordRefusedError(LogError):
-    """The log takes no such record, mostly for its size. Trying it again never helps; its neighbours are not at fault.
+    """The log refuses this record, mostly for its size. A retry never helps; its neighbours are not at fault.
 
     `index` is the place of the refused record among those that were given, or None where the broker refused a batch of a
     commit without saying which record it was. `appended` counts the records before it that this call did append: 0 in a
-    commit. What stands behind the refused record was not written.
+    commit. Nothing behind the refused record was written.
     """
 
     def __init__(self, message: str, *, index: int | None, appended: int = 0) -> None:
@@ -76,7 +76,7 @@ class RecordRefusedError(LogError):
 
 
 class FencedError(LogError):
-    """A newer owner took the partition: everything held for it is void, and nothing more may be written."""
+    """A newer owner took the partition (fencing): all pending work is void, and nothing more may be written."""
 
     def __init__(self, topic: str, partition: int) -> None:
         super().__init__(f"another owner took {topic}[{partition}]", retryable=False)
@@ -101,7 +101,7 @@ class Ownership(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the right back; an open transaction is aborted. Never raises."""
+        """Release the ownership; an open transaction is aborted. Never raises."""
         ...
 
 
@@ -135,7 +135,7 @@ class Reader(Protocol):
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from `offset`; an offset before `start` reads from `start`.
 
-        Raises `LogError` (not retryable) for an offset behind `end`: this is not the topic that it was noted of.
+        Raises `LogError` (not retryable) for an offset beyond `end`: the offset belongs to another topic.
         """
         ...
 
@@ -145,7 +145,7 @@ class Reader(Protocol):
 
 
 def topic_of(records: Sequence[Outgoing]) -> str:
-    """Return the topic of what is appended at once. Raises `ValueError` where it is more than one."""
+    """Return the one topic of the records. Raises `ValueError` where there are several."""
     topic = records[0].topic
     if any(record.topic != topic for record in records):
         raise ValueError("one append is for one topic")
@@ -160,7 +160,7 @@ class Appender(Protocol):
 
         On error nothing, or a prefix, or all of the records may have been appended, never a later one without
         an earlier one; the appender stays usable. Raises `LogError`. `RecordRefusedError` names the first record that is
-        over the size limit and says how many before it were appended; calls that wait beside this one are not affected.
+        over the size limit and says how many before it were appended; concurrent calls are not affected.
         """
         ...
 
@@ -175,7 +175,7 @@ class Log(Protocol):
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership.
 
-        `writes` names the topics that its commits may write to: whatever an earlier owner was told is committed to
+        `writes` names the topics that its commits may write to: every commit that an earlier owner saw acknowledged on
         partition N of these can be read from now on.
         """
         ...
@@ -193,7 +193,7 @@ class Log(Protocol):
         ...
 
     async def topic_id(self, topic: str) -> str:
-        """Return the id that the topic keeps for life: a topic deleted and created again has another one."""
+        """Return the id of the topic: a topic that is deleted and created again has another one."""
         ...
 
     async def close(self) -> None:
@@ -202,14 +202,14 @@ class Log(Protocol):
 
 
 class Clock(Protocol):
-    """Where `now` comes from: chosen once per cycle, and recorded. Waits, leases and lag run on wall time."""
+    """The source of `now`, which a cycle takes once and records. Waits, leases and lag use wall time."""
 
     def now(self) -> Instant:
         """Return the domain time in milliseconds since 1970 UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Return wall seconds that never go back; only differences mean something."""
+        """Return wall seconds that never go back; only differences count."""
         ...
 
     def seconds_until(self, instant: Instant) -> float:
@@ -230,7 +230,7 @@ class Clock(Protocol):
 
 
 class RulesFeed(Protocol):
-    """`accounts.rules` as one process has read it: shared by all its partitions, which adopt from it at their own pace."""
+    """`accounts.rules` as one process has read it. All its partitions share it; each adopts at its own pace."""
 
     @property
     def entries(self) -> Sequence[tuple[int, SchemaRecord]]:
@@ -243,7 +243,7 @@ class RulesFeed(Protocol):
 
 
 class Outbox(Protocol):
-    """Delivers decided messages to other partitions: in number order, again until acknowledged."""
+    """The transactional outbox: delivers decided messages in number order, again until acknowledged."""
 
     def offer(self, entries: Sequence[OutboxEntry]) -> None:
         """Take over entries whose decision is committed; offering one again is harmless."""
@@ -266,14 +266,14 @@ class Snapshots(Protocol):
         ...
 
     async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
-        """Write a snapshot slice by slice, giving way between slices; it replaces the former one at once when whole."""
+        """Write a snapshot slice by slice, yielding between slices; a complete one replaces the former atomically."""
         ...
 
 
 class Snapshot(Struct, frozen=True):
     """A slice of a snapshot: the changelog offset at which it was begun, and packed values under their keys.
 
-    `sequence` and `chain` are those of the last decision before that offset: a changelog that goes on otherwise is another.
+    `sequence` and `chain` are those of the last decision before that offset; another changelog continues differently.
     """
 
     begun_at: Instant

@@ -1,8 +1,8 @@
-"""How does one partition live? Own, restore, then cycle: read, decide, fire what is due, commit all of it or nothing.
+"""How does one partition run? Own, restore, then cycle: read, decide, fire due timers, commit all of it or nothing.
 
 State in memory changes only after a commit. Any error kills the ownership; `open` takes a new one and reads what was
-committed since from the changelog, so it does not matter whether the transaction in doubt was committed.
-The order of inputs is theirs in the log; timers come after them, most urgent first.
+committed since from the changelog, so a transaction in doubt needs no guessing.
+Inputs keep the order of the log; timers come after them, most urgent first.
 
 Where the log refuses a record that our own limits allow (its topic is set to take less), each input of that transaction is
 decided again in a transaction of its own. One that is refused alone is decided as failed, with the refusal in its cause.
@@ -49,28 +49,28 @@ from schemas.wire import UNREADABLE, packed_name, to_pack
 RESTORE_BATCH = 5_000
 RESTORE_POLL_SECONDS = 0.1
 RESTORE_STALLS_MAX = 150
-"""Empty polls, each twice as long with the pause after it: after 30 s a restore is given up and begun again."""
+"""Empty polls, each followed by a pause of the same length: after 30 s the restore fails and starts again."""
 
 MARK_KEY = f"{OUTBOX_PREFIX}0".encode()
-"""Outbox entries are numbered from 1, so whoever folds the changelog passes over it."""
+"""Outbox entries are numbered from 1, so a reader of the changelog skips this key."""
 
 MARK_HEADER = "owner"
 
 YIELD_EVERY = 50
-"""Decisions (about 4 ms) between two chances for the other partitions of this process: a commit takes several answers of
-the broker, and with a dozen partitions deciding whole cycles at a time it would run into its deadline."""
+"""Decisions (about 4 ms) after which the event loop may run the other partitions of this process: a commit takes several
+round trips to the broker, and would miss its deadline beside a dozen partitions that decide whole cycles at a time."""
 
 TIMER_CACHE_MAX = 20_000
-"""Timers that are kept from when they ripen to when they are taken (some 5 MB); a further one is decoded twice."""
+"""Decoded timers that are cached until they fire (some 5 MB); further ones are decoded twice."""
 
 SNAPSHOT_SLICE = 2_000
-"""Values per slice: about 2 ms of work between two chances for the cycle to run."""
+"""Values per slice: about 2 ms of work before the cycle may run again."""
 
 REASON_LENGTH_MAX = 300
-"""Of why the log refused a record: its topic, the size and the limit."""
+"""Of the reason for which the log refused a record: its topic, the size and the limit."""
 
 Input = tuple[str | int, ...]
-"""An input by its kind and place: an offset, or the key and instant of a timer."""
+"""The identity of an input: its kind with an offset, or with the key and instant of a timer."""
 
 ADOPTION: Input = ("adoption",)
 
@@ -91,16 +91,15 @@ class CycleLimits(Struct, frozen=True, kw_only=True):
     """Requests unread for longer than this stop contact commands (an opt-out may be among them)."""
     sample_gap_seconds: float = 0.5
     answer_seconds: float = 3.0
-    """A broker takes milliseconds to tell where a topic ends, and longer than this to come back."""
+    """A broker answers within milliseconds; one that takes longer was away."""
     ahead_seconds: float = 30.0
-    """Wall seconds by which the time of a partition may be ahead of the clock; as much as two clocks may disagree."""
+    """Wall seconds by which the time of a partition may be ahead of the clock: the most by which two clocks may differ."""
     records_bytes_max: int = 8_000_000
-    """Per transaction, of all that is written: a cycle decides no further beyond it, so that a commit stays well below its
-    deadline."""
+    """Per transaction, over all records: a cycle stops there, so that a commit stays well below its deadline."""
     compare_gap_seconds: float = 30.0
-    """Between two comparisons with the broker's clock while ours disagrees: either may have been put right."""
+    """Between two comparisons with the broker's clock while ours differs: either may have been corrected."""
     unacknowledged_max: int = 1_000
-    """Acknowledged outbox entries that wait for a transaction to be removed in; beyond it one is made for them."""
+    """Acknowledged outbox entries that wait for a transaction to remove them; beyond it they get one of their own."""
 
 
 class StateUnreadableError(LogError):
@@ -112,11 +111,11 @@ class StateUnreadableError(LogError):
 
 
 class _SnapshotMismatchError(InternalError):
-    """A snapshot is not of this changelog: what follows it there does not go on from its last decision."""
+    """A snapshot is not of this changelog: the decisions that follow do not continue its hash chain."""
 
 
 class TopicNames(Struct, frozen=True):
-    """How topics are called in this deployment: every name behind one prefix, which is empty by default."""
+    """The names of the topics in this deployment: each has one prefix, which is empty by default."""
 
     prefix: str = ""
 
@@ -126,7 +125,7 @@ class TopicNames(Struct, frozen=True):
 
 
 class CycleReport(Struct, frozen=True, kw_only=True):
-    """What one cycle did; for logs and metrics, once per transaction."""
+    """What one cycle did, for logs and metrics: one per transaction."""
 
     decisions: Sequence[Sealed] = ()
     inputs: int = 0
@@ -154,7 +153,7 @@ class Runner:
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
         skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
     ) -> None:
-        """`skip` is told of records of the changelog that are not the partition's: topic, partition, offset, reason."""
+        """`skip` receives each foreign record of the changelog: topic, partition, offset, reason."""
         self.aggregate = aggregate
         self.partition = partition
         self.state = State()
@@ -190,7 +189,7 @@ class Runner:
         self._mark_round_trip: tuple[float, float] = (0.0, 0.0)
         self._compared_seconds = float("-inf")
         self.ahead_since: Instant | None = None
-        """Since when (by the clock) the partition waits because it decided later than the clock says; None: it does not."""
+        """Since when the partition waits because its last decision lies ahead of the clock; None: it does not."""
         self._suspects: dict[Input, Refusal | None] = {}
         self._refused = ""
         self.topic_id = ""
@@ -203,23 +202,23 @@ class Runner:
 
     @property
     def outbox_pending(self) -> int:
-        """How many committed messages are not acknowledged yet."""
+        """The committed messages that are not acknowledged yet."""
         return len(self._entries)
 
     @property
     def timers_pending(self) -> int:
-        """How many timers are set; one that moved or ended counts until its old time."""
+        """The timers that are set; one that moved or ended counts until its old time."""
         return len(self._timers)
 
     @property
     def lag_records(self) -> int:
-        """How many requests were unread when the end of the input was last asked for."""
+        """The consumer lag: unread requests when the end of the input was last sampled."""
         end = self._samples[-1][1] if self._samples else self._takeover_end
         return max(0, end - self._position.input_offset)
 
     @property
     def trouble(self) -> str | None:
-        """What keeps the partition from doing all of its work, since when, and what to do; None where nothing does."""
+        """What keeps the partition from doing all its work, since when, and the cure; None where nothing does."""
         if self._suspects:
             return (
                 f"the log refused a record: {self._refused}. {len(self._suspects)} inputs are decided one by one, to find "
@@ -242,11 +241,11 @@ class Runner:
 
     @property
     def next_due_at(self) -> Instant | None:
-        """When the next timer comes up."""
+        """When the next timer is due."""
         return self._timers.next_due_at()
 
     async def open(self) -> None:
-        """Take the partition: fence the former owner, restore what was committed, go to the next input."""
+        """Take the partition: fence the former owner, restore the committed state, seek to the next input."""
         await self._release()
         input_topic = self._names.of(self.aggregate.requests_topic.name)
         written = WRITTEN_WITH.get(self.aggregate.requests_topic.name, ())
@@ -263,19 +262,19 @@ class Runner:
         self._samples.clear()
         if self._outbox is None:
             self._outbox = self._make_outbox(self._stream())
-        # A commit in doubt may have removed what was acknowledged; what was, and is still there, need not be sent again.
+        # A commit in doubt may have removed acknowledged entries; those that are still there need not be sent again.
         self._acknowledged = {number: None for number in self._acknowledged if number in self._entries}
         self._outbox.offer([entry for number, entry in self._entries.items() if number not in self._acknowledged])
 
     async def close(self) -> None:
-        """Let the partition go. Never raises."""
+        """Release the partition. Never raises."""
         await self._release()
         if self._outbox is not None:
             await self._outbox.close()
             self._outbox = None
 
     async def cycle(self) -> CycleReport:
-        """Read, decide, fire, commit; waits where there is nothing to do. Raises `LogError`, `FencedError`."""
+        """Read, decide, fire, commit; wait where there is nothing to do. Raises `LogError`, `FencedError`."""
         if self._reader is None or self._ownership is None:
             raise LogError("the partition is not open")
         has_paused = await self._pause_after_commit()
@@ -285,7 +284,7 @@ class Runner:
         await self._sample(self._reader)
         if records:
             self._appended_at = records[-1].appended_at
-        if self._must_not_begin():  # asked where nothing is awaited before `now` is taken: a clock may be set at any moment
+        if self._must_not_begin():  # checked without an await before `now` is taken: a clock may be set at any moment
             await self._reader.seek(self.partition, self._position.input_offset)
             await self._clock.sleep(self._limits.idle_poll_seconds)
             return CycleReport(behind=True, input_offset=self._position.input_offset)
@@ -317,7 +316,7 @@ class Runner:
         """Return the slices of a snapshot that begins now; call it between two cycles, write the slices while they run on.
 
         Later slices may hold values newer than the offset; reading the changelog from there makes them right, because
-        every record of it holds a whole value. What only the runner knows stands in the first slice. Raises `LogError`,
+        every record of it holds a whole value. The first slice holds the position and the outbox. Raises `LogError` and
         `FencedError`, as `cycle` does.
         """
         if self._ownership is None:
@@ -327,7 +326,7 @@ class Runner:
             end = await reader.end(self.partition)
         finally:
             await reader.close()
-        # A former owner would take what its successor wrote for its own: a commit that succeeds shows that there is none.
+        # A former owner would mistake its successor's records for its own: a commit that succeeds proves that there is none.
         await self._ownership.commit(self._transaction(self._position, []))
         self._apply_commit(self._position, [])
         self._changelog_offset = end
@@ -351,7 +350,7 @@ class Runner:
     async def _read(self, reader: Reader, *, has_paused: bool) -> list[LogRecord]:
         """Return the next inputs; under load also those that came while the last cycle ran.
 
-        A reader reads ahead once and then waits to be emptied: what it has at hand is as old as the last cycle is long.
+        A reader prefetches once and then waits until its buffer is empty: the buffer is as old as the last cycle is long.
         """
         inputs_max = self._limits.inputs_max
         if not has_paused:
@@ -367,7 +366,7 @@ class Runner:
     async def _decide(
         self, decider: Decider, records: Sequence[LogRecord], now: Instant, sealed: list[Sealed], *, behind: bool
     ) -> int:
-        """Decide the records in order; return how many fitted into the transaction."""
+        """Decide the records in order; return how many fit into the transaction."""
         self._adopt(decider, now, sealed)
         size = 0
         for index, record in enumerate(records):
@@ -386,7 +385,7 @@ class Runner:
         return len(records)
 
     async def _fire(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> list[Timer]:
-        """Decide what is due, most urgent first; return what fitted into the transaction."""
+        """Decide the due timers, most urgent first; return those that fit into the transaction."""
         while self._timers.promote_due(now, PROMOTE_BATCH):
             await self._clock.sleep(0)
         due = self._timers.pop_due(now, self._limits.timers_max)
@@ -435,7 +434,7 @@ class Runner:
         return records
 
     def _apply_commit(self, position: Position, sealed: list[Sealed]) -> None:
-        """Make what was committed true in memory."""
+        """Apply a committed transaction to memory."""
         assert self._outbox is not None  # noqa: S101 - opened with the reader
         self.state.commit()
         self._position = position
@@ -467,7 +466,7 @@ class Runner:
             self._park_if_stuck(cause.key, due_at)
 
     def _park_if_stuck(self, key: str, due_at: Instant) -> None:
-        """Park a timer whose decision failed or left it as it was: it must not keep the partition busy."""
+        """Park a timer whose decision failed or did not move it: it must not keep the partition busy."""
         timer = self._timer_of(key)
         if timer is not None and timer.due_at <= due_at:
             self._timers.park(timer, self._position.decided_at + HOUR)
@@ -475,9 +474,9 @@ class Runner:
     # -- what the log refuses ------------------------------------------------------------------------------------------
 
     def _suspect_inputs(self, sealed: list[Sealed], reason: str) -> None:
-        """Suspect every input of a refused transaction. One that was suspected and is refused alone is the one.
+        """Suspect every input of a refused transaction. A suspect that is refused alone is the cause.
 
-        So each is refused twice: what the topics take is asked for anew after a refusal, and may be more by then.
+        So each is refused twice: the limits of the topics are read again after a refusal, and may be higher by then.
         """
         self._refused = reason
         inputs = [_input_of(one.decision.cause) for one in sealed]
@@ -489,15 +488,15 @@ class Runner:
             self._suspects.update((one, self._suspects.get(one)) for one in inputs)
 
     def _must_defer(self, one: Input, sealed: list[Sealed]) -> bool:
-        """Tell whether an input must not be decided in this transaction: it, or what is in it, is to be alone."""
+        """Tell whether an input must wait for the next transaction: it, or one in this transaction, is a suspect."""
         return bool(sealed and self._suspects) and (one in self._suspects or self._is_alone(sealed))
 
     def _is_alone(self, sealed: list[Sealed]) -> bool:
-        """Tell whether a transaction holds a suspect, beside which nothing is decided."""
+        """Tell whether a transaction holds a suspect: a suspect gets a transaction of its own."""
         return bool(sealed and self._suspects) and _input_of(sealed[-1].decision.cause) in self._suspects
 
     def _clear_suspects(self, sealed: list[Sealed]) -> None:
-        """Suspect no more what was written, and what is not there any more: timers that moved meanwhile."""
+        """Clear the suspects that were written, and those that are gone: timers that moved meanwhile."""
         for one in sealed:
             self._suspects.pop(_input_of(one.decision.cause), None)
         for suspect in list(self._suspects):
@@ -512,7 +511,7 @@ class Runner:
     # -- rules ---------------------------------------------------------------------------------------------------------
 
     def _adopt(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> None:
-        """Adopt what the feed has read since, and the versions that this process decides with."""
+        """Adopt the rules that the feed read since, and the versions of this process."""
         entries = [] if self._feed is None else [*self._unadopted, *self._feed.entries[self._feed_index :]]
         if entries or self._versions != decider.position.versions:
             sealed.append(decider.adoption(entries, self._versions, now, refusal=self._suspects.get(ADOPTION)))
@@ -529,7 +528,7 @@ class Runner:
             self._adopt(decider, now, sealed)
 
     async def _restore_rules(self, feed: RulesFeed) -> None:
-        """Fold the rules again, up to what the partition had adopted."""
+        """Fold the rules again, up to the position that the partition has adopted."""
         adopted = self._position.rules
         if any(sequence > _newest_sequence(feed, int(partition)) for partition, sequence in adopted.items()):
             await feed.refresh()
@@ -545,16 +544,16 @@ class Runner:
     # -- time ----------------------------------------------------------------------------------------------------------
 
     async def _pause_after_commit(self) -> bool:
-        """Leave a gap between commits; tell whether there was one to wait for. After an idle while there is none."""
+        """Leave a gap between commits; tell whether it had to wait. After an idle period there is no gap left."""
         wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
         if wait > 0:
             await self._clock.sleep(wait)
         return wait > 0
 
     def _now(self) -> Instant:
-        """Return the instant of this cycle: it never goes back, and stands still while the clock cannot be trusted.
+        """Return the instant of this cycle: it never goes back, and stops while the clock cannot be trusted.
 
-        A decision from the future would take the partition there: leads expire, and request ids are forgotten.
+        A decision in the future would move the partition there: leads would expire, and request ids be forgotten.
         """
         decided_at = self._position.decided_at
         if decided_at > 0 and clocks_disagree(self._clock_ahead_seconds()):
@@ -562,8 +561,8 @@ class Runner:
         return max(self._clock.now(), decided_at)
 
     def _poll_timeout_seconds(self) -> float:
-        """Return for how long to wait for input: until the next timer, at most a bounded while."""
-        if self._was_behind:  # what is due does not fire: a clock that disagrees must not keep the partition spinning
+        """Return how long to wait for input: until the next timer, and no longer than the idle poll."""
+        if self._was_behind:  # due timers do not fire: a clock that differs must not make the partition spin
             return self._limits.behind_poll_seconds
         due_at = self._timers.next_due_at()
         if due_at is None:
@@ -571,10 +570,10 @@ class Runner:
         return min(self._limits.idle_poll_seconds, max(0.0, self._clock.seconds_until(due_at)))
 
     async def _sample(self, reader: Reader) -> None:
-        """Remember where the input ended at this moment, every so often.
+        """Sample the end of the input, at most twice a second.
 
-        A log that took long to tell has been away, perhaps: what it had acknowledged then shows only after the partition
-        is taken anew (`Log.own`), and the lead whose command hangs there would wait for its outcome.
+        A log that took long to answer may have been away. What it acknowledged before shows only after a new take-over
+        (`Log.own`); until then a lead would wait for the outcome of its command.
         """
         now = self._clock.monotonic()
         if not self._samples or now - self._samples[-1][0] >= self._limits.sample_gap_seconds:
@@ -583,7 +582,7 @@ class Runner:
                 raise LogError("the log was away for a while: the partition is taken anew")
 
     def _is_behind(self, reader: Reader) -> bool:
-        """Tell whether requests may be unread that could forbid a contact, or whether time itself is in doubt."""
+        """Tell whether unread requests may forbid a contact (an opt-out), or whether the clock is in doubt."""
         position = reader.position(self.partition)
         if self._check_position_ahead() or position < self._takeover_end or clocks_disagree(self._clock_ahead_seconds()):
             return True
@@ -591,15 +590,15 @@ class Runner:
         return any(sampled <= before and end > position for sampled, end in self._samples)
 
     def _clock_ahead_seconds(self) -> float:
-        """Return by how much the clock is ahead of the broker's (negative: behind), as far as that is beyond doubt."""
+        """Return by how much the clock is ahead of the broker's (negative: behind), as far as that is certain."""
         return ahead_seconds(self._clock.wall(), self._clock.elapsed(), self._broker_time, self._appended_at)
 
     def _must_not_begin(self) -> bool:
-        """Tell whether the first decision of all would be made by a wrong clock; a later one stands still at its last."""
+        """Tell whether a wrong clock would date the first decision ever; a later one keeps the instant of the last."""
         return self._position.decided_at == 0 and clocks_disagree(self._clock_ahead_seconds())
 
     async def _compare_clocks(self, ownership: Ownership) -> None:
-        """Hear the broker's clock anew, where the last time was long enough ago."""
+        """Compare with the broker's clock again, where the last comparison is long enough ago."""
         if self._clock.elapsed() - self._compared_seconds < self._limits.compare_gap_seconds:
             return
         reader = await self._changelog(start=None)
@@ -609,7 +608,7 @@ class Runner:
             await reader.close()
 
     def _check_position_ahead(self) -> bool:
-        """Tell whether a clock that ran ahead of ours decided here: what is due by it is not due by ours."""
+        """Tell whether a clock ahead of ours decided here, so that nothing may fire; note since when."""
         if self._clock.seconds_until(self._position.decided_at) <= self._limits.ahead_seconds:
             self.ahead_since = None
             return False
@@ -619,10 +618,10 @@ class Runner:
     # -- restoring -----------------------------------------------------------------------------------------------------
 
     async def _restore(self, ownership: Ownership) -> None:
-        """Read the changelog from where this memory (or the snapshot) ends up to a mark that this owner sets itself.
+        """Read the changelog from where memory (or the snapshot) ends up to a mark that this owner writes.
 
-        What a broker calls the end may lie before what a former owner committed, if it has just come back. A mark that
-        can be read stands behind all of it.
+        The end that a broker reports may lie before what a former owner committed, if the broker has just restarted. A
+        mark that can be read lies behind all of it.
         """
         self.restored_from = "memory"
         self._unreadable.clear()
@@ -637,7 +636,7 @@ class Runner:
         self._timers.rebuild(self._all_timers())
 
     async def _restore_snapshot(self, ownership: Ownership) -> bool:
-        """Restore from a snapshot; False where there is none that fits. Then what it held must be forgotten."""
+        """Restore from a snapshot; return False where none fits: the caller must reset what it read."""
         self._reset()
         try:
             self._load_snapshot()
@@ -645,12 +644,12 @@ class Runner:
                 return False
             self.restored_from, self._has_later_position = "snapshot", False
             await self._read_changelog(ownership)
-            if not self._has_later_position:  # whoever begins a snapshot commits the position behind its offset
+            if not self._has_later_position:  # to begin a snapshot is to commit the position behind its offset
                 return False
         except _SnapshotMismatchError:
             return False
         except BaseException:
-            self._changelog_offset = 0  # what was read is not known to fit: the next attempt begins anew
+            self._changelog_offset = 0  # it is not known to fit: the next attempt starts over
             raise
         return True
 
@@ -665,7 +664,7 @@ class Runner:
             await reader.close()
 
     def _reset(self) -> None:
-        """Drop what a restore that failed has read: a newer snapshot does not say what was removed since."""
+        """Drop what a failed restore has read: a newer snapshot does not say what was removed since."""
         self._changelog_offset = 0
         self._unreadable.clear()
         self.state.clear()
@@ -673,7 +672,7 @@ class Runner:
         self._position = Position()
 
     async def _set_mark(self, ownership: Ownership, end: int) -> bytes:
-        """Write the tombstone of an outbox entry that never was, under a header that no other owner's mark has."""
+        """Write the tombstone of an outbox entry that never existed, with a header that is unique to this owner."""
         mark = f"{end}/{self._clock.now()}/{self._clock.monotonic()}".encode()
         topic = self._names.of(self.aggregate.state_topic.name)
         sent_seconds = self._clock.elapsed()
@@ -682,10 +681,10 @@ class Runner:
         return mark
 
     def _read_broker_time(self, mark: LogRecord) -> None:
-        """Take the broker's time from the mark that this owner set."""
+        """Take the broker's time from the mark that this owner wrote."""
         self._broker_time = BrokerTime(mark.appended_at, *self._mark_round_trip)
         self._compared_seconds = self._clock.elapsed()
-        # What was appended in our future is out of date with this: the broker's clock may have been put right since.
+        # An append time in our future is outdated by this: the broker's clock may have been corrected since.
         self._appended_at = None
 
     async def _read_up_to(self, reader: Reader, mark: bytes) -> None:
@@ -704,7 +703,7 @@ class Runner:
                 await reader.end(self.partition)
 
     def _apply_records(self, records: Sequence[LogRecord], mark: bytes) -> bool:
-        """Take over records of the changelog; tell whether this owner's mark is among them."""
+        """Apply records of the changelog; tell whether this owner's mark is among them."""
         is_marked = False
         for record in records:
             try:
@@ -724,7 +723,7 @@ class Runner:
         return is_marked
 
     def _refuse(self, record: LogRecord, error: Exception) -> None:
-        """Skip a record whose key is none of ours; a value of the runner's own must be followed by one that can be read."""
+        """Skip a record with a foreign key. A value of the runner's own must be followed by one that can be read."""
         key = (record.key or b"").decode(errors="replace")
         if key.startswith(OWN_PREFIX):
             where = f"{record.topic}[{record.partition}] offset {record.offset}"
@@ -765,7 +764,7 @@ class Runner:
             self._entries[number] = msgspec.msgpack.decode(packed, type=OutboxEntry)
 
     def _timer_of(self, key: str) -> Timer | None:
-        """Return the timer that an entity has now. It is asked for as it ripens and again as it is taken: decoded once."""
+        """Return the timer that an entity has now. The queue asks when it is promoted and when it fires: decode it once."""
         packed = self.state.packed(key)
         if packed is None:
             return None
@@ -775,7 +774,7 @@ class Runner:
         timer = self.aggregate.timer(key, unpack_any(key, packed))
         if timer is not None:
             if len(self._timer_cache) >= TIMER_CACHE_MAX:
-                self._timer_cache.clear()  # also of those whose entity has changed since: nobody asks for them again
+                self._timer_cache.clear()  # also drops entries whose entity has changed since: those are never read again
             self._timer_cache[key] = packed, timer
         return timer
 
@@ -786,7 +785,7 @@ class Runner:
         return None if packed is None else cast("TimerGate", unpack_any(key, packed))
 
     def _all_timers(self) -> Iterator[Timer]:
-        """Yield the timer of every value that has one, and note what it claims; most have none, which their bytes tell."""
+        """Yield the timer of every value that has one, and note its claim. Most have none: their bytes show it."""
         marks = {kind: packed_name(field) if field else None for kind, field in self.aggregate.timer_fields.items()}
         for key, packed in self.state.items():
             mark = marks.get(key.partition("/")[0], b"")
@@ -805,11 +804,11 @@ class Runner:
                 yield timer
 
     def _stream(self) -> str:
-        """Return the name of the numbered stream of messages from this partition, for as long as its topic lives."""
+        """Return the name of this partition's numbered message stream; it holds as long as its topic exists."""
         return f"{self.aggregate.state_topic.name}/{self.topic_id}/{self.partition}"
 
     async def _release(self) -> None:
-        """Give up reader and ownership; memory stays as of the last commit."""
+        """Close reader and ownership; memory stays as of the last commit."""
         self.state.rollback()
         if self._reader is not None:
             await self._reader.close()
@@ -820,7 +819,7 @@ class Runner:
 
 
 def _input_of(cause: Cause) -> Input:
-    """Return what tells an input from every other one that may be decided in its place."""
+    """Return the identity of an input."""
     match cause.kind:
         case "request":
             return "request", cause.offset or 0
@@ -831,7 +830,7 @@ def _input_of(cause: Cause) -> Input:
 
 
 def _can_follow(known: Position, position: Position) -> bool:
-    """Tell whether a committed position can follow another: decisions are never taken back."""
+    """Tell whether a committed position can follow another: decisions are never undone."""
     return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 

@@ -1,4 +1,4 @@
-"""What does a partition know? Packed values under keys; what a running cycle decided lies on top until it is committed."""
+"""What is the state of a partition? Packed values under keys, with a pending layer on top until the commit."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ E = TypeVar("E", bound=Entity)
 
 
 class State:
-    """Committed values and, above them, the values of decisions that are not committed yet.
+    """Committed values and, above them, the pending values of the running cycle.
 
-    Values are kept packed (about a fifth of the memory of live structs) and decoded fresh for every reader.
+    Values are stored packed (about a fifth of the memory of live structs) and decoded fresh for every reader.
     """
 
     def __init__(self) -> None:
@@ -39,13 +39,13 @@ class State:
         return self._committed.get(key)
 
     def set(self, key: str, packed: bytes | None) -> None:
-        """Decide a value: visible to later decisions of this cycle, kept only by `commit`."""
+        """Set a pending value: later decisions of this cycle see it; `commit` makes it permanent."""
         self._pending[key] = packed
         if self._sorted_ids and packed is not None:
             self._insert_id(key)
 
     def commit(self) -> None:
-        """The transaction is durable: what was decided is now what is known."""
+        """Make the pending values permanent: the transaction is durable."""
         for key, packed in self._pending.items():
             if packed is None:
                 self._committed.pop(key, None)
@@ -55,23 +55,23 @@ class State:
         self.places.commit()
 
     def rollback(self) -> None:
-        """The transaction is not: forget what was decided."""
+        """Drop the pending values: the transaction failed."""
         self._pending.clear()
         self.places.rollback()
 
     def clear(self) -> None:
-        """Forget everything, the committed values included."""
+        """Drop everything, the committed values included."""
         self._committed.clear()
         self._pending.clear()
         self._sorted_ids.clear()
         self.places.clear()
 
     def pending(self) -> dict[str, bytes | None]:
-        """Return what this cycle decided so far: the records of the changelog."""
+        """Return the pending values: the next records of the changelog."""
         return self._pending
 
     def restore(self, key: str, packed: bytes | None) -> None:
-        """Take over one record of the changelog."""
+        """Apply one record of the changelog."""
         if packed is None:
             self._committed.pop(key, None)
         else:
@@ -98,11 +98,11 @@ class State:
         return found
 
     def drop_sorted_ids(self, kind: str) -> None:
-        """Free what was kept for `sorted_ids_after`."""
+        """Drop the sorted list of `sorted_ids_after`."""
         self._sorted_ids.pop(kind, None)
 
     def _insert_id(self, key: str) -> None:
-        """Keep the list of numbers complete; what is gone again is passed over by whoever reads it."""
+        """Insert an id into the sorted list. Removed ids stay; readers skip them."""
         kind, _, text = key.partition("/")
         numbers = self._sorted_ids.get(kind)
         if numbers is None:

@@ -1,8 +1,8 @@
-"""Which entities are due? Companies take turns; a company's own come most urgent first. Rebuilt from state, never stored.
+"""Which timers are due? Companies take turns (round robin); within a company the most urgent comes first. Never stored.
 
-Cancelling and moving a timer are changes of the entity. Entries that no longer say what the entity says are passed over
-when they come up (lazy deletion), so that setting a timer costs one append. What is due in a later minute is only a key
-under that minute: eight bytes for a lead that waits for days.
+The queue is rebuilt from the entities. To cancel or move a timer, change the entity: stale entries are skipped when they
+come up (lazy deletion), so setting a timer costs one append. A timer that is due in a later minute is only a key in the
+bucket of that minute: eight bytes for a lead that waits for days.
 """
 
 import heapq
@@ -16,13 +16,13 @@ from engine.partition.places import SharedGate
 from schemas.instant import HOUR, MINUTE, Instant
 
 STALE_ENTRIES_MAX = 10_000
-"""Rebuilding below this many passed-over entries costs more than it frees."""
+"""Below this many stale entries a rebuild costs more than it frees."""
 
 AGED_EVERY = MINUTE
-"""How often the order of those that are due and age is made anew: what grows by the hour is as good a minute later."""
+"""How often due timers with aging are sorted again: a priority that grows by the hour is precise enough by the minute."""
 
 PROMOTE_BATCH = 1_000
-"""Keys whose timers are read between two chances for others to run: about 5 ms where a campaign is due at one instant."""
+"""Keys promoted before the event loop may run others: about 5 ms where a whole campaign is due at one instant."""
 
 TimerOf = Callable[[str], Timer | None]
 
@@ -30,32 +30,32 @@ Ready = tuple[int, float, Instant, int, Timer]
 
 
 class GateHolder(Protocol):
-    """What a gate holds: something that can be compared with a timer."""
+    """What holds a place of a gate: it can be compared with a timer."""
 
     def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
-        """Return how urgent it is by now, in the order of timers that are due."""
+        """Return its urgency now, in the sort order of due timers."""
         ...
 
 
 class TimerGate(Protocol):
-    """Lets timers through while it has room, and beyond that those that are more urgent than what it holds."""
+    """Admits timers while it has room; beyond that, only those that are more urgent than one of its holders."""
 
     @property
     def room(self) -> int:
-        """How many it lets through whatever their urgency."""
+        """How many timers it admits whatever their urgency."""
         ...
 
     def least_urgent(self, now: Instant) -> Sequence[GateHolder]:
-        """Return what it holds, the least urgent first."""
+        """Return its holders, the least urgent first."""
         ...
 
 
 GateOf = Callable[[str], TimerGate | None]
-"""By the key of a gate; None where it lets everything through."""
+"""By the key of a gate; None where it admits everything."""
 
 
 class TimerQueue:
-    """What comes later, by minute; what comes soon, by time; what is due, by turns of companies and urgency."""
+    """Timers in three stages: far ones by minute, near ones in a heap by time, due ones by company and urgency."""
 
     def __init__(self, timer_of: TimerOf, gate_of: GateOf = lambda _: None) -> None:
         self._timer_of = timer_of
@@ -72,7 +72,7 @@ class TimerQueue:
         self._aged_at: Instant | None = None
 
     def rebuild(self, timers: Iterable[Timer]) -> None:
-        """Start from these timers alone."""
+        """Replace the content by these timers."""
         self._far.clear()
         self._minutes.clear()
         self._far_count = 0
@@ -100,11 +100,11 @@ class TimerQueue:
         self._far_count += 1
 
     def park(self, timer: Timer, until: Instant) -> None:
-        """Let a timer that could not be decided rest until an instant."""
+        """Hold back a timer until an instant."""
         heapq.heappush(self._parked, (until, timer))
 
     def promote_due(self, now: Instant, limit: int | None = None) -> bool:
-        """Take in what is due by `now`, at most `limit` entries; tell whether some are left for another call."""
+        """Promote the timers that are due by `now` to the due queue, at most `limit`; tell whether some are left."""
         left = 2 * len(self) + 1 if limit is None else limit
         while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
             left -= self._load_minute(left)
@@ -120,7 +120,7 @@ class TimerQueue:
         return left <= 0
 
     def _release_gate(self, gate: str, limit: int) -> int:
-        """Get ready who waits before a gate that is gone, at most `limit`; return how many they were."""
+        """Promote the timers behind a gate that is gone, at most `limit`; return how many."""
         waiting = self._gated[gate]
         taken = waiting[-limit:]
         del waiting[-limit:]
@@ -131,7 +131,7 @@ class TimerQueue:
         return len(taken)
 
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
-        """Take up to `limit` timers that are due and still meant: one of each company in turn, its most urgent first."""
+        """Take up to `limit` due timers that are not stale: one of each company in turn, its most urgent first."""
         self.promote_due(now)
         self._age(now)
         turns = _GateRound(self._gate_of, now)
@@ -154,7 +154,7 @@ class TimerQueue:
         return due
 
     def _open_gates(self, turns: "_GateRound") -> None:
-        """Get ready again, most urgent first, whom a gate would let through by now."""
+        """Promote the gated timers that their gate would admit now, most urgent first."""
         for gate in list(self._gated):
             waiting = self._gated[gate]
             ahead = turns.ahead(gate)
@@ -170,7 +170,7 @@ class TimerQueue:
                 del self._gated[gate]
 
     def _gate_timer(self, entry: Ready) -> None:
-        """Let a timer wait before its gate, and no longer than until `opens_at`."""
+        """Put a timer behind its gate, until `opens_at` at the latest."""
         timer = entry[-1]
         heapq.heappush(self._gated.setdefault(timer.gate, []), entry)
         if timer.opens_at and self._opening.get(timer.key) != timer.opens_at:
@@ -178,14 +178,14 @@ class TimerQueue:
             self.park(timer, timer.opens_at)
 
     def give_back(self, timers: Iterable[Timer]) -> None:
-        """Return timers that were taken and not decided."""
+        """Put back timers that were taken and not decided."""
         for timer in timers:
             self._push_ready(timer)
 
     def next_due_at(self) -> Instant | None:
-        """Return when to look again, or None where nothing ever is due; 0 where some are due already.
+        """Return when the next timer may be due, or None where none is set; 0 where some are due already.
 
-        It is never too late. It is early where the next entry turns out to be stale, or is only known by its minute.
+        Never too late. Too early where the next entry is stale, or is only known by its minute.
         """
         if self._ready or any(self._has_room(gate) for gate in self._gated):
             return 0
@@ -198,16 +198,16 @@ class TimerQueue:
         return min(soonest, self._parked[0][0]) if self._parked else soonest
 
     def __len__(self) -> int:
-        """Return how many entries wait; one whose timer moved or ended counts until it comes up."""
+        """Return the number of entries, stale ones included."""
         gated = sum(map(len, self._gated.values()))
         return self._far_count + len(self._near) + len(self._ready) + len(self._parked) + gated - len(self._opening)
 
     def is_bloated(self, live: int) -> bool:
-        """Tell whether stale entries outnumber the live ones so far that rebuilding pays."""
+        """Tell whether so many entries are stale that a rebuild pays."""
         return self._far_count + len(self._near) > 2 * live + STALE_ENTRIES_MAX
 
     def _load_minute(self, limit: int) -> int:
-        """Read the timers of the first minute, at most `limit`; return how many entries that took."""
+        """Move the timers of the first minute to the heap, at most `limit`; return how many entries that took."""
         minute = self._minutes[0]
         keys = self._far[minute]
         taken = keys[-limit:]
@@ -234,7 +234,7 @@ class TimerQueue:
         return gate is None or gate.room > 0
 
     def _age(self, now: Instant) -> None:
-        """Put those that are due in the order that they have by now, where any of them ages; nothing where none does."""
+        """Sort due timers with aging by their present priority, at most once a minute."""
         if self._aged_at is None or now - self._aged_at < AGED_EVERY:
             return
         self._aged_at = now
@@ -245,7 +245,7 @@ class TimerQueue:
 
 
 class _GateRound:
-    """Whom gates let through in one round: each as many as it has room for, then whoever may take another's place."""
+    """What gates admit in one round: as many as they have room for, then timers more urgent than a holder."""
 
     def __init__(self, gate_of: GateOf, now: Instant) -> None:
         self._gate_of = gate_of
@@ -260,7 +260,7 @@ class _GateRound:
         return passage.admit(timer)
 
     def ahead(self, key: str) -> "_GatePassage":
-        """Return the passage of a gate as it is at the beginning of the round, as if no other company took a place."""
+        """Return the state of a gate at the start of the round, as if no other company took a place."""
         return _GatePassage(self._gate_of(key), self._now, Counter())
 
 
@@ -268,7 +268,7 @@ class _GatePassage:
     """One gate in one round."""
 
     def __init__(self, gate: TimerGate | None, now: Instant, taken: Counter[str]) -> None:
-        """`taken` counts, by channel, who passes the gates of all companies."""
+        """`taken` counts, by channel, the timers that passed the gates of all companies."""
         self._taken = taken
         self._now = now
         self._gate = gate
@@ -277,7 +277,7 @@ class _GatePassage:
         self._through = 0
 
     def admit(self, timer: Timer) -> bool:
-        """Tell whether it is let through, and count it where it is."""
+        """Admit a timer, or return False."""
         if self._gate is None or 0 < timer.opens_at <= self._now:
             return True
         if isinstance(self._gate, SharedGate):
