@@ -15,6 +15,7 @@ from adapters.cli.main import cli
 from adapters.http.app import OPERATIONS
 from adapters.http.exchange.request_metrics import Watch
 from adapters.observability.metrics import Metrics
+from engine.contact.consent.opt_out import meaning_of
 from schemas.instant import HOUR, MINUTE
 from schemas.outcomes import OUTCOMES
 
@@ -283,3 +284,16 @@ def test_every_problem_that_the_operators_page_explains_is_said_by_a_process() -
     code = "\n".join(path.read_text() for top in ("adapters", "engine") for path in (ROOT / top).rglob("*.py"))
     assert len(said) > 7
     assert [parts for parts in said if not any(part.strip() and part.strip() in code for part in parts)] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "meaning"),
+    [("a plain opt-out", "opt_out"), ("doubtful", "unclear"), ("`START`", "opt_in"), ("anything else", "reply")],
+)
+def test_the_producers_page_reads_texts_as_the_engine_does(row: str, meaning: str) -> None:
+    section = (ROOT / "deploy/docs/producers.md").read_text().partition("## How texts are read")[2]
+    (line,) = re.findall(rf"^\| {re.escape(row)}.*\|$", section, re.MULTILINE)
+    cells = line.strip("| ").split(" | ")
+    texts = INLINE.findall(cells[0] if meaning == "opt_in" else cells[2])
+    assert len(texts) >= 3
+    assert {text: meaning_of(text) for text in texts} == dict.fromkeys(texts, meaning)
