@@ -14,10 +14,10 @@ from adapters.bench.submissions import requests
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.sql import queries
+from adapters.postgres.tables import TABLES
 from adapters.projector.batch import Batch, Mark, batch_of
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Limits, Projector
-from adapters.projector.rows import TABLES
 from adapters.roles.context import Context
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from adapters.projector.rows import BIGINT_MAX
+from adapters.postgres.tables import BIGINT_MAX
 from adapters.reads.ports import CallFilter, LeadFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 

@@ -18,8 +18,8 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, SAMPLE_ROWS, WORK_MEM, groups, is_beyond, may_be_many, pieces
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
+from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.postgres.words import Words
-from adapters.projector.rows import CALLS, LEADS, RECORDS
 from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping

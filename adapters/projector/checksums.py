@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.postgres.sql import Schemas, queries
-from adapters.projector.rows import TABLES
+from adapters.postgres.tables import TABLES
 from schemas.instant import Instant, to_rfc3339
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from adapters.postgres.tables import TABLES
 from adapters.projector.batch import DECISIONS, UNREADABLE
 from adapters.projector.reach import TOPICS, Place
-from adapters.projector.rows import TABLES
 from adapters.projector.store import Standing
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames

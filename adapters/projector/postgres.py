@@ -12,8 +12,9 @@ import asyncpg
 
 from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.sql import Schemas, queries
+from adapters.postgres.tables import TABLES
 from adapters.projector.batch import Batch
-from adapters.projector.rows import TABLES, Row
+from adapters.projector.rows import Row
 from adapters.projector.store import (
     Owned,
     OwnershipLostError,

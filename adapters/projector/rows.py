@@ -1,6 +1,6 @@
 """What does a decision look like in tables? Pure functions from changes and facts to rows; no database in sight.
 
-A row is a tuple in the order of the columns of its table, `LEADS`, `CALLS` and so on. Instants stay whole milliseconds,
+A row is a tuple in the order of the columns of its table (`adapters.postgres.tables`). Instants stay whole milliseconds,
 jsonb is JSON text, lists of codes and zones are joined by commas (no code or zone holds one); SQL turns them into columns.
 """
 
@@ -12,6 +12,17 @@ import msgspec
 from msgspec import Struct
 
 from adapters.postgres.numbers import written_for_jsonb
+from adapters.postgres.tables import (
+    BIGINT_MAX,
+    CALLS,
+    CONTACTS,
+    LEADS,
+    RECORDS,
+    SLOTS,
+    SUBMITTED_COLUMNS,
+    SUBMITTED_TEXT_COLUMNS,
+    Table,
+)
 from engine.contact.facts.ledger import attempts_of
 from engine.identity import contact_id
 from engine.views.call import (
@@ -29,89 +40,6 @@ from schemas.records import Record
 from schemas.wire import to_json
 
 Row = tuple[Any, ...]
-
-BIGINT_MAX = 2**63 - 1
-
-
-class Table(Struct, frozen=True):
-    """A table of the read schema whose rows are replaced whole.
-
-    `key` counts the columns of the primary key, which come first; then `version`, `partition` and `sequence` stand
-    where `version_at` says. `marks` says that a removed row stays, with `deleted_at`.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    key: int
-    version_at: int
-    marks: bool = False
-
-
-LEADS = Table(
-    "leads",
-    (
-        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
-        *("status", "status_wait", "end_status", "is_live", "offer_id", "schedule_id", "schedule_version"),
-        *("caller_id", "email", "name", "full_name", "external_record_id", "contact_field_type", "country"),
-        *("state_province", "zip_postal_code", "time_zone", "sub_id", "remote_ip", "traffic_source_id"),
-        *("columns", "data", "zones", "zone_source", "zone_deciding", "states", "lead_priority", "urgency_class"),
-        *("enrolment", "step", "ending", "step_attempts", "attempts", "attempts_max", "flight"),
-        *("next_action_at", "planned_at", "requested_next_action_at", "expires_at", "callback_at", "wake_at", "reasons"),
-        *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
-        *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
-        *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
-        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "rest"),
-    ),
-    key=2,
-    version_at=4,
-    marks=True,
-)
-CALLS = Table(
-    "calls",
-    (
-        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
-        *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
-        *("traffic_source_id", "buyer_id", "buyer_group_id", "number_id", "command_id", "provider", "provider_sid"),
-        *("direction", "origin", "status", "sub_status", "outcome", "answered_by", "caller_number", "number_called"),
-        *("from_number", "country", "state", "city", "zip", "time_zone", "token_values", "revenue", "payout", "cost"),
-        *("profit", "buyer_converted", "offer_converted", "buyer_conversion_duplicated_call"),
-        *("offer_conversion_duplicated_call", "buyer_repeat_caller", "offer_repeat_caller", "no_buyer"),
-        *("placed_on_hold", "in_progress", "hold_duration", "ring_duration", "talk_duration", "total_duration"),
-        *("initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at", "hangup_cause", "hung_up_by"),
-        *("detail", "has_recording", "recording_url", "call_disposition_id", "agent_call_disposition_notes"),
-        *("attempt_number", "is_callback", "contact_field_type", "ring_pool_id", "provider_configuration_id", "agent_id"),
-        *("scheduled_callback_id", "dial_tier", "transcription_status"),
-    ),
-    key=2,
-    version_at=4,
-    marks=True,
-)
-CONTACTS = Table(
-    "contacts",
-    (
-        *("contact_key", "company_id", "contact_id", "version", "partition", "sequence", "lead_ids", "opted_out_at"),
-        *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved", "rest"),
-    ),
-    key=1,
-    version_at=3,
-)
-RECORDS = Table(
-    "records",
-    (
-        *("company_id", "type", "id", "uuid", "version", "partition", "sequence"),
-        *("created_at", "updated_at", "user_updated_at", "deleted_at", "name", "body"),
-    ),
-    key=3,
-    version_at=4,
-)
-SLOTS = Table(
-    "slots",
-    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
-    key=2,
-    version_at=2,
-)
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
-"""In the order in which a batch writes them: all writers take locks in the same order, so that none waits in a circle."""
 
 
 class RawLead(Lead, kw_only=True):
@@ -153,14 +81,6 @@ class CountedSlots(Struct, frozen=True):
     tallies: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-TEXT_COLUMNS = (
-    *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
-    *("zip_postal_code", "time_zone", "sub_id", "remote_ip"),
-)
-COLUMNS_APART = frozenset({*TEXT_COLUMNS, "traffic_source_id"})
-"""Keys of `Lead.columns` that are columns of the table; whatever else stands there is kept in its `columns`."""
-
-
 # `attrgetter` of several names makes a tuple in one step: a lead has 73 columns, and these are the most of them.
 _identity = attrgetter("company_id", "id", "uuid", "contact_key", "version")
 _standing = attrgetter("created_at", "updated_at", "status", "status_wait", "end_status")
@@ -187,9 +107,9 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
         *_standing(lead),
         lead.status in LIVE_STATUSES,
         *_target(lead),
-        *map(_text, map(own.get, TEXT_COLUMNS)),
+        *map(_text, map(own.get, SUBMITTED_TEXT_COLUMNS)),
         _whole(own.get("traffic_source_id")),
-        "{}" if own.keys() <= COLUMNS_APART else _json({key: own[key] for key in own if key not in COLUMNS_APART}),
+        "{}" if own.keys() <= SUBMITTED_COLUMNS else _json({key: own[key] for key in own if key not in SUBMITTED_COLUMNS}),
         _tokens(lead.data),
         ",".join(lead.zones),
         lead.zone_source,

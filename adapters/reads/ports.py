@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from adapters.why.outlook import Waiting
 from engine.views.report import Group, Grouping
 from schemas.account import Tally
 from schemas.decisions import Answer
@@ -152,7 +151,29 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
-class Reads(Waiting, Protocol):
+class DueLeadReads(Protocol):
+    """The reads that a forecast needs, each of one company. They raise `ReadsUnavailableError`."""
+
+    async def due_leads(
+        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
+    ) -> Sequence[Row]:
+        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
+        ...
+
+    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
+        """Return how many those are, None where they are more than are counted."""
+        ...
+
+    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
+        """Return waiting leads without a next action that expire before an instant, by rising id."""
+        ...
+
+    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
+        """Return what is true of numbers and addresses themselves."""
+        ...
+
+
+class Reads(DueLeadReads, Protocol):
     """Queries on the projection. Every method raises `ReadsUnavailableError` where the database does not answer."""
 
     async def lead(self, company_id: int, lead: int | str) -> Row | None:

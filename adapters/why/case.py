@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from adapters.projector.rows import COLUMNS_APART
+from adapters.postgres.tables import SUBMITTED_COLUMNS
 from engine.rules import Rules
 from engine.why.history import ANSWER_SPAN, LeadFact
 from engine.why.model import LeadHistory
@@ -78,7 +78,7 @@ def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
 
 def lead_of(row: Row) -> Lead:
     """Return the lead of a row, as its last decision left it."""
-    own = {name: row[name] for name in COLUMNS_APART if row[name] is not None}
+    own = {name: row[name] for name in SUBMITTED_COLUMNS if row[name] is not None}
     return _entity(Lead, row, {"columns": {**own, **row["columns"]}, "data": row["data"], "data_parts": 0})
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from msgspec import Struct
 
-from adapters.why.case import Row, head_of, lead_of
+from adapters.reads.ports import DueLeadReads, Row
+from adapters.why.case import head_of, lead_of
 from engine.rules import Rules
 from engine.why.outlook import Outlook
 from engine.why.simulation import LeadContext
@@ -19,42 +20,20 @@ SLICE = 100
 """Leads that are read and run on at once: some tenth of a second, then others have a turn."""
 
 
-class Waiting(Protocol):
-    """The reads that a forecast needs, each of one company. They raise `ReadsUnavailableError`."""
-
-    async def due_leads(
-        self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
-    ) -> Sequence[Row]:
-        """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
-        ...
-
-    async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
-        """Return how many those are, None where they are more than are counted."""
-        ...
-
-    async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
-        """Return waiting leads without a next action that expire before an instant, by rising id."""
-        ...
-
-    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
-        """Return what is true of numbers and addresses themselves."""
-        ...
-
-
 Run = Callable[..., Awaitable[Any]]
 
 
 class Asked(Struct, frozen=True):
     """What is asked, of whom, and how slices are computed."""
 
-    reads: Waiting
+    reads: DueLeadReads
     rules: Rules
     company_id: int
     run: Run
 
 
 async def outlook_of(
-    reads: Waiting,
+    reads: DueLeadReads,
     rules: Rules,
     company_id: int,
     *,

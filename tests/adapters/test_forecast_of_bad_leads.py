@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from adapters.postgres.numbers import decoded
-from adapters.projector.rows import LEADS, RawLead, lead_row
+from adapters.postgres.tables import LEADS
+from adapters.projector.rows import RawLead, lead_row
 from adapters.why.case import lead_of
 from adapters.why.outlook import outlook_of
 from schemas.contact import Lead

@@ -8,8 +8,9 @@ import msgspec
 
 from adapters.audit.verify import verify
 from adapters.partitions.feed import RulesTopic
+from adapters.postgres.tables import TABLES
 from adapters.projector.batch import Mark, batch_of
-from adapters.projector.rows import SHAPES, TABLES
+from adapters.projector.rows import SHAPES
 from engine import limits
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate

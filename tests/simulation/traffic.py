@@ -11,7 +11,7 @@ import msgspec
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
-from adapters.projector.rows import CALLS, LEADS
+from adapters.postgres.tables import CALLS, LEADS
 from engine.identity import contact_key
 from engine.partition.ports import Outgoing
 from engine.partition.runner import TopicNames

@@ -10,7 +10,7 @@ import pytest
 from adapters.postgres import lists, words
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
-from adapters.projector.rows import LEADS
+from adapters.postgres.tables import LEADS
 from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
 from engine.identity import contact_id, uuid_of
 from engine.views.lead import lead_view

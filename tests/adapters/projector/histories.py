@@ -8,21 +8,8 @@ from typing import Any
 
 import msgspec
 
-from adapters.projector.rows import (
-    CALLS,
-    CONTACTS,
-    LEADS,
-    SLOTS,
-    CountedSlots,
-    RawCall,
-    RawHead,
-    RawLead,
-    Table,
-    call_row,
-    contact_row,
-    lead_row,
-    slots_row,
-)
+from adapters.postgres.tables import CALLS, CONTACTS, LEADS, SLOTS, Table
+from adapters.projector.rows import CountedSlots, RawCall, RawHead, RawLead, call_row, contact_row, lead_row, slots_row
 from engine.identity import uuid_of
 from engine.partition.ports import LogRecord
 from schemas.account import Slots

@@ -3,8 +3,9 @@
 import msgspec
 
 from adapters.postgres.numbers import written_for_jsonb
+from adapters.postgres.tables import CALLS, LEADS, TABLES, Table
 from adapters.projector.batch import Batch, Mark
-from adapters.projector.rows import CALLS, LEADS, TABLES, Row, Table
+from adapters.projector.rows import Row
 from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, Standing, TopicChangedError
 from schemas.instant import Instant
 

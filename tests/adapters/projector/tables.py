@@ -6,8 +6,8 @@ import msgspec
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
+from adapters.postgres.tables import TABLES
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.rows import TABLES
 from schemas.instant import from_datetime
 from tests.adapters.projector.memory import MemoryStore
 

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.projector.rows import CALLS, RawCall, call_row
+from adapters.postgres.tables import CALLS
+from adapters.projector.rows import RawCall, call_row
 from engine.contact.requests.update import CONVERSIONS
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, PressKeys

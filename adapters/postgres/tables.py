@@ -1,0 +1,93 @@
+"""Which columns has each table of the read schema, and which of them are its key?"""
+
+from msgspec import Struct
+
+BIGINT_MAX = 2**63 - 1
+
+
+class Table(Struct, frozen=True):
+    """A table of the read schema whose rows are replaced whole.
+
+    `key` counts the columns of the primary key, which come first; then `version`, `partition` and `sequence` stand
+    where `version_at` says. `marks` says that a removed row stays, with `deleted_at`.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: int
+    version_at: int
+    marks: bool = False
+
+
+LEADS = Table(
+    "leads",
+    (
+        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
+        *("status", "status_wait", "end_status", "is_live", "offer_id", "schedule_id", "schedule_version"),
+        *("caller_id", "email", "name", "full_name", "external_record_id", "contact_field_type", "country"),
+        *("state_province", "zip_postal_code", "time_zone", "sub_id", "remote_ip", "traffic_source_id"),
+        *("columns", "data", "zones", "zone_source", "zone_deciding", "states", "lead_priority", "urgency_class"),
+        *("enrolment", "step", "ending", "step_attempts", "attempts", "attempts_max", "flight"),
+        *("next_action_at", "planned_at", "requested_next_action_at", "expires_at", "callback_at", "wake_at", "reasons"),
+        *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
+        *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
+        *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
+        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "rest"),
+    ),
+    key=2,
+    version_at=4,
+    marks=True,
+)
+CALLS = Table(
+    "calls",
+    (
+        *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
+        *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
+        *("traffic_source_id", "buyer_id", "buyer_group_id", "number_id", "command_id", "provider", "provider_sid"),
+        *("direction", "origin", "status", "sub_status", "outcome", "answered_by", "caller_number", "number_called"),
+        *("from_number", "country", "state", "city", "zip", "time_zone", "token_values", "revenue", "payout", "cost"),
+        *("profit", "buyer_converted", "offer_converted", "buyer_conversion_duplicated_call"),
+        *("offer_conversion_duplicated_call", "buyer_repeat_caller", "offer_repeat_caller", "no_buyer"),
+        *("placed_on_hold", "in_progress", "hold_duration", "ring_duration", "talk_duration", "total_duration"),
+        *("initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at", "hangup_cause", "hung_up_by"),
+        *("detail", "has_recording", "recording_url", "call_disposition_id", "agent_call_disposition_notes"),
+        *("attempt_number", "is_callback", "contact_field_type", "ring_pool_id", "provider_configuration_id", "agent_id"),
+        *("scheduled_callback_id", "dial_tier", "transcription_status"),
+    ),
+    key=2,
+    version_at=4,
+    marks=True,
+)
+CONTACTS = Table(
+    "contacts",
+    (
+        *("contact_key", "company_id", "contact_id", "version", "partition", "sequence", "lead_ids", "opted_out_at"),
+        *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved", "rest"),
+    ),
+    key=1,
+    version_at=3,
+)
+RECORDS = Table(
+    "records",
+    (
+        *("company_id", "type", "id", "uuid", "version", "partition", "sequence"),
+        *("created_at", "updated_at", "user_updated_at", "deleted_at", "name", "body"),
+    ),
+    key=3,
+    version_at=4,
+)
+SLOTS = Table(
+    "slots",
+    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
+    key=2,
+    version_at=2,
+)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
+"""In the order in which a batch writes them: all writers take locks in the same order, so that none waits in a circle."""
+
+SUBMITTED_TEXT_COLUMNS = (
+    *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
+    *("zip_postal_code", "time_zone", "sub_id", "remote_ip"),
+)
+SUBMITTED_COLUMNS = frozenset({*SUBMITTED_TEXT_COLUMNS, "traffic_source_id"})
+"""Keys of `Lead.columns` that are columns of the table; other keys stay in its column `columns`."""
