@@ -161,27 +161,27 @@ VARIABLES = {PREFIX + name.upper(): name for name in _FIELDS} | {
 """Variable -> setting."""
 
 
-class Given(Struct, frozen=True):
-    """A value as somebody gave it, and how an error names its place."""
+class GivenValue(Struct, frozen=True):
+    """A value as somebody gave it, and how an error names where it came from."""
 
     value: Any
-    place: str
+    source: str
 
 
 def load(
     flags: Mapping[str, Any] | None = None, *, file: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """Return the settings. Raises `SettingsError` naming every name that is not known and every value that is wrong."""
-    given: dict[str, Given] = {}
+    given: dict[str, GivenValue] = {}
     config = file or (Path(environ[CONFIG_VARIABLE]) if CONFIG_VARIABLE in environ else None)
-    faults = unknown_variables(environ)
+    faults = find_unknown_variables(environ)
     if config is not None:
         content = _content(config)
         faults += [f"{config} has {name!r}{did_you_mean(name, _FIELDS)}" for name in content if name not in _FIELDS]
-        given |= {name: Given(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
+        given |= {name: GivenValue(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
     given |= _from_environment(environ)
     given |= {
-        name: Given(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
+        name: GivenValue(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
     }
     _refuse(faults)
     return Settings(**_converted(given))
@@ -189,7 +189,7 @@ def load(
 
 def check_variables(environ: Mapping[str, str] = os.environ) -> None:
     """Raise `SettingsError` where the environment has a `LEADCLOCK_…` variable that is not known."""
-    _refuse(unknown_variables(environ))
+    _refuse(find_unknown_variables(environ))
 
 
 def _refuse(unknown: Sequence[str]) -> None:
@@ -197,14 +197,14 @@ def _refuse(unknown: Sequence[str]) -> None:
         raise SettingsError("these settings are not known: " + "; ".join(unknown))
 
 
-def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+def find_unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Return every `LEADCLOCK_…` variable that is neither a setting nor used otherwise, with the nearest known name."""
     known = [*VARIABLES, *OTHER_VARIABLES]
     unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     return [f"{name}{nearest(name, known)}" for name in unknown]
 
 
-def inherited(environ: Mapping[str, str] = os.environ) -> list[str]:
+def inherited_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return the variables of the environment that a process would take settings from."""
     return [variable for variable in (CONFIG_VARIABLE, *VARIABLES) if environ.get(variable)]
 
@@ -218,7 +218,7 @@ def nearest(variable: str, known: Iterable[str]) -> str:
     return f" (did you mean {PREFIX}{near[0]}?)" if near else ""
 
 
-def _converted(given: Mapping[str, Given]) -> dict[str, Any]:
+def _converted(given: Mapping[str, GivenValue]) -> dict[str, Any]:
     """Return the values in the types of their fields. Raises `SettingsError` naming every one that is wrong."""
     values, faults = {}, []
     for name, one in given.items():
@@ -229,7 +229,7 @@ def _converted(given: Mapping[str, Given]) -> dict[str, Any]:
                 _check_networks(values[name])
         except (msgspec.ValidationError, ValueError):
             said = "" if name in SECRETS else f" is {one.value!r}; it"
-            faults.append(f"{one.place}{said} must be {' or '.join(_allowed(kind))}")
+            faults.append(f"{one.source}{said} must be {' or '.join(_allowed(kind))}")
     if faults:
         raise SettingsError("; ".join(faults))
     return values
@@ -272,12 +272,12 @@ def require(settings: Settings, *names: str) -> None:
         raise SettingsError("not set: " + ", ".join(f"{PREFIX}{name.upper()}" for name in missing))
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def redact_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings with stars for secrets; what a process logs once at its start."""
     return {name: "***" if name in SECRETS and value else value for name, value in msgspec.to_builtins(settings).items()}
 
 
-def place(dsn: str) -> str:
+def database_location(dsn: str) -> str:
     """Return `host:port/database` of a DSN, without user and password."""
     parts = urlsplit(dsn)
     host = parts.netloc.rpartition("@")[2]
@@ -300,16 +300,16 @@ def _content(path: Path) -> dict[str, Any]:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Given]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenValue]:
     """Return what the variables say; a secret's own variable counts before that of its file."""
-    given: dict[str, Given] = {}
+    given: dict[str, GivenValue] = {}
     for variable, name in VARIABLES.items():
         if variable not in environ or name in given:
             continue
         text = environ[variable]
         if name in SECRETS and variable.endswith(FILE_SUFFIX):
             text = _secret(Path(text))
-        given[name] = Given(text, variable)
+        given[name] = GivenValue(text, variable)
     return given
 
 

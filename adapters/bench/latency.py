@@ -80,9 +80,9 @@ async def serving_roles(*roles: Role) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(role.run(stop), name=role.name) for role in roles]
     try:
         async with asyncio.timeout(READY_SECONDS):
-            while troubles := [found for role in roles for found in role.troubles().items()]:
+            while problems := [found for role in roles for found in role.problems().items()]:
                 if any(task.done() for task in tasks):
-                    raise BenchError(f"a role ended at once: {troubles}")
+                    raise BenchError(f"a role ended at once: {problems}")
                 await asyncio.sleep(0.05)
         yield
     finally:

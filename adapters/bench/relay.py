@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from adapters.kafka.connection import DEADLINE_SECONDS, Connection
 from adapters.kafka.log import COMPRESSION
-from adapters.kafka.producers import new_producer, packed, send
+from adapters.kafka.producers import new_producer, send, split_into_batches
 from adapters.kafka.reader import FETCH_BYTES_MAX, FETCH_WAIT_MS
 from engine.partition.ports import Outgoing
 
@@ -50,7 +50,7 @@ class Relay:
         under_way = [
             await send(self._producer, topic, self._partition, batch)
             for topic, records in by_topic.items()
-            for batch in packed(records, batch_bytes_max)
+            for batch in split_into_batches(records, batch_bytes_max)
         ]
         await asyncio.gather(*under_way)
         await self._producer.commit_transaction()

@@ -19,8 +19,8 @@ from adapters.clock import wall_now
 from adapters.local.resolution import broker, database
 from adapters.partitions.routing import partition_of
 from adapters.postgres.migrate import migrate
-from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare
+from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.settings import Settings
 from engine.partition.ports import Outgoing
 from schemas.records import rules_key
@@ -119,7 +119,7 @@ class Watch(Struct):
 def timed() -> Iterator[Watch]:
     """Time a block, with the garbage collector set as in a role's process, for either side."""
     watch = Watch()
-    relax()
+    configure_garbage_collection()
     started = time.perf_counter()
     try:
         yield watch

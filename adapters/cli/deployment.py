@@ -14,7 +14,7 @@ import click
 import structlog
 from click.core import ParameterSource
 
-from adapters.settings import Settings, SettingsError, check_variables, load, place, require
+from adapters.settings import Settings, SettingsError, check_variables, database_location, load, require
 from adapters.up.folder import DEFAULT, Running, running
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def _described(settings: Settings) -> str:
     """Return where the servers of settings are, without user and password."""
     parts = [f"broker {settings.kafka_bootstrap}"] if settings.kafka_bootstrap else []
     parts += [f"topics {settings.topic_prefix}*"] if settings.topic_prefix else []
-    parts += [f"database {place(settings.postgres_dsn)}"] if settings.postgres_dsn else []
+    parts += [f"database {database_location(settings.postgres_dsn)}"] if settings.postgres_dsn else []
     return ", ".join(parts)
 
 

@@ -18,7 +18,7 @@ EXPECTED = frozenset(
         "adapters.postgres.migrate.MigrationError",
         "adapters.projector.shadow.RebuildError",
         "adapters.projector.store.StoreError",
-        "adapters.roles.asking.NotMadeError",
+        "adapters.roles.record_client.RecordNotCreatedError",
         "adapters.roles.identity.IdentityError",
         "adapters.roles.identity.NotPreparedError",
         "adapters.settings.SettingsError",
@@ -35,7 +35,7 @@ EXPECTED = frozenset(
 By name: importing them all would have every command, and every role, load the whole house (a second of a core).
 """
 
-AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.broker.LogAwayError"})
+AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.broker.LogUnavailableError"})
 """Errors that say that Kafka or PostgreSQL does not answer: the same command may succeed later."""
 
 UNAVAILABLE = 69

@@ -10,8 +10,8 @@ from adapters.cli.checked import open_checked
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
 from adapters.http.exchange.identity import new_private_key, new_public_key
-from adapters.roles.asking import RecordAsker
 from adapters.roles.context import open_context
+from adapters.roles.record_client import RecordClient
 from adapters.settings import Settings
 
 
@@ -61,12 +61,12 @@ async def _create(  # noqa: PLR0917 - each one named at the call
         appender = await context.log.appender()
         try:
             await context.rules.refresh()
-            asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
+            records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
             if not context.rules.rules.records("company", company_id):
-                await asker.make("company", "name", {"name": company_name})
+                await records.ensure("company", "name", {"name": company_name})
             digest = hashlib.sha256(private_key.encode()).hexdigest()
             key = {"name": name, "public_key": public_key, "private_key_sha256": digest}
-            await asker.make("api_key", "public_key", key)
+            await records.ensure("api_key", "public_key", key)
         finally:
             await appender.close()
 

@@ -13,7 +13,7 @@ from adapters.cli.failures import told
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
 from adapters.postgres.outages import DatabaseAwayError
-from adapters.roles.broker import connection_of, reaching
+from adapters.roles.broker import connection_of, describing_log_errors
 from adapters.roles.context import compare, open_context, prepare
 from adapters.roles.identity import NotPreparedError, establish, establish_database, look
 from adapters.roles.intake import GROUPS
@@ -74,7 +74,7 @@ def acls_(kinds: tuple[str, ...], principals: tuple[str, ...], *, is_applied: bo
     settings = settings_of(data_dir)
     found = acls_of(kinds or tuple(ACCESS), _principals(principals), settings)
     if is_applied:
-        with reaching(settings):
+        with describing_log_errors(settings):
             run(apply(connection_of(settings), found))
         click.echo(f"{len(found)} ACLs are there", err=True)
     elif as_json:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from adapters.cli.failures import told
-from adapters.settings import Settings, check_variables, inherited, load
+from adapters.settings import Settings, check_variables, inherited_variables, load
 from adapters.up.attach import check_settings
 from adapters.up.folder import DEFAULT
 from adapters.up.house import House, Options
@@ -66,7 +66,7 @@ def up(  # noqa: PLR0917 - one parameter per flag, given by name
         raise click.UsageError("--speed needs --ephemeral: fast time must not get into data that is kept")
     check_variables()
     attached = None if attach is None else _attached(attach)
-    if attached is None and (ignored := inherited()):
+    if attached is None and (ignored := inherited_variables()):
         _say(
             f"Ignoring {', '.join(ignored)} of this shell: `up` runs a broker and a database of its own "
             "(--attach uses those of the shell)."

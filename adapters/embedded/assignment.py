@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 
 KEEP_EVERY = 100
 """Reports between two writes of the offsets; what is read again after a crash is refused as a repeat."""
@@ -18,13 +18,13 @@ class StaticAssignment:
     def __init__(self, partition_count: int, file: Path | None = None) -> None:
         self._partitions = frozenset(range(partition_count))
         self._file = file
-        self._marks: dict[int, Bookmark] = {}
+        self._marks: dict[int, Checkpoint] = {}
         self._reports = 0
 
     async def start(self) -> None:
         """Join nothing; read the offsets of the last run."""
         if self._file is not None and self._file.exists():
-            self._marks = msgspec.json.decode(self._file.read_bytes(), type=dict[int, Bookmark])
+            self._marks = msgspec.json.decode(self._file.read_bytes(), type=dict[int, Checkpoint])
 
     async def changes(self) -> AsyncIterator[frozenset[int]]:
         """Yield all partitions, then wait for good."""
@@ -37,20 +37,20 @@ class StaticAssignment:
 
     def report(self, partition: int, offset: int) -> None:
         """Note how far a partition is done; kept in the file now and then, and at the end."""
-        mark = self._marks.get(partition, Bookmark(0))
-        if mark.offset == offset:
+        checkpoint = self._marks.get(partition, Checkpoint(0))
+        if checkpoint.offset == offset:
             return
-        self._marks[partition] = Bookmark(offset, mark.note)
+        self._marks[partition] = Checkpoint(offset, checkpoint.note)
         self._reports += 1
         if self._reports % KEEP_EVERY == 0:
             self._keep()
 
-    async def keep(self, partition: int, mark: Bookmark) -> None:
+    async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Write an offset with a note, now; later offsets carry the same note."""
-        self._marks[partition] = mark
+        self._marks[partition] = checkpoint
         self._keep()
 
-    async def kept(self, partition: int) -> Bookmark | None:
+    async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return what was reported or kept last, or None."""
         return self._marks.get(partition)
 

@@ -27,7 +27,7 @@ from adapters.gateway.partition_progress import PartitionLostError, PartitionPro
 from adapters.gateway.ports import Deliveries, StoreError
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
-from adapters.partitions.burial import append_letters
+from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
 from engine.partition.deadletters import dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
@@ -343,7 +343,7 @@ class Gateway:
         letter = dead_letter(record, error.code, reason)
         letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)
         count = await self.outages.retry(LOG, lambda: self._log.partition_count(letter.topic))
-        await self.outages.retry(LOG, lambda: append_letters(appender, record.partition % count, [letter]))
+        await self.outages.retry(LOG, lambda: append_dead_letters(appender, record.partition % count, [letter]))
         self._metrics.dead_letters.labels(self._topic).inc()
         _log.error("command.unreadable", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason)
 

@@ -10,20 +10,20 @@ from typing import Protocol
 
 import msgspec
 
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
 from engine.rules import Rules
 from schemas.records import Record
 
 
-class Bookmarks(Protocol):
+class Checkpoints(Protocol):
     """Keeps where the partitions of a topic go on."""
 
-    async def keep(self, partition: int, mark: Bookmark) -> None:
+    async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Keep an offset with a note, now. Raises `LogError`."""
         ...
 
-    async def kept(self, partition: int) -> Bookmark | None:
+    async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return what was kept last, or None. Raises `LogError`."""
         ...
 
@@ -31,9 +31,9 @@ class Bookmarks(Protocol):
 class AdoptedRules:
     """The rules that one partition is read by; `rules` are those for the next record."""
 
-    def __init__(self, feed: RulesTopic, bookmarks: Bookmarks, partition: int) -> None:
+    def __init__(self, feed: RulesTopic, checkpoints: Checkpoints, partition: int) -> None:
         self._feed = feed
-        self._bookmarks = bookmarks
+        self._checkpoints = checkpoints
         self._partition = partition
         self._positions: dict[int, int] | None = None
         self._past: Rules | None = None
@@ -46,17 +46,17 @@ class AdoptedRules:
 
     async def resume(self) -> int:
         """Return the offset to go on at, the rules as they were there. Raises `LogError`."""
-        mark = await self._bookmarks.kept(self._partition)
+        checkpoint = await self._checkpoints.load_checkpoint(self._partition)
         self._positions, self._past = None, None
-        if mark is None:
+        if checkpoint is None:
             return 0
-        if mark.note:
-            self._positions = msgspec.json.decode(mark.note, type=dict[int, int])
+        if checkpoint.note:
+            self._positions = msgspec.json.decode(checkpoint.note, type=dict[int, int])
             if _is_ahead(self._positions, self._feed.rules.positions):
                 await self._feed.refresh()
             if self._positions != self._feed.rules.positions:
                 self._past = _rules_at(self._positions, self._feed.entries)
-        return mark.offset
+        return checkpoint.offset
 
     def read_again_until(self, end: int) -> None:
         """Say where the inbox ended when it was opened: what stands before may have been read before."""
@@ -72,7 +72,9 @@ class AdoptedRules:
         """Adopt the newest rules from this offset on; everything before it must be done. Raises `LogError`."""
         positions = dict(self._feed.rules.positions)
         if positions != self._positions:
-            await self._bookmarks.keep(self._partition, Bookmark(offset, msgspec.json.encode(positions).decode()))
+            await self._checkpoints.save_checkpoint(
+                self._partition, Checkpoint(offset, msgspec.json.encode(positions).decode())
+            )
             self._positions = positions
         self._past = None
 

@@ -12,9 +12,9 @@ import msgspec
 import structlog
 
 from adapters.clock import SystemClock
-from adapters.intake.adopted import AdoptedRules, Bookmarks
-from adapters.intake.pacing import Pacing, Source
-from adapters.partitions.burial import append_letters
+from adapters.intake.adopted import AdoptedRules, Checkpoints
+from adapters.intake.backpressure import Backpressure, InboxPartition
+from adapters.partitions.dead_letters import append_dead_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.limits import RECORD_BYTES_MAX
@@ -70,25 +70,25 @@ class IntakePartition:
         rules: RulesTopic,
         appender: Appender,
         clock: SystemClock,
-        bookmarks: Bookmarks,
-        pacing: Pacing,
+        checkpoints: Checkpoints,
+        backpressure: Backpressure,
         observe: Observe,
     ) -> None:
         self._inbox = inbox
         self._partition = partition
-        self._source = Source(partition, is_bulk=inbox == LEADS_INBOX_BULK)
+        self._source = InboxPartition(partition, is_bulk=inbox == LEADS_INBOX_BULK)
         self._log = log
         self._names = names
         self._rules = rules
         self._appender = appender
         self._clock = clock
-        self._adopted = AdoptedRules(rules, bookmarks, partition)
-        self._pacing = pacing
+        self._adopted = AdoptedRules(rules, checkpoints, partition)
+        self._backpressure = backpressure
         self._observe = observe
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self._reader: Reader | None = None
         self._paused_at: float | None = None
-        self._heard_at = float("-inf")
+        self._end_checked_at = float("-inf")
         self._end = 0
         self._stream = ""
         self._contact_partitions = 0
@@ -109,15 +109,15 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
-        allowance = await self._pacing.allowance(self._source, BATCH_MAX)
+        allowance = await self._backpressure.wait_for_capacity(self._source, BATCH_MAX)
         self._note_pause(is_paused=allowance == 0)
         if allowance == 0:
-            await self._listen(self._reader)
+            await self._check_end(self._reader)
             self._observe(0, 0, self._unread(self._reader))
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=allowance, timeout_seconds=POLL_SECONDS)
-        await self._listen(self._reader)
-        batch = Batch()
+        await self._check_end(self._reader)
+        batch = IntakeBatch()
         for record in records:
             if self._adopted.is_outdated(record.offset):
                 await self._renew(batch, record.offset)
@@ -130,7 +130,7 @@ class IntakePartition:
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
             batch.requests.setdefault(partition, []).append((record, outgoing))
         await self._append(batch)
-        self._observe(len(records) - batch.buried, batch.buried, self._unread(self._reader))
+        self._observe(len(records) - batch.dead_lettered, batch.dead_lettered, self._unread(self._reader))
         return self._reader.position(self._partition)
 
     async def close(self) -> None:
@@ -139,11 +139,11 @@ class IntakePartition:
             await self._reader.close()
             self._reader = None
 
-    async def _listen(self, reader: Reader) -> None:
+    async def _check_end(self, reader: Reader) -> None:
         """Ask now and then where the inbox ends: that tells how much is unread, or that the broker is away (`LogError`)."""
-        if self._clock.monotonic() - self._heard_at >= ASK_SECONDS:
+        if self._clock.monotonic() - self._end_checked_at >= ASK_SECONDS:
             self._end = await reader.end(self._partition)
-            self._heard_at = self._clock.monotonic()
+            self._end_checked_at = self._clock.monotonic()
 
     def _unread(self, reader: Reader) -> int:
         """Return how many records stood behind what is passed on when the end was last asked for."""
@@ -157,48 +157,48 @@ class IntakePartition:
         elif self._paused_at is None:
             self._paused_at = now
         is_long = self._paused_at is not None and now - self._paused_at >= PAUSE_SECONDS_MAX
-        self.trouble = SCHEDULERS_STALL if is_long else None
+        self.problem = SCHEDULERS_STALL if is_long else None
 
-    async def _renew(self, batch: "Batch", offset: int) -> None:
+    async def _renew(self, batch: "IntakeBatch", offset: int) -> None:
         """Adopt the newest rules for the record at an offset, everything before it being acknowledged."""
         await self._append(batch)
         await self._adopted.renew(offset)
 
-    async def _append(self, batch: "Batch") -> None:
+    async def _append(self, batch: "IntakeBatch") -> None:
         """Append what was gathered, and begin to gather anew."""
         requests, dead = batch.take()
-        await self._bury(dead)
+        await self._dead_letter(dead)
         answers = await asyncio.gather(
             *(self._pass_on(partition, some) for partition, some in requests.items()), return_exceptions=True
         )
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-            batch.buried += answer
+            batch.dead_lettered += answer
 
     async def _pass_on(self, partition: int, pairs: Sequence[tuple[LogRecord, Outgoing]]) -> int:
         """Append requests in order; return how many became dead letters because the log refused them for their size."""
-        buried = 0
+        dead_lettered = 0
         while pairs:
             try:
                 offsets = await self._appender.append(partition, [request for _, request in pairs])
             except RecordRefusedError as refused:
                 place = refused.index or 0
-                await self._bury([dead_letter(pairs[place][0], "too_large", str(refused))])
-                buried += 1
+                await self._dead_letter([dead_letter(pairs[place][0], "too_large", str(refused))])
+                dead_lettered += 1
                 pairs = [*pairs[refused.appended : place], *pairs[place + 1 :]]
             else:
-                self._pacing.appended(self._source, partition, offsets[-1], len(offsets))
+                self._backpressure.record_append(self._source, partition, offsets[-1], len(offsets))
                 break
-        return buried
+        return dead_lettered
 
-    async def _bury(self, letters: Sequence[Outgoing]) -> None:
+    async def _dead_letter(self, letters: Sequence[Outgoing]) -> None:
         if letters:
             topic = self._names.of(DEADLETTER.name)
             renamed = [msgspec.structs.replace(letter, topic=topic) for letter in letters]
-            await append_letters(self._appender, self._partition % self._dead_partitions, renamed)
+            await append_dead_letters(self._appender, self._partition % self._dead_partitions, renamed)
 
-    async def _normalised(self, record: LogRecord, batch: "Batch") -> LeadSubmitted:
+    async def _normalised(self, record: LogRecord, batch: "IntakeBatch") -> LeadSubmitted:
         raw = submission_of(record)
         try:
             return self._normalise(raw)
@@ -246,21 +246,21 @@ def stream_of(inbox: Topic, topic_id: str, partition: int) -> str:
     return f"{inbox.name}/{topic_id}/{partition}"
 
 
-class Batch:
+class IntakeBatch:
     """What is to be appended: requests by partition, each with its inbox record, and dead letters.
 
-    `buried` counts the dead letters of the whole batch.
+    `dead_lettered` counts the dead letters of the whole batch.
     """
 
     def __init__(self) -> None:
         self.requests: dict[int, list[tuple[LogRecord, Outgoing]]] = {}
         self.dead: list[Outgoing] = []
-        self.buried = 0
+        self.dead_lettered = 0
 
     def take(self) -> tuple[dict[int, list[tuple[LogRecord, Outgoing]]], list[Outgoing]]:
         """Return what was gathered since the last time."""
         taken = self.requests, self.dead
-        self.buried += len(self.dead)
+        self.dead_lettered += len(self.dead)
         self.requests, self.dead = {}, []
         return taken
 

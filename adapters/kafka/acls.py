@@ -15,7 +15,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.admin import CreateAclsRequest
 from msgspec import Struct
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
 from adapters.kafka.lifecycle import close, starting
 from adapters.kafka.topics import INTERNAL
 from engine.partition.runner import TopicNames
@@ -51,7 +51,7 @@ OPERATION_CODES: Mapping[Operation, int] = {"Read": 3, "Write": 4, "Create": 5, 
 """The numbers of Kafka's protocol (org.apache.kafka.common.acl and .resource)."""
 
 
-class Access(Struct, frozen=True, kw_only=True):
+class RoleAccess(Struct, frozen=True, kw_only=True):
     """What one kind of process does on the cluster.
 
     `writes` includes topics that messages are sent to after a commit. `group` is the role whose consumer group it joins,
@@ -66,36 +66,36 @@ class Access(Struct, frozen=True, kw_only=True):
     creates: bool = False
 
 
-ACCESS: Mapping[str, Access] = {
-    "api": Access(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS)),
-    "intake": Access(
+ACCESS: Mapping[str, RoleAccess] = {
+    "api": RoleAccess(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS)),
+    "intake": RoleAccess(
         reads=(*INBOXES, ACCOUNTS_RULES, CONTACTS_STATE),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
         groups=("intake", "intake.bulk"),
         asks=("scheduler",),
     ),
-    "scheduler": Access(
+    "scheduler": RoleAccess(
         reads=(CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_RULES),
         writes=(*WRITTEN_WITH[CONTACTS_REQUESTS.name], CONTACTS_REQUESTS, ACCOUNTS_REQUESTS),
         groups=("scheduler",),
         owns=CONTACTS_REQUESTS,
     ),
-    "accounts": Access(
+    "accounts": RoleAccess(
         reads=(ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES),
         writes=(*WRITTEN_WITH[ACCOUNTS_REQUESTS.name], CONTACTS_REQUESTS),
         groups=("accounts",),
         owns=ACCOUNTS_REQUESTS,
     ),
-    "projector": Access(reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, ACCOUNTS_RULES), groups=("projector",)),
-    "gateway": Access(
+    "projector": RoleAccess(reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, ACCOUNTS_RULES), groups=("projector",)),
+    "gateway": RoleAccess(
         reads=(*COMMANDS, ACCOUNTS_RULES),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
         groups=tuple(f"gateway.{channel}" for channel in COMMAND_TOPICS),
     ),
-    "producer": Access(writes=(LEADS_INBOX,)),
-    "bulk-producer": Access(writes=(LEADS_INBOX_BULK,)),
-    "auditor": Access(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER})),
-    "operator": Access(
+    "producer": RoleAccess(writes=(LEADS_INBOX,)),
+    "bulk-producer": RoleAccess(writes=(LEADS_INBOX_BULK,)),
+    "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER})),
+    "operator": RoleAccess(
         reads=TOPICS,
         writes=(*INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
         groups=("intake", "intake.bulk"),
@@ -171,8 +171,8 @@ async def apply(connection: Connection, found: Sequence[Acl]) -> None:
             for error_code, message in response.creation_responses:
                 if error_code:
                     raise errors.for_code(error_code)(message)
-    except FAILURES as error:
-        raise refusal(error, "adding ACLs") from error
+    except CLIENT_ERRORS as error:
+        raise to_log_error(error, "adding ACLs") from error
     finally:
         await close(client)
 

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
 
-from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.cluster_metadata import ClusterMetadata
+from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
 from adapters.kafka.lifecycle import starting
-from adapters.kafka.producers import discard, new_producer, packed, send
+from adapters.kafka.producers import discard, new_producer, send, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError, topic_of
 
 GROUP_RECORDS_MAX = 1_000
 """Records of waiting appends that are sent together: about a megabyte."""
 
 
-class _Call:
+class _PendingAppend:
     """One append that waits for its turn."""
 
     __slots__ = ("answer", "records")
@@ -35,15 +35,15 @@ class KafkaAppender:
     """One producer for all partitions; it is replaced after any failure, before anything else is appended."""
 
     def __init__(
-        self, connection: Connection, catalog: Catalog, *, compression: str | None, deadline_seconds: float
+        self, connection: Connection, metadata: ClusterMetadata, *, compression: str | None, deadline_seconds: float
     ) -> None:
         self._connection = connection
-        self._catalog = catalog
+        self._metadata = metadata
         self._compression = compression
         self._deadline_seconds = deadline_seconds
         self._producer: AIOKafkaProducer | None = None
         self._changing = asyncio.Lock()
-        self._waiting: defaultdict[tuple[str, int], deque[_Call]] = defaultdict(deque)
+        self._waiting: defaultdict[tuple[str, int], deque[_PendingAppend]] = defaultdict(deque)
         self._working: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._closed = False
 
@@ -55,8 +55,10 @@ class KafkaAppender:
         if not records:
             return []
         topic = topic_of(records)
-        packed(records, await self._catalog.batch_bytes_max(topic))  # refuses what is too large before anything is sent
-        call = _Call(records)
+        split_into_batches(
+            records, await self._metadata.batch_bytes_max(topic)
+        )  # refuses what is too large before anything is sent
+        call = _PendingAppend(records)
         self._waiting[topic, partition].append(call)
         if (topic, partition) not in self._working:
             self._working[topic, partition] = asyncio.create_task(self._work(topic, partition))
@@ -78,8 +80,8 @@ class KafkaAppender:
         finally:
             del self._working[topic, partition]
 
-    def _next_group(self, waiting: deque[_Call]) -> list[_Call]:
-        group: list[_Call] = []
+    def _next_group(self, waiting: deque[_PendingAppend]) -> list[_PendingAppend]:
+        group: list[_PendingAppend] = []
         count = 0
         while waiting and (not group or count + len(waiting[0].records) <= GROUP_RECORDS_MAX):
             call = waiting.popleft()
@@ -88,7 +90,7 @@ class KafkaAppender:
                 count += len(call.records)
         return group
 
-    async def _send_group(self, topic: str, partition: int, group: Sequence[_Call]) -> None:
+    async def _send_group(self, topic: str, partition: int, group: Sequence[_PendingAppend]) -> None:
         """Send the records of a group in order.
 
         A record that is too large ends its own call only. Any other error ends all: nobody can tell how far it came.
@@ -117,11 +119,13 @@ class KafkaAppender:
 
     async def _send(self, topic: str, partition: int, records: Sequence[Outgoing], offsets: list[int]) -> None:
         """Append records in batches and add their offsets as each batch is acknowledged."""
-        for batch in packed(records, await self._catalog.batch_bytes_max(topic)):
+        for batch in split_into_batches(records, await self._metadata.batch_bytes_max(topic)):
             first = await self._append_batch(topic, partition, batch)
             offsets.extend(range(first, first + len(batch)))
 
-    async def _send_one_by_one(self, topic: str, partition: int, group: Sequence[_Call], appended: deque[int]) -> None:
+    async def _send_one_by_one(
+        self, topic: str, partition: int, group: Sequence[_PendingAppend], appended: deque[int]
+    ) -> None:
         """Send what a refused batch left, in the same order: the broker wrote nothing of it, so nothing is doubled.
 
         `appended` are the offsets of the first records of the group, which the broker has.
@@ -152,8 +156,8 @@ class KafkaAppender:
         except BaseException as error:
             # Also after a cancel: what is under way may still arrive, and must not arrive after the next append.
             await asyncio.shield(self._replace(producer))
-            if isinstance(error, FAILURES):
-                raise refusal(error, doing) from error
+            if isinstance(error, CLIENT_ERRORS):
+                raise to_log_error(error, doing) from error
             raise
         return int(metadata.offset)
 
@@ -178,8 +182,8 @@ class KafkaAppender:
                     await producer.start()
         except BaseException as error:
             await asyncio.shield(discard(producer, is_broken=True))
-            if isinstance(error, FAILURES):
-                raise refusal(error, doing) from error
+            if isinstance(error, CLIENT_ERRORS):
+                raise to_log_error(error, doing) from error
             raise
         return producer
 
@@ -187,5 +191,5 @@ class KafkaAppender:
         async with self._changing:
             if self._producer is broken:
                 self._producer = None
-        self._catalog.forget()
+        self._metadata.forget()
         await discard(broken, is_broken=True)

@@ -13,11 +13,11 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import FAILURES, Connection, refusal
-from adapters.kafka.lifecycle import look_at_commits, starting, stop
-from adapters.kafka.progress import GroupProgress
-from adapters.partitions.bookmark import Bookmark
-from adapters.partitions.positions import NOTHING, Positions
+from adapters.kafka.committed_offsets import CommittedOffsets
+from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.lifecycle import mark_commits_retrieved, starting, stop
+from adapters.partitions.checkpoint import Checkpoint
+from adapters.partitions.group_offsets import NO_OFFSET, GroupOffsets
 from engine.partition.ports import LogError
 
 SESSION_SECONDS = 10.0
@@ -75,7 +75,7 @@ class GroupAssignment:
         self._is_rebalancing = True
         self._failed: LogError | None = None
         self._changed = asyncio.Event()
-        self._positions = Positions()
+        self._offsets = GroupOffsets()
         self._rebalances = 0
         self._notes: dict[int, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -111,18 +111,18 @@ class GroupAssignment:
             if self._consumer is None:
                 return False
             # 0 only where the group holds nothing: an offset behind the one that it holds would have records read again.
-            offset = max(0, self._positions.held(partition) or 0, self._positions.reported(partition) or 0)
+            offset = max(0, self._offsets.held(partition) or 0, self._offsets.reported(partition) or 0)
             async with asyncio.timeout(CONFIRM_SECONDS):
                 await self._consumer.commit({TopicPartition(self._topic, partition): self._marked(partition, offset)})
-        except (*FAILURES, LogError):
+        except (*CLIENT_ERRORS, LogError):
             return False
         return self._is_ours(partition)
 
     def report(self, partition: int, offset: int) -> None:
         """Say how far the input of a partition is decided (the next offset); committed every few seconds, if it is newer."""
-        self._positions.report(partition, offset)
+        self._offsets.report(partition, offset)
 
-    async def keep(self, partition: int, mark: Bookmark) -> None:
+    async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Commit an offset with a note, now; later commits carry the same note.
 
         Raises `LogError`, also where the group holds a newer offset: another member has gone on, and so must the caller.
@@ -130,32 +130,32 @@ class GroupAssignment:
         if self._consumer is None or not self._is_ours(partition):
             raise LogError(f"{self._group} has not given partition {partition} of {self._topic} to this process")
         await self._learn({partition})
-        held = self._positions.held(partition)
+        held = self._offsets.held(partition)
         if held is None or self._consumer is None:
             raise LogError(f"{self._group} is sharing out the partitions of {self._topic}")
-        if mark.offset < held:
+        if checkpoint.offset < held:
             raise LogError(
-                f"{self._group} has come to {held} of {self._topic}[{partition}]; it cannot go back to {mark.offset}"
+                f"{self._group} has come to {held} of {self._topic}[{partition}]; it cannot go back to {checkpoint.offset}"
             )
         place = TopicPartition(self._topic, partition)
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
-                await self._consumer.commit({place: OffsetAndMetadata(mark.offset, mark.note)})
-        except FAILURES as error:
-            raise refusal(error, f"committing to {self._group}") from error
-        self._notes[partition] = mark.note
-        self._positions.report(partition, mark.offset)
-        self._positions.learn(partition, mark.offset)
+                await self._consumer.commit({place: OffsetAndMetadata(checkpoint.offset, checkpoint.note)})
+        except CLIENT_ERRORS as error:
+            raise to_log_error(error, f"committing to {self._group}") from error
+        self._notes[partition] = checkpoint.note
+        self._offsets.report(partition, checkpoint.offset)
+        self._offsets.learn(partition, checkpoint.offset)
 
-    async def kept(self, partition: int) -> Bookmark | None:
+    async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return what the group committed last, or what was reported since; None for neither. Raises `LogError`."""
-        mark = (await self._bookmarks()).get(partition)
-        if mark is not None:
-            self._notes[partition] = mark.note
-        reported = self._positions.reported(partition) if self._is_ours(partition) else None
-        if reported is None or (mark is not None and mark.offset >= reported):
-            return mark
-        return Bookmark(reported, self._notes.get(partition, ""))
+        checkpoint = (await self._checkpoints()).get(partition)
+        if checkpoint is not None:
+            self._notes[partition] = checkpoint.note
+        reported = self._offsets.reported(partition) if self._is_ours(partition) else None
+        if reported is None or (checkpoint is not None and checkpoint.offset >= reported):
+            return checkpoint
+        return Checkpoint(reported, self._notes.get(partition, ""))
 
     async def close(self) -> None:
         """Commit what was reported and leave the group, so that others take over at once. Never raises."""
@@ -179,11 +179,11 @@ class GroupAssignment:
         try:
             self._consumer.pause(*assigned)
         except errors.KafkaError as error:
-            self._fail(refusal(error, f"pausing {self._topic}"))
+            self._fail(to_log_error(error, f"pausing {self._topic}"))
             return
         self._assigned = frozenset(place.partition for place in assigned)
         self._is_rebalancing = False
-        self._positions.keep_only(self._assigned)
+        self._offsets.keep_only(self._assigned)
         self._changed.set()
 
     def _new_consumer(self) -> AIOKafkaConsumer:
@@ -208,10 +208,10 @@ class GroupAssignment:
                     await consumer.start()
         except BaseException as error:
             await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
-            if isinstance(error, FAILURES):
-                raise refusal(error, f"joining {self._group}") from error
+            if isinstance(error, CLIENT_ERRORS):
+                raise to_log_error(error, f"joining {self._group}") from error
             raise
-        look_at_commits(consumer)
+        mark_commits_retrieved(consumer)
         self._consumer = consumer
         consumer.subscribe([self._topic], listener=_Listener(self))
 
@@ -226,8 +226,8 @@ class GroupAssignment:
                     await self._join()
                 else:
                     await self._consumer.getmany(timeout_ms=POLL_SECONDS * 1000)
-            except (*FAILURES, LogError) as error:
-                await self._leave(refusal(error, f"staying in {self._group}"))
+            except (*CLIENT_ERRORS, LogError) as error:
+                await self._leave(to_log_error(error, f"staying in {self._group}"))
 
     async def _leave(self, refused: LogError) -> None:
         """Put a failed member away, to join anew after a pause; what is owned stays owned meanwhile."""
@@ -250,45 +250,45 @@ class GroupAssignment:
     async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
         """Commit what is newer than what the group holds."""
         try:
-            await self._learn(self._positions.unknown())
-            news = {partition: offset for partition, offset in self._positions.newer().items() if self._is_ours(partition)}
+            await self._learn(self._offsets.unknown())
+            news = {partition: offset for partition, offset in self._offsets.newer().items() if self._is_ours(partition)}
             if not news:
                 return
             async with asyncio.timeout(CLOSE_SECONDS):
                 await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in news.items()})
-        except (*FAILURES, LogError) as error:
+        except (*CLIENT_ERRORS, LogError) as error:
             # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
             _log.info("positions of %s were not committed: %r", self._group, error)
         else:
             for partition, offset in news.items():
-                self._positions.learn(partition, offset)
+                self._offsets.learn(partition, offset)
 
     async def _learn(self, partitions: Collection[int]) -> None:
         """Ask what the group holds where that is not known; a change of the group spoils the answer. Raises `LogError`."""
-        unknown = [p for p in partitions if self._is_ours(p) and self._positions.held(p) is None]
+        unknown = [p for p in partitions if self._is_ours(p) and self._offsets.held(p) is None]
         if not unknown:
             return
         rebalances = self._rebalances
-        marks = await self._bookmarks()
+        checkpoints = await self._checkpoints()
         if rebalances != self._rebalances:
             return  # the answer may be from before another member's last commit
         for partition in unknown:
-            mark = marks.get(partition)
-            self._positions.learn(partition, NOTHING if mark is None else mark.offset)
-            if mark is not None:
-                self._notes.setdefault(partition, mark.note)
+            checkpoint = checkpoints.get(partition)
+            self._offsets.learn(partition, NO_OFFSET if checkpoint is None else checkpoint.offset)
+            if checkpoint is not None:
+                self._notes.setdefault(partition, checkpoint.note)
 
-    async def _bookmarks(self) -> dict[int, Bookmark]:
-        progress = GroupProgress(self._connection, self._group, self._topic)
+    async def _checkpoints(self) -> dict[int, Checkpoint]:
+        progress = CommittedOffsets(self._connection, self._group, self._topic)
         try:
-            return await progress.bookmarks()
+            return await progress.checkpoints()
         finally:
             await progress.close()
 
     def _begin_rebalance(self) -> None:
         self._is_rebalancing = True
         self._rebalances += 1
-        self._positions.forget_held()
+        self._offsets.forget_held()
 
     def _marked(self, partition: int, offset: int) -> OffsetAndMetadata:
         return OffsetAndMetadata(offset, self._notes.get(partition, ""))

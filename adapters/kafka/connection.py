@@ -14,11 +14,11 @@ DEADLINE_SECONDS = 5.0
 TRANSACTION_TIMEOUT_MS = 15_000
 """After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
 
-FAILURES = (errors.KafkaError, TimeoutError, OSError, AssertionError)
+CLIENT_ERRORS = (errors.KafkaError, TimeoutError, OSError, AssertionError)
 """What the library raises when a broker or a connection fails. It asserts where it should say: that a broker which has
 just come back knows of no broker yet, or that a producer is past use."""
 
-PERMANENT = (
+PERMANENT_ERRORS = (
     errors.ClusterAuthorizationFailedError,
     errors.GroupAuthorizationFailedError,
     errors.IllegalStateError,
@@ -41,7 +41,7 @@ class InvalidRecordError(errors.BrokerResponseError):  # type: ignore[misc]  # a
 
 errors.kafka_errors[InvalidRecordError.errno] = InvalidRecordError
 
-REFUSED = (
+RECORD_ERRORS = (
     InvalidRecordError,
     errors.MessageSizeTooLargeError,
     errors.PolicyViolationError,
@@ -85,13 +85,13 @@ class Connection:
         }
 
 
-def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = None) -> LogError:
+def to_log_error(error: BaseException, doing: str, fenced: tuple[str, int] | None = None) -> LogError:
     """Return what the port says about a failure of the library; `fenced` names the partition that was owned."""
     if isinstance(error, LogError):
         return error
     if fenced is not None and isinstance(error, (errors.ProducerFenced, errors.InvalidProducerEpoch)):
         return FencedError(*fenced)
-    if isinstance(error, REFUSED):
+    if isinstance(error, RECORD_ERRORS):
         return RecordRefusedError(f"{doing}: the broker takes no such record ({error!r})", index=None)
     if isinstance(error, TimeoutError):
         return LogError(f"{doing}: no answer in time")
@@ -99,4 +99,4 @@ def refusal(error: BaseException, doing: str, fenced: tuple[str, int] | None = N
         return LogError(f"{doing}: no broker answers")
     if isinstance(error, errors.InvalidTransactionTimeout):
         doing += f": set transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
-    return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT))
+    return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT_ERRORS))

@@ -102,10 +102,10 @@ async def end(task: asyncio.Task[Any] | None) -> None:
             break
         task.cancel()
         await asyncio.wait([task], timeout=CLOSE_SECONDS / CANCELS_MAX)
-    look_at(task)
+    mark_retrieved(task)
 
 
-def look_at(future: asyncio.Future[Any] | None) -> None:
+def mark_retrieved(future: asyncio.Future[Any] | None) -> None:
     """Mark what a broken client left behind as seen; asyncio reports errors of futures that nobody looks at."""
     if future is not None and future.done() and not future.cancelled():
         future.exception()
@@ -116,14 +116,14 @@ def tasks_of(owner: Sender) -> list[asyncio.Task[Any]]:
     return [task for task in _tasks.get(owner, ()) if not task.done()]
 
 
-def look_at_commits(consumer: AIOKafkaConsumer) -> None:
+def mark_commits_retrieved(consumer: AIOKafkaConsumer) -> None:
     """Have errors of offset commits seen, also where we stopped waiting for them: aiokafka shields them from a cancel."""
     coordinator = consumer._coordinator  # noqa: SLF001 - as above
     commit = coordinator._do_commit_offsets  # noqa: SLF001
 
     def seen(*arguments: Any) -> asyncio.Task[Any]:
         task: asyncio.Task[Any] = asyncio.create_task(commit(*arguments))
-        task.add_done_callback(look_at)
+        task.add_done_callback(mark_retrieved)
         return task
 
     coordinator._do_commit_offsets = seen  # noqa: SLF001

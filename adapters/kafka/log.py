@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from adapters.kafka.appender import KafkaAppender
-from adapters.kafka.catalog import Catalog
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import DEADLINE_SECONDS, Connection, Security
-from adapters.kafka.ends import Ends
+from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.kafka.ownership import take_ownership
 from adapters.kafka.reader import open_reader
 from engine.partition.ports import Appender, LogError, Ownership, Reader
@@ -39,14 +39,14 @@ class KafkaLog:
         self._app = app
         self._compression = compression
         self._deadline_seconds = deadline_seconds
-        self._catalog = Catalog(self._connection, deadline_seconds=deadline_seconds)
-        self._ends = Ends(self._connection, deadline_seconds=deadline_seconds)
+        self._metadata = ClusterMetadata(self._connection, deadline_seconds=deadline_seconds)
+        self._offsets = OffsetLookup(self._connection, deadline_seconds=deadline_seconds)
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership. Raises `LogError`."""
         return await take_ownership(
             self._connection,
-            self._catalog,
+            self._metadata,
             app=self._app,
             topic=input_topic,
             partition=partition,
@@ -57,28 +57,28 @@ class KafkaLog:
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
         """Return a committed reader; `start` is the offset in every partition, None the end. Raises `LogError`."""
-        count = (await self._catalog.facts(topic)).partition_count
+        count = (await self._metadata.facts(topic)).partition_count
         if not partitions or not all(0 <= partition < count for partition in partitions):
             raise LogError(f"{topic} has {count} partitions, not {list(partitions)}", retryable=False)
         return await open_reader(
-            self._connection, self._ends, topic, partitions, start=start, deadline_seconds=self._deadline_seconds
+            self._connection, self._offsets, topic, partitions, start=start, deadline_seconds=self._deadline_seconds
         )
 
     async def appender(self) -> Appender:
         """Return a new idempotent appender; it connects at its first append."""
         return KafkaAppender(
-            self._connection, self._catalog, compression=self._compression, deadline_seconds=self._deadline_seconds
+            self._connection, self._metadata, compression=self._compression, deadline_seconds=self._deadline_seconds
         )
 
     async def partition_count(self, topic: str) -> int:
         """Return the number of partitions. Raises `LogError` where the topic does not exist."""
-        return (await self._catalog.facts(topic)).partition_count
+        return (await self._metadata.facts(topic)).partition_count
 
     async def topic_id(self, topic: str) -> str:
         """Return the broker's own topic id, a UUID. Raises `LogError` where the topic does not exist."""
-        return (await self._catalog.facts(topic)).topic_id
+        return (await self._metadata.facts(topic)).topic_id
 
     async def close(self) -> None:
         """Close the connections for questions; ownerships, readers and appenders are closed by those who hold them."""
-        await self._catalog.close()
-        await self._ends.close()
+        await self._metadata.close()
+        await self._offsets.close()

@@ -13,9 +13,9 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.protocol.admin import DescribeGroupsRequest_v2
 from aiokafka.protocol.api import Request
 
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.committed_offsets import COORDINATOR_MOVES
+from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
 from adapters.kafka.lifecycle import close, starting
-from adapters.kafka.progress import COORDINATOR_MOVES
 
 DEADLINE_SECONDS = 15.0
 """A new cluster takes seconds to have coordinators."""
@@ -41,8 +41,8 @@ async def count_members(connection: Connection, groups: Sequence[str]) -> dict[s
             with starting():
                 await client.bootstrap()
             counts = {group: await _count(client, group) for group in groups}
-    except FAILURES as error:
-        raise refusal(error, "asking who runs the deployment") from error
+    except CLIENT_ERRORS as error:
+        raise to_log_error(error, "asking who runs the deployment") from error
     finally:
         await close(client)
     return {group: count for group, count in counts.items() if count}

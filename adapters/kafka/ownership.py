@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from adapters.kafka.catalog import Catalog
-from adapters.kafka.connection import FAILURES, Connection, refusal
+from adapters.kafka.cluster_metadata import ClusterMetadata
+from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
 from adapters.kafka.lifecycle import starting
-from adapters.kafka.producers import discard, new_producer, packed, send, settle
+from adapters.kafka.producers import discard, new_producer, send, settle, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
 
 Round = list[tuple[str, list[Outgoing]]]
@@ -23,10 +23,10 @@ class KafkaOwnership:
     """One transactional producer. After the first error it is dead for good; a new one must be taken."""
 
     def __init__(
-        self, producer: AIOKafkaProducer, catalog: Catalog, topic: str, partition: int, deadline_seconds: float
+        self, producer: AIOKafkaProducer, metadata: ClusterMetadata, topic: str, partition: int, deadline_seconds: float
     ) -> None:
         self._producer = producer
-        self._catalog = catalog
+        self._metadata = metadata
         self._topic = topic
         self._partition = partition
         self._deadline_seconds = deadline_seconds
@@ -48,10 +48,10 @@ class KafkaOwnership:
         try:
             async with asyncio.timeout(self._deadline_seconds):
                 await self._transact(await self._rounds(records))
-        except (*FAILURES, LogError) as error:
-            self._void = refusal(error, doing, fenced=(self._topic, self._partition))
+        except (*CLIENT_ERRORS, LogError) as error:
+            self._void = to_log_error(error, doing, fenced=(self._topic, self._partition))
             if isinstance(self._void, RecordRefusedError):
-                self._catalog.forget()  # what a topic takes may have been changed
+                self._metadata.forget()  # what a topic takes may have been changed
             self._is_broken = not isinstance(self._void, RecordRefusedError)
             await self.close()
             raise self._void from error
@@ -86,7 +86,7 @@ class KafkaOwnership:
         rounds: list[Round] = []
         for topic, group in by_topic.items():
             try:
-                batches = packed(group, await self._catalog.batch_bytes_max(topic))
+                batches = split_into_batches(group, await self._metadata.batch_bytes_max(topic))
             except RecordRefusedError as error:
                 refused = group[error.index or 0]
                 index = next(place for place, record in enumerate(records) if record is refused)
@@ -100,7 +100,7 @@ class KafkaOwnership:
 
 async def take_ownership(
     connection: Connection,
-    catalog: Catalog,
+    metadata: ClusterMetadata,
     *,
     app: str,
     topic: str,
@@ -114,7 +114,7 @@ async def take_ownership(
     What earlier owners committed to `writes` is settled before it returns.
     """
     doing = f"taking {topic}[{partition}]"
-    if not 0 <= partition < (await catalog.facts(topic)).partition_count:
+    if not 0 <= partition < (await metadata.facts(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
     producer = new_producer(
         connection,
@@ -129,7 +129,7 @@ async def take_ownership(
             await settle(producer, [TopicPartition(name, partition) for name in writes])
     except BaseException as error:
         await asyncio.shield(discard(producer, is_broken=True))
-        if isinstance(error, FAILURES):
-            raise refusal(error, doing) from error
+        if isinstance(error, CLIENT_ERRORS):
+            raise to_log_error(error, doing) from error
         raise
-    return KafkaOwnership(producer, catalog, topic, partition, deadline_seconds)
+    return KafkaOwnership(producer, metadata, topic, partition, deadline_seconds)

@@ -14,7 +14,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
-from adapters.kafka.lifecycle import close, end, look_at, tasks_of
+from adapters.kafka.lifecycle import close, end, mark_retrieved, tasks_of
 from engine.partition.ports import Outgoing, RecordRefusedError
 
 BATCH_BYTES_MAX = 512 * 1024
@@ -43,7 +43,7 @@ def new_producer(
     )
 
 
-def packed(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgoing]]:
+def split_into_batches(records: Sequence[Outgoing], batch_bytes_max: int) -> list[list[Outgoing]]:
     """Cut records of one topic into batches, in order. Raises `RecordRefusedError` if one record is too large.
 
     Sizes are upper bounds before compression: a record that would only fit when compressed is refused, so that the
@@ -80,7 +80,7 @@ async def send(
         if added is None:
             raise AssertionError("a packed batch fits its builder")
     sent: asyncio.Future[RecordMetadata] = await producer.send_batch(batch, topic, partition=partition)
-    sent.add_done_callback(look_at)
+    sent.add_done_callback(mark_retrieved)
     return sent
 
 
@@ -119,7 +119,7 @@ async def discard(producer: AIOKafkaProducer, *, is_broken: bool = False) -> Non
     await close(producer.client)
     for task in tasks_of(producer._sender):  # noqa: SLF001
         await end(task)
-    look_at(transactions.wait_for_transaction_end())
+    mark_retrieved(transactions.wait_for_transaction_end())
     _give_up_batches(producer)
 
 
@@ -131,8 +131,8 @@ def _give_up_batches(producer: AIOKafkaProducer) -> None:
     accumulator._pending_batches.update(batches)  # noqa: SLF001  # a batch that is sent again expects to be there
     accumulator.fail_all(errors.ProducerClosed())
     for batch in batches:
-        look_at(batch.future)
-        look_at(batch._drain_waiter)  # noqa: SLF001
+        mark_retrieved(batch.future)
+        mark_retrieved(batch._drain_waiter)  # noqa: SLF001
 
 
 async def _within(seconds: float, step: Awaitable[object]) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
-from adapters.kafka.connection import FAILURES, Connection, refusal
-from adapters.kafka.ends import Ends
+from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
 from adapters.kafka.lenient_headers import install
 from adapters.kafka.lifecycle import starting, stop
+from adapters.kafka.offset_lookup import OffsetLookup
 from engine.partition.ports import Headers, LogError, LogRecord, Reader
 
 FETCH_WAIT_MS = 100
@@ -32,10 +32,15 @@ class KafkaReader:
     """An assigned consumer without a group, read_committed."""
 
     def __init__(
-        self, consumer: AIOKafkaConsumer, ends: Ends, topic: str, partitions: Sequence[int], deadline_seconds: float
+        self,
+        consumer: AIOKafkaConsumer,
+        offsets: OffsetLookup,
+        topic: str,
+        partitions: Sequence[int],
+        deadline_seconds: float,
     ) -> None:
         self._consumer = consumer
-        self._ends = ends
+        self._offsets = offsets
         self._topic = topic
         self._partitions = tuple(partitions)
         self._deadline_seconds = deadline_seconds
@@ -59,7 +64,7 @@ class KafkaReader:
     async def end(self, partition: int) -> int:
         """Return the last stable offset, asked from the broker now."""
         self._check(partition)
-        found = await self._ends.ask("end_offsets", self._topic, partition)
+        found = await self._offsets.ask("end_offsets", self._topic, partition)
         if self._positions[partition] < found:
             self._ends_asked[partition] = found
         return found
@@ -67,7 +72,7 @@ class KafkaReader:
     async def start(self, partition: int) -> int:
         """Return the earliest offset held, asked from the broker now."""
         self._check(partition)
-        return await self._ends.ask("beginning_offsets", self._topic, partition)
+        return await self._offsets.ask("beginning_offsets", self._topic, partition)
 
     def position(self, partition: int) -> int:
         """Return the offset of the next record to read."""
@@ -77,7 +82,7 @@ class KafkaReader:
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from `offset`, or from the start if that is later; behind the end is `LogError` (not retryable)."""
         self._check(partition)
-        start, end = await asyncio.gather(self.start(partition), self._ends.ask("end_offsets", self._topic, partition))
+        start, end = await asyncio.gather(self.start(partition), self._offsets.ask("end_offsets", self._topic, partition))
         if offset > end:
             raise LogError(f"{self._topic}[{partition}] ends at {end}, before {offset}", retryable=False)
         self._consumer.seek(TopicPartition(self._topic, partition), max(offset, start))
@@ -109,8 +114,8 @@ class KafkaReader:
         except errors.OffsetOutOfRangeError as error:
             await self._catch_up_with_retention(error)
             return []
-        except FAILURES as error:
-            raise refusal(error, f"reading {self._topic}") from error
+        except CLIENT_ERRORS as error:
+            raise to_log_error(error, f"reading {self._topic}") from error
         return [_record(found) for group in fetched.values() for found in group]
 
     async def _catch_up_with_retention(self, error: errors.OffsetOutOfRangeError) -> None:
@@ -132,7 +137,7 @@ class KafkaReader:
 
 async def open_reader(
     connection: Connection,
-    ends: Ends,
+    offsets: OffsetLookup,
     topic: str,
     partitions: Sequence[int],
     *,
@@ -149,7 +154,7 @@ async def open_reader(
         fetch_max_wait_ms=FETCH_WAIT_MS,
         max_partition_fetch_bytes=FETCH_BYTES_MAX,
     )
-    reader = KafkaReader(consumer, ends, topic, partitions, deadline_seconds)
+    reader = KafkaReader(consumer, offsets, topic, partitions, deadline_seconds)
     try:
         async with asyncio.timeout(deadline_seconds):
             with starting():
@@ -157,8 +162,8 @@ async def open_reader(
             await reader.open(start)
     except BaseException as error:
         await asyncio.shield(reader.close())
-        if isinstance(error, FAILURES):
-            raise refusal(error, f"opening {topic}") from error
+        if isinstance(error, CLIENT_ERRORS):
+            raise to_log_error(error, f"opening {topic}") from error
         raise
     return reader
 

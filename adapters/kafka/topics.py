@@ -13,8 +13,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.kafka.catalog import Catalog, TopicFacts
-from adapters.kafka.connection import FAILURES, TRANSACTION_TIMEOUT_MS, Connection, refusal
+from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
+from adapters.kafka.connection import CLIENT_ERRORS, TRANSACTION_TIMEOUT_MS, Connection, to_log_error
 from adapters.kafka.lifecycle import starting
 from engine.partition.ports import LogError
 
@@ -69,49 +69,49 @@ async def prepare_topics(
 
     Safe to run from several processes at once; returns when every topic can be used.
     """
-    catalog = Catalog(connection)
+    metadata = ClusterMetadata(connection)
     try:
-        replicas = await _replicas(catalog, replicas)
+        replicas = await _replicas(metadata, replicas)
         specs = [_durable(spec, replicas) for spec in specs]
-        present = await catalog.find([spec.name for spec in specs])
+        present = await metadata.find([spec.name for spec in specs])
         missing = [spec for spec in specs if spec.name not in present]
         created = []
         if missing:
             created = await _create(connection, missing, replicas)
-            await _until_visible(catalog, [spec.name for spec in missing])
+            await _until_visible(metadata, [spec.name for spec in missing])
         there_before = [spec for spec in specs if spec.name not in created]
-        return created, await _compare(catalog, connection, there_before, replicas)
+        return created, await _compare(metadata, connection, there_before, replicas)
     finally:
-        await catalog.close()
+        await metadata.close()
 
 
 async def compare_topics(connection: Connection, specs: Sequence[TopicSpec], *, replicas: int | None = None) -> list[Drift]:
     """Return how the topics differ; a missing one is a drift of `partitions` from 0. Changes nothing. Raises `LogError`."""
-    catalog = Catalog(connection)
+    metadata = ClusterMetadata(connection)
     try:
-        replicas = await _replicas(catalog, replicas)
-        return await _compare(catalog, connection, [_durable(spec, replicas) for spec in specs], replicas)
+        replicas = await _replicas(metadata, replicas)
+        return await _compare(metadata, connection, [_durable(spec, replicas) for spec in specs], replicas)
     finally:
-        await catalog.close()
+        await metadata.close()
 
 
-async def too_small(connection: Connection, names: Sequence[str], bytes_min: int) -> list[Drift]:
+async def find_too_small(connection: Connection, names: Sequence[str], bytes_min: int) -> list[Drift]:
     """Return which topics take no records of this size; one that is missing is not looked at. Raises `LogError`."""
-    catalog = Catalog(connection)
+    metadata = ClusterMetadata(connection)
     key = "max.message.bytes"
     try:
         drifts: list[Drift] = []
-        for name in await catalog.find(list(names)):
-            found = {key: (await catalog.configs(name))[key]}
+        for name in await metadata.find(list(names)):
+            found = {key: (await metadata.configs(name))[key]}
             spec = TopicSpec(name, 1, {key: str(bytes_min)}, frozenset({key}))
             drifts.extend(_config_drifts(connection, spec, found))
         return drifts
     finally:
-        await catalog.close()
+        await metadata.close()
 
 
-async def _replicas(catalog: Catalog, asked: int | None) -> int:
-    return asked or min(REPLICAS_WANTED, len(await catalog.brokers()))
+async def _replicas(metadata: ClusterMetadata, asked: int | None) -> int:
+    return asked or min(REPLICAS_WANTED, len(await metadata.brokers()))
 
 
 def _durable(spec: TopicSpec, replicas: int) -> TopicSpec:
@@ -132,8 +132,8 @@ async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: 
             with starting():
                 await admin.start()
             response = await admin.create_topics(wanted, timeout_ms=int(CREATE_SECONDS * 1000))
-    except FAILURES as error:
-        raise refusal(error, "creating topics") from error
+    except CLIENT_ERRORS as error:
+        raise to_log_error(error, "creating topics") from error
     finally:
         await admin.close()
     created = []
@@ -142,34 +142,36 @@ async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: 
         if error_code == errors.NoError.errno:
             created.append(name)
         elif error_code != errors.TopicAlreadyExistsError.errno:
-            raise refusal(errors.for_code(error_code)(message), f"creating {name}")
+            raise to_log_error(errors.for_code(error_code)(message), f"creating {name}")
     return created
 
 
-async def _until_visible(catalog: Catalog, names: Sequence[str]) -> None:
+async def _until_visible(metadata: ClusterMetadata, names: Sequence[str]) -> None:
     """Wait until brokers answer for the topics: they learn of them a moment after the controller."""
     try:
         async with asyncio.timeout(CREATE_SECONDS):
-            while len(await _visible(catalog, names)) < len(names):  # noqa: ASYNC110  # only the broker knows
+            while len(await _visible(metadata, names)) < len(names):  # noqa: ASYNC110  # only the broker knows
                 await asyncio.sleep(VISIBLE_RETRY_SECONDS)
     except TimeoutError as error:
         raise LogError(f"topics were created but do not show: {', '.join(names)}") from error
 
 
-async def _visible(catalog: Catalog, names: Sequence[str]) -> set[str]:
+async def _visible(metadata: ClusterMetadata, names: Sequence[str]) -> set[str]:
     try:
-        return set(await catalog.find(list(names)))
+        return set(await metadata.find(list(names)))
     except LogError as error:
         if not error.retryable:
             raise
         return set()  # a new partition has no leader yet
 
 
-async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[TopicSpec], replicas: int) -> list[Drift]:
-    present = await catalog.find([spec.name for spec in specs])
+async def _compare(
+    metadata: ClusterMetadata, connection: Connection, specs: Sequence[TopicSpec], replicas: int
+) -> list[Drift]:
+    present = await metadata.find([spec.name for spec in specs])
     hidden: set[str] = set()
-    internal = await catalog.find(list(INTERNAL), hidden=hidden)
-    brokers = await catalog.brokers()
+    internal = await metadata.find(list(INTERNAL), hidden=hidden)
+    brokers = await metadata.brokers()
     drifts: list[Drift] = []
     for spec in specs:
         count = present[spec.name].partition_count if spec.name in present else 0
@@ -177,12 +179,12 @@ async def _compare(catalog: Catalog, connection: Connection, specs: Sequence[Top
             drifts.append(_partition_drift(connection, spec, count, replicas))
         if count:
             drifts.extend(_replica_drifts(connection, present[spec.name], replicas, brokers))
-            drifts.extend(_config_drifts(connection, spec, await catalog.configs(spec.name)))
+            drifts.extend(_config_drifts(connection, spec, await metadata.configs(spec.name)))
     for topic in internal.values():
         drifts.extend(_replica_drifts(connection, topic, replicas, brokers))
     drifts.extend(Drift(name, "replicas", str(replicas), "not shown to this user", HIDDEN_MEND) for name in sorted(hidden))
     for broker in brokers:
-        drifts.extend(await _broker_drifts(catalog, connection, broker))
+        drifts.extend(await _broker_drifts(metadata, connection, broker))
     return drifts
 
 
@@ -196,7 +198,7 @@ def _partition_drift(connection: Connection, spec: TopicSpec, count: int, replic
     return Drift(spec.name, "partitions", str(spec.partitions), str(count), mend)
 
 
-def _replica_drifts(connection: Connection, topic: TopicFacts, wanted: int, brokers: Sequence[int]) -> list[Drift]:
+def _replica_drifts(connection: Connection, topic: TopicDescription, wanted: int, brokers: Sequence[int]) -> list[Drift]:
     """Return that some partition has fewer replicas than are wanted, with a plan that adds brokers in turn."""
     found = min(len(replicas) for replicas in topic.replicas.values())
     if found >= wanted:
@@ -215,14 +217,14 @@ def _replica_drifts(connection: Connection, topic: TopicFacts, wanted: int, brok
     return [Drift(topic.name, "replicas", str(wanted), str(found), mend)]
 
 
-async def _broker_drifts(catalog: Catalog, connection: Connection, broker: int) -> list[Drift]:
+async def _broker_drifts(metadata: ClusterMetadata, connection: Connection, broker: int) -> list[Drift]:
     """Return that a broker ends our transactions before we do.
 
     Who may not see a broker's settings is told nothing here: an owner of a partition is told when it starts.
     """
     key = "transaction.max.timeout.ms"
     try:
-        found = (await catalog.broker_configs(broker)).get(key)
+        found = (await metadata.broker_configs(broker)).get(key)
     except LogError as error:
         if error.retryable:
             raise

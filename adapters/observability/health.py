@@ -43,7 +43,7 @@ class HealthPortError(DependencyError):
 
 
 class HealthServer:
-    """Serves the four pages of one process. `troubles` says what stands in the way: source -> sentence.
+    """Serves the four pages of one process. `problems` says what stands in the way: source -> sentence.
 
     `facts` and `notes` stand in `/readyz` beside that: what an operator must know of a process that is well, for as long
     as it runs, and what has happened to it (source -> sentence). `now` is wall time, which an operator's watch shows.
@@ -51,13 +51,13 @@ class HealthServer:
 
     def __init__(
         self,
-        troubles: Troubles,
+        problems: Troubles,
         metrics: Metrics,
         facts: Mapping[str, object] | None = None,
         notes: Troubles = dict,
         now: Callable[[], Instant] = wall_now,
     ) -> None:
-        self._troubles = troubles
+        self._problems = problems
         self._metrics = metrics
         self._facts = dict(facts or {})
         self._notes = notes
@@ -107,7 +107,7 @@ class HealthServer:
 
     def look(self) -> dict[str, str]:
         """Return what stands in the way now, and note since when."""
-        problems, now = dict(self._troubles()), self._now()
+        problems, now = dict(self._problems()), self._now()
         self._since = {source: self._since.get(source, now) for source in problems}
         self._was_ready = self._was_ready or not problems
         return problems

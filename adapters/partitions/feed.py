@@ -50,7 +50,7 @@ class RulesTopic:
         self._turn = asyncio.Lock()
         self.deployment: Deployment | None = None
         """The identity that is recorded on the topic, as far as it was read."""
-        self.trouble: str | None = None
+        self.problem: str | None = None
         """Why the rules cannot be followed at present, while they are."""
 
     @property
@@ -80,9 +80,9 @@ class RulesTopic:
                     if news or loop.time() - heard_at >= SILENCE_SECONDS:
                         await self._to_the_end(reader)
                         heard_at = loop.time()
-                        self.trouble = None
+                        self.problem = None
             except LogError as error:
-                self.trouble = str(error)
+                self.problem = str(error)
                 await self._reopen()
             await asyncio.sleep(FOLLOW_SECONDS)
 

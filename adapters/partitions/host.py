@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from adapters import waiting
+from adapters import retry
 from engine.partition.ports import FencedError, LogError
 
 REVOKE_SECONDS = 2.0
@@ -67,7 +67,7 @@ class Worker(Protocol):
         ...
 
     @property
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """What keeps an open partition from doing all of its work, in a sentence; None where nothing does."""
         ...
 
@@ -100,16 +100,16 @@ class PartitionHost:
         """Whether it is known which partitions are assigned, and every one of them is restored and running."""
         return self._unassigned is None and set(self._tasks) <= self.ready
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return what keeps which assigned partition from doing all of its work, or from being opened."""
         if self._unassigned is not None:
             return {"partitions": self._unassigned}
-        found = {partition: self._trouble(partition) for partition in sorted(self._tasks)}
-        return {f"partition {partition}": trouble for partition, trouble in found.items() if trouble is not None}
+        found = {partition: self._problem(partition) for partition in sorted(self._tasks)}
+        return {f"partition {partition}": problem for partition, problem in found.items() if problem is not None}
 
-    def _trouble(self, partition: int) -> str | None:
+    def _problem(self, partition: int) -> str | None:
         if partition in self.ready:
-            return self.workers[partition].trouble
+            return self.workers[partition].problem
         return self._waits.get(partition, RESTORING)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -139,7 +139,7 @@ class PartitionHost:
         await asyncio.gather(*(self._stop(partition) for partition in leaving))
         for partition in sorted(partitions - set(self._tasks)):
             stop = asyncio.Event()
-            task = asyncio.create_task(self._live(partition, stop), name=f"partition {partition}")
+            task = asyncio.create_task(self._run_partition(partition, stop), name=f"partition {partition}")
             self._tasks[partition] = (task, stop)
 
     async def _stop(self, partition: int) -> None:
@@ -150,7 +150,7 @@ class PartitionHost:
             late.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    async def _live(self, partition: int, stop: asyncio.Event) -> None:
+    async def _run_partition(self, partition: int, stop: asyncio.Event) -> None:
         """Own, cycle, and begin again after errors, until told to stop. Its memory stays warm in between."""
         if partition not in self.workers:
             self.workers[partition] = self._make_worker(partition)
@@ -181,8 +181,8 @@ class PartitionHost:
             except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
                 self.ready.discard(partition)
                 self._waits[partition] = self._describe(error)
-                await self._tell(partition, error, pause)
-                await waiting.pause(stop, pause)
+                await self._log_failure(partition, error, pause)
+                await retry.pause(stop, pause)
                 is_away = isinstance(error, LogError) and error.retryable
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS if is_away else BACKOFF_FAULT_MAX_SECONDS)
 
@@ -197,7 +197,7 @@ class PartitionHost:
             return why if error.retryable else f"stopped: {why}"
         return f"stopped by a fault of leadclock ({type(error).__name__}: {error}); the log of this process has the details"
 
-    async def _tell(self, partition: int, error: Exception, pause: float) -> None:
+    async def _log_failure(self, partition: int, error: Exception, pause: float) -> None:
         """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""
         about = {"role": self._name, "partition": partition, "error": str(error), "pause_seconds": pause}
         if isinstance(error, LogError):
@@ -208,7 +208,7 @@ class PartitionHost:
     async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
         """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""
         while not stop.is_set():
-            await waiting.pause(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
+            await retry.pause(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
             with suppress(LogError):  # a group that cannot be asked confirms nothing
                 if await self._assignment.confirm(partition):
                     return

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from adapters.partitions.burial import append_letters
+from adapters.partitions.dead_letters import append_dead_letters
 from adapters.partitions.routing import partition_of
 from engine.partition.deadletters import dead_letter
 from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, RecordRefusedError
@@ -46,10 +46,10 @@ class OutboxSender:
         self._waiting: dict[int, OutboxEntry] = {}
         self._offered: deque[int] = deque()
         """Numbers of those that stand in no line yet."""
-        self._lines: dict[Target, set[int]] = {}
+        self._queues: dict[Target, set[int]] = {}
         """By target, where something waits for it; a task sends each."""
         self._delivered: list[int] = []
-        self._counts: dict[str, int] = {}
+        self._partition_counts: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._tasks = {asyncio.create_task(self._run(), name=f"outbox {stream}")}
 
@@ -79,31 +79,31 @@ class OutboxSender:
             while self._offered:
                 entry = self._waiting[self._offered[0]]
                 topic = self._names.of(entry.topic)
-                if topic not in self._counts:
-                    await self._retry(partial(self._count, topic))
-                target = topic, partition_of(entry.key.encode(), self._counts[topic])
-                self._line_up(target, self._offered.popleft())
+                if topic not in self._partition_counts:
+                    await self._retry(partial(self._partition_count, topic))
+                target = topic, partition_of(entry.key.encode(), self._partition_counts[topic])
+                self._enqueue(target, self._offered.popleft())
 
-    def _line_up(self, target: Target, number: int) -> None:
-        line = self._lines.get(target)
-        if line is not None:
-            line.add(number)
+    def _enqueue(self, target: Target, number: int) -> None:
+        queue = self._queues.get(target)
+        if queue is not None:
+            queue.add(number)
             return
-        self._lines[target] = {number}
+        self._queues[target] = {number}
         task = asyncio.create_task(self._send(target), name=f"outbox {self._stream} to {target[0]}/{target[1]}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _send(self, target: Target) -> None:
         """Send the messages of one line, in order, until there is none."""
-        line = self._lines[target]
-        while line:
-            await self._retry(partial(self._append_first, target[1], line))
-            line.intersection_update(self._waiting)
-        del self._lines[target]
+        queue = self._queues[target]
+        while queue:
+            await self._retry(partial(self._append_first, target[1], queue))
+            queue.intersection_update(self._waiting)
+        del self._queues[target]
 
-    async def _append_first(self, partition: int, line: set[int]) -> None:
-        await self._append(partition, sorted(line.intersection(self._waiting))[:BATCH_MAX])
+    async def _append_first(self, partition: int, queue: set[int]) -> None:
+        await self._append(partition, sorted(queue.intersection(self._waiting))[:BATCH_MAX])
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Return what an attempt returns, tried until the log lets it succeed."""
@@ -125,7 +125,7 @@ class OutboxSender:
             except RecordRefusedError as refused:
                 place = refused.index or 0
                 self._acknowledge(numbers[: refused.appended])
-                await self._bury(records[place], partition, str(refused))
+                await self._dead_letter_message(records[place], partition, str(refused))
                 self._acknowledge([numbers[place]])
                 numbers = [*numbers[refused.appended : place], *numbers[place + 1 :]]
             else:
@@ -137,19 +137,19 @@ class OutboxSender:
             del self._waiting[number]
         self._delivered += numbers
 
-    async def _bury(self, message: Outgoing, partition: int, why: str) -> None:
+    async def _dead_letter_message(self, message: Outgoing, partition: int, why: str) -> None:
         """Put a message that no partition takes into `deadletter`: redriven, it goes to the partition it was meant for."""
         await logger.aerror("message refused", stream=self._stream, topic=message.topic, error=why)
         never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, 0)
         letter = msgspec.structs.replace(
             dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)
         )
-        await append_letters(self._appender, partition % await self._count(letter.topic), [letter])
+        await append_dead_letters(self._appender, partition % await self._partition_count(letter.topic), [letter])
 
-    async def _count(self, topic: str) -> int:
-        if topic not in self._counts:
-            self._counts[topic] = await self._log.partition_count(topic)
-        return self._counts[topic]
+    async def _partition_count(self, topic: str) -> int:
+        if topic not in self._partition_counts:
+            self._partition_counts[topic] = await self._log.partition_count(topic)
+        return self._partition_counts[topic]
 
     def _outgoing(self, entry: OutboxEntry) -> Outgoing:
         envelope = Envelope(

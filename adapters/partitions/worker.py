@@ -17,7 +17,7 @@ WRITE_SECONDS = 10.0
 """To write it, where the process stops: a million values take about three."""
 
 
-class Observer(Protocol):
+class RunnerObserver(Protocol):
     """Is told what happens to a partition, for logs and metrics."""
 
     def restored(self, runner: Runner, seconds: float) -> None:
@@ -40,7 +40,7 @@ class RunnerWorker:
         self,
         runner: Runner,
         *,
-        observer: Observer,
+        observer: RunnerObserver,
         snapshots: Snapshots | None = None,
         snapshot_seconds: float = SNAPSHOT_SECONDS,
     ) -> None:
@@ -94,9 +94,9 @@ class RunnerWorker:
                 await asyncio.wait_for(self._writing, WRITE_SECONDS)
 
     @property
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """What keeps the partition from doing what depends on time."""
-        return self.runner.trouble
+        return self.runner.problem
 
     async def _snapshot_in_time(self) -> None:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,7 @@ import asyncpg
 
 from adapters.postgres.pool import FAILURES
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
-from adapters.settings import place
+from adapters.settings import database_location
 from schemas.errors import DependencyError
 
 VARIABLE = "LEADCLOCK_POSTGRES_DSN"
@@ -42,7 +42,7 @@ def describe(dsn: str, error: BaseException) -> str:
         return str(error) if error.__cause__ is None else describe(dsn, error.__cause__)
     reason = " ".join((str(error) or type(error).__name__).split())
     wrong, cure = _cure(error)
-    return f"PostgreSQL at {place(dsn)} {wrong} ({reason}); {cure}"
+    return f"PostgreSQL at {database_location(dsn)} {wrong} ({reason}); {cure}"
 
 
 def _cure(error: BaseException) -> tuple[str, str]:

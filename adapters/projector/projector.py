@@ -80,7 +80,7 @@ class _Feed:
         self.stale = False
         self.looked_at = float("-inf")
         self.lost_at: float | None = None
-        self.trouble: str | None = "not started"
+        self.problem: str | None = "not started"
         self.room = asyncio.Event()
 
     @property
@@ -127,16 +127,16 @@ class Projector:
     @property
     def health(self) -> Health:
         """Tell whether both topics are being projected."""
-        reasons = [f"{topic}: {trouble}" for topic, trouble in self.troubles().items()]
+        reasons = [f"{topic}: {problem}" for topic, problem in self.problems().items()]
         return Health(not reasons, "; ".join(reasons) or None)
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return what keeps which partitions from being projected: topic, or topic[partition] -> sentence."""
         found = {}
         for feed in self._feeds:
             waiting = [number for number in feed.wanted if feed.stale or number not in feed.lanes]
-            if feed.trouble is not None:
-                found[feed.name] = feed.trouble
+            if feed.problem is not None:
+                found[feed.name] = feed.problem
             else:
                 found |= {f"{feed.name}[{number}]": "its position is being looked up" for number in waiting}
         return found
@@ -250,7 +250,7 @@ class Projector:
             try:
                 await self._read(feed, self._limits.poll_seconds)
             except (StoreError, LogError, TopicChangedError) as error:
-                feed.trouble = self._describe(error)
+                feed.problem = self._describe(error)
                 feed.stale = True  # a reader that failed is not trusted any more
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
@@ -266,7 +266,7 @@ class Projector:
         if feed.stale:
             await self._take(feed)
         if feed.reader is None:
-            feed.trouble = self._lost_text(feed)
+            feed.problem = self._lost_text(feed)
             await self._clock.sleep(timeout_seconds)
             return
         for record in await feed.reader.poll(limit=self._limits.records_max, timeout_seconds=timeout_seconds):
@@ -274,7 +274,7 @@ class Projector:
             if lane is not None:
                 lane.pending.append(record)
         if not any(lane.pending for lane in feed.lanes.values()):
-            feed.trouble = self._lost_text(feed)
+            feed.problem = self._lost_text(feed)
         await self._look(feed, feed.reader)
 
     def _start_lanes(self, feed: _Feed, stop: asyncio.Event) -> None:
@@ -331,18 +331,18 @@ class Projector:
             try:
                 await self._write_next(feed, lane)
             except StoreError as error:
-                feed.trouble = self._describe(error)
+                feed.problem = self._describe(error)
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
             else:
                 delay = self._limits.retry_seconds_min
-                feed.trouble = self._lost_text(feed)
+                feed.problem = self._lost_text(feed)
                 feed.room.set()
 
     async def _write_all(self, feed: _Feed, lane: _Lane) -> None:
         while lane.pending:
             await self._write_next(feed, lane)
-        feed.trouble = self._lost_text(feed)
+        feed.problem = self._lost_text(feed)
 
     async def _write_next(self, feed: _Feed, lane: _Lane) -> None:
         """Write the next batch of a lane; only then is it no longer pending."""

@@ -21,12 +21,12 @@ from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
 from adapters.reads.ports import ReadsUnavailableError
+from adapters.retry import Backoff, pause
 from adapters.roles.broker import describe
-from adapters.roles.chores import Chores
 from adapters.roles.context import Context
+from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
-from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
 
 LOOK_SECONDS = 2.0
@@ -52,7 +52,7 @@ class ApiRole:
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._context = context
         self._metrics = metrics
-        self._troubles: dict[str, str] = {"http": "starting", "database": "not asked yet"}
+        self._problems: dict[str, str] = {"http": "starting", "database": "not asked yet"}
         self.port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -72,9 +72,9 @@ class ApiRole:
             wait=results.wait,
         )
         purge = Purge(pool)
-        chores = Chores()
-        chores.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
-        chores.start()
+        jobs = PeriodicJobs()
+        jobs.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
+        jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
         looking = asyncio.create_task(_look(served), name="who serves what")
@@ -91,12 +91,12 @@ class ApiRole:
             async with serve as port:
                 self.port = port
                 context.own(port)
-                del self._troubles["http"]
+                del self._problems["http"]
                 await stop.wait()
         finally:
             watching.cancel()
             looking.cancel()
-            chores.stop()
+            jobs.stop()
             await requests.close()
             await appender.close()
             await results.close()
@@ -116,10 +116,10 @@ class ApiRole:
             metrics=self._metrics,
         )
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Tell what keeps the interface from answering."""
-        trouble = self._context.rules.trouble
-        return self._troubles | ({} if trouble is None else {"log": trouble})
+        problem = self._context.rules.problem
+        return self._problems | ({} if problem is None else {"log": problem})
 
     async def _watch_database(self, reads: PostgresReads) -> None:
         """Note every few seconds whether the database answers: the health port is asked without waiting for it."""
@@ -127,13 +127,13 @@ class ApiRole:
             try:
                 await reads.ping()
             except ReadsUnavailableError as error:
-                self._troubles["database"] = describe_database(self._context.settings.postgres_dsn, error)
+                self._problems["database"] = describe_database(self._context.settings.postgres_dsn, error)
             else:
-                self._troubles.pop("database", None)
+                self._problems.pop("database", None)
             await asyncio.sleep(DATABASE_LOOK_SECONDS)
 
     async def _ready(self) -> Mapping[str, str]:
-        return self.troubles()
+        return self.problems()
 
     async def _first_rules(self, stop: asyncio.Event) -> None:
         """Read the keys and tokens once before anybody is refused for an unknown one."""
@@ -143,13 +143,13 @@ class ApiRole:
                 await self._context.rules.refresh()
             except LogError as error:
                 seconds = backoff.next_seconds()
-                self._troubles["log"] = describe(self._context.settings, error)
+                self._problems["log"] = describe(self._context.settings, error)
                 await logger.awarning(
-                    "waits for the log", role=self.name, error=self._troubles["log"], retry_in_seconds=seconds
+                    "waits for the log", role=self.name, error=self._problems["log"], retry_in_seconds=seconds
                 )
                 await pause(stop, seconds)
             else:
-                self._troubles.pop("log", None)
+                self._problems.pop("log", None)
                 return
 
 

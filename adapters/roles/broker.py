@@ -14,16 +14,16 @@ from adapters.settings import PREFIX, Settings, SettingsError
 from engine.partition.ports import Log, LogError
 
 
-class LogAwayError(LogError):
+class LogUnavailableError(LogError):
     """The broker of the settings does not answer; `str(error)` names it, the reason and the cure."""
 
 
 @asynccontextmanager
 async def open_log(settings: Settings) -> AsyncIterator[Log]:
-    """Connect to the log alone, to read it. Raises `LogAwayError` where the block ends because the log does not answer."""
+    """Connect to the log alone, to read it. Raises `LogUnavailableError` where it does not answer."""
     log = log_of(settings)
     try:
-        with reaching(settings):
+        with describing_log_errors(settings):
             yield log
     finally:
         await log.close()
@@ -35,20 +35,20 @@ def log_of(settings: Settings) -> Log:
 
 
 @contextmanager
-def reaching(settings: Settings) -> Iterator[None]:
-    """Turn a log that does not answer into `LogAwayError`, which names it and the cure."""
+def describing_log_errors(settings: Settings) -> Iterator[None]:
+    """Turn a log that does not answer into `LogUnavailableError`, which names it and the cure."""
     try:
         yield
     except LogError as error:
         if not error.retryable:
             raise
-        raise LogAwayError(describe(settings, error)) from error
+        raise LogUnavailableError(describe(settings, error)) from error
 
 
 def describe(settings: Settings, error: LogError) -> str:
     """Return one sentence about a failure of the log: which broker, what is wrong, and what to do."""
     bootstrap = settings.kafka_bootstrap
-    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogAwayError):
+    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogUnavailableError):
         return str(error)
     return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
 

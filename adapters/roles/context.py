@@ -17,14 +17,14 @@ from adapters.embedded.remote import DOOR, RemoteLog
 from adapters.embedded.upkeep import Upkeep, policy
 from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
 from adapters.kafka.connection import Connection
 from adapters.kafka.members import count_members
-from adapters.kafka.progress import GroupProgress, set_offset
-from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics, too_small
+from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.observability.skipped import SkippedRecords
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
-from adapters.roles.broker import connection_of, describe, log_of, reaching
+from adapters.roles.broker import connection_of, describe, describing_log_errors, log_of
 from adapters.settings import Settings
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
@@ -68,11 +68,11 @@ class RoleAssignment(Protocol):
         """Note how far a partition is done."""
         ...
 
-    async def keep(self, partition: int, mark: Bookmark) -> None:
+    async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Keep how far a partition is done, with a note, now. Raises `LogError`."""
         ...
 
-    async def kept(self, partition: int) -> Bookmark | None:
+    async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return how far a partition was done when it was last kept, or None. Raises `LogError`."""
         ...
 
@@ -124,11 +124,11 @@ class Context:
         """Whether processes share partitions by groups, which keep how far they have come."""
         return self._connection is not None
 
-    def progress(self, role: str, topic: Topic) -> GroupProgress | None:
+    def progress(self, role: str, topic: Topic) -> CommittedOffsets | None:
         """Return what asks how far the group of a role has come on a topic, to be closed; None where there is no group."""
         if self._connection is None:
             return None
-        return GroupProgress(self._connection, self._group(role), self.names.of(topic.name))
+        return CommittedOffsets(self._connection, self._group(role), self.names.of(topic.name))
 
     async def members(self, roles: Sequence[str]) -> dict[str, int]:
         """Return how many processes each of these roles has that has any, by their groups. Raises `LogError`."""
@@ -158,7 +158,7 @@ class Context:
             await reader.close()
         if offset > end:
             raise LogError(f"{name}[{partition}] ends at {end}", retryable=False)
-        await set_offset(self._connection, self._group(role), name, partition, Bookmark(offset))
+        await set_offset(self._connection, self._group(role), name, partition, Checkpoint(offset))
 
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
@@ -199,7 +199,7 @@ def versions() -> dict[str, str]:
 async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> AsyncIterator[Context]:
     """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end.
 
-    Raises `LogAwayError` where the block ends because the log does not answer.
+    Raises `LogUnavailableError` where the block ends because the log does not answer.
     """
     is_embedded = log is not None or settings.kafka_bootstrap.startswith(DOOR)
     connection = None if is_embedded else connection_of(settings)
@@ -208,7 +208,7 @@ async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> As
     stop = asyncio.Event()
     follower = asyncio.create_task(context.rules.follow(stop), name="rules")
     try:
-        with reaching(settings):
+        with describing_log_errors(settings):
             yield context
     finally:
         stop.set()
@@ -273,7 +273,7 @@ async def smaller_topics(context: Context, kind: str) -> Sequence[Drift]:
     if isinstance(context.log, EmbeddedLog | RemoteLog):
         return ()
     names = [context.names.of(topic.name) for topic in ACCESS[kind].writes] if kind in ACCESS else []
-    return await too_small(connection_of(context.settings), names, MESSAGE_BYTES_MAX) if names else ()
+    return await find_too_small(connection_of(context.settings), names, MESSAGE_BYTES_MAX) if names else ()
 
 
 async def compare(context: Context) -> Sequence[Drift]:

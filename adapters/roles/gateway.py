@@ -22,9 +22,9 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import open_pool
-from adapters.roles.assigned import Membership
-from adapters.roles.chores import Chores
 from adapters.roles.context import Context
+from adapters.roles.group_membership import GroupMembership
+from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.settings import Settings
 from schemas.instant import DAY
 from schemas.topics import COMMAND_TOPICS
@@ -51,7 +51,7 @@ class GatewayRole:
         self._metrics = metrics
         self._providers = providers(context.settings)
         self._gateways: list[Gateway] = []
-        self._memberships: list[Membership] = []
+        self._memberships: list[GroupMembership] = []
         self._process = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
         self._unregistered: str | None = "not registered yet"
 
@@ -62,10 +62,10 @@ class GatewayRole:
         deliveries = PostgresDeliveries(pool)
         register = PostgresGateways(pool)
         webhooks = self._webhooks()
-        chores = Chores()
-        chores.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
-        chores.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
-        chores.start()
+        jobs = PeriodicJobs()
+        jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
+        jobs.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
+        jobs.start()
         if SANDBOX in self._providers.values():
             channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
             await logger.awarning("the sandbox serves these channels: nobody is reached", channels=channels)
@@ -75,7 +75,7 @@ class GatewayRole:
         try:
             await self._carry_out(stop)
         finally:
-            chores.stop()
+            jobs.stop()
             registering.cancel()
             await asyncio.gather(registering, return_exceptions=True)
             with suppress(StoreError, TimeoutError):
@@ -118,15 +118,15 @@ class GatewayRole:
             if isinstance(error, Exception):
                 raise error
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Tell what keeps orders from being carried out."""
         if not self._memberships:
             return {"gateway": "starting"}
         found = {} if self._unregistered is None else {"database": self._unregistered}
         for gateway, membership in zip(self._gateways, self._memberships, strict=True):
             problems = gateway.problems()
-            if membership.trouble is not None:
-                problems["partitions"] = membership.trouble
+            if membership.problem is not None:
+                problems["partitions"] = membership.problem
             found |= {f"{gateway.channel.kind} {source}": sentence for source, sentence in problems.items()}
         return found
 
@@ -142,9 +142,9 @@ class GatewayRole:
             drain_seconds=context.settings.drain_seconds,
         )
 
-    def _membership(self, gateway: Gateway) -> Membership:
+    def _membership(self, gateway: Gateway) -> GroupMembership:
         kind = gateway.channel.kind
-        return Membership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
+        return GroupMembership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
 
     def _webhooks(self) -> SignedWebhooks:
         settings = self._context.settings

@@ -7,9 +7,9 @@ from functools import partial
 import structlog
 
 from adapters.partitions.host import UNASSIGNED, PartitionHost, Worker
+from adapters.retry import Backoff, pause
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, RoleAssignment
-from adapters.waiting import Backoff, pause
 from engine.partition.ports import Appender, LogError
 from schemas.topics import Topic
 
@@ -38,7 +38,7 @@ class GroupRole:
         self._make_worker = make_worker
         self._compares_clocks = compares_clocks
         self._host: PartitionHost | None = None
-        self._trouble: str | None = "starting"
+        self._problem: str | None = "starting"
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -48,17 +48,17 @@ class GroupRole:
                 await self._join(stop)
             except LogError as error:
                 seconds = self._backoff.next_seconds()
-                self._trouble = describe(self._context.settings, error)
-                await logger.awarning("waits for the log", role=self.name, error=self._trouble, retry_in_seconds=seconds)
+                self._problem = describe(self._context.settings, error)
+                await logger.awarning("waits for the log", role=self.name, error=self._problem, retry_in_seconds=seconds)
                 await pause(stop, seconds)
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Tell what keeps partitions from running."""
-        if self._trouble is not None:
-            return {"log": self._trouble}
+        if self._problem is not None:
+            return {"log": self._problem}
         if not self._compares_clocks and self._context.clock.was_set():
             return {"clock": CLOCK_SET}
-        return {"partitions": UNASSIGNED} if self._host is None else self._host.troubles()
+        return {"partitions": UNASSIGNED} if self._host is None else self._host.problems()
 
     async def _join(self, stop: asyncio.Event) -> None:
         await self._context.rules.refresh()
@@ -71,7 +71,7 @@ class GroupRole:
             make = lambda partition: self._make_worker(partition, appender, assignment)  # noqa: E731 - binds both
             describe_log = partial(describe, self._context.settings)
             self._host = PartitionHost(self.name, make, assignment, describe_log)
-            self._trouble = None
+            self._problem = None
             self._backoff.reset()
             await self._host.run(stop)
         finally:

@@ -15,11 +15,11 @@ import stamina
 import structlog
 
 from adapters.clock import wall_now
+from adapters.retry import Backoff, pause
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, smaller_topics
 from adapters.roles.role import Role
-from adapters.settings import PREFIX, Settings, place
-from adapters.waiting import Backoff, pause
+from adapters.settings import PREFIX, Settings, database_location
 from engine.partition.ports import LogError, Outgoing
 from schemas.deployment import PARTITION, Deployment, deployment_key
 from schemas.errors import DependencyError
@@ -61,7 +61,7 @@ async def check(context: Context, *, with_database: bool) -> Deployment:
         except database.NotMigratedError as error:
             raise NotPreparedError(str(error)) from error
         if stored is None:
-            where = place(context.settings.postgres_dsn)
+            where = database_location(context.settings.postgres_dsn)
             raise NotPreparedError(f"the database {where} has no identity yet: run `leadclock db migrate`")
         _compare_database(context, found, stored)
     return found
@@ -139,7 +139,7 @@ async def establish_database(context: Context, found: Deployment, *, adopt: bool
         raise NotPreparedError(str(error)) from error
     if stored is None:
         raise IdentityError(
-            f"the database {place(dsn)} was used before it had an identity, and {_topics(context)} are of "
+            f"the database {database_location(dsn)} was used before it had an identity, and {_topics(context)} are of "
             f"deployment {found.id}: if they belong together, run `leadclock topics adopt`; else correct "
             f"{PREFIX}POSTGRES_DSN"
         )
@@ -175,11 +175,11 @@ class IdentifiedRole:
         self._context = context
         self._with_database = with_database
         self._backoff = Backoff()
-        self._trouble: str | None = "comparing the identity of the deployment"
+        self._problem: str | None = "comparing the identity of the deployment"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Compare, then work. Raises `IdentityError` where this is another deployment."""
-        while self._trouble is not None and not stop.is_set():
+        while self._problem is not None and not stop.is_set():
             await self._compare(stop)
         if stop.is_set():
             return
@@ -189,9 +189,9 @@ class IdentifiedRole:
                 await stack.enter_async_context(_database().Presence(dsn, f"leadclock {self.name}"))
             await self._role.run(stop)
 
-    def troubles(self) -> Mapping[str, str]:
+    def problems(self) -> Mapping[str, str]:
         """Tell what keeps the role from being ready."""
-        return self._role.troubles() if self._trouble is None else {"deployment": self._trouble}
+        return self._role.problems() if self._problem is None else {"deployment": self._problem}
 
     async def _compare(self, stop: asyncio.Event) -> None:
         """Compare once; wait a while where broker or database are away, or not prepared."""
@@ -201,11 +201,11 @@ class IdentifiedRole:
             await _check_sizes(self._context, self.name)
         except away as error:
             seconds = self._backoff.next_seconds()
-            self._trouble = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
-            await logger.awarning("waits for its deployment", role=self.name, error=self._trouble, retry_in_seconds=seconds)
+            self._problem = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
+            await logger.awarning("waits for its deployment", role=self.name, error=self._problem, retry_in_seconds=seconds)
             await pause(stop, seconds)
         else:
-            self._trouble = None
+            self._problem = None
 
 
 async def _check_sizes(context: Context, kind: str) -> None:
@@ -269,7 +269,7 @@ def _compare_database(context: Context, found: Deployment | None, stored: Deploy
         topics = "have no identity" if found is None else f"are of deployment {found.id}"
         raise IdentityError(
             f"{_topics(context)} {topics}, and the database "
-            f"{place(context.settings.postgres_dsn)} is of deployment {stored.id}: correct "
+            f"{database_location(context.settings.postgres_dsn)} is of deployment {stored.id}: correct "
             f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX, or {PREFIX}POSTGRES_DSN"
         )
 

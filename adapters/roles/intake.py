@@ -3,9 +3,9 @@
 import asyncio
 from functools import partial
 
+from adapters.intake.backpressure import Backpressure
 from adapters.intake.intake import IntakePartition
-from adapters.intake.missing import SafeBookmarks
-from adapters.intake.pacing import Pacing
+from adapters.intake.lost_offsets import VerifiedCheckpoints
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
@@ -23,8 +23,8 @@ class IntakeRole:
 
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._decided = context.progress("scheduler", CONTACTS_REQUESTS)
-        pacing = Pacing(None if self._decided is None else self._decided.offsets, context.clock)
-        self._inboxes = {inbox.name: _reading(inbox, context, metrics, pacing) for inbox in INBOXES}
+        backpressure = Backpressure(None if self._decided is None else self._decided.offsets, context.clock)
+        self._inboxes = {inbox.name: _reading(inbox, context, metrics, backpressure) for inbox in INBOXES}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Pass on until told to stop. An inbox that cannot be read holds up no other."""
@@ -36,17 +36,17 @@ class IntakeRole:
             if self._decided is not None:
                 await self._decided.close()
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Tell what keeps which inbox from being read."""
         return {
-            f"{inbox} {what}": why for inbox, reading in self._inboxes.items() for what, why in reading.troubles().items()
+            f"{inbox} {what}": why for inbox, reading in self._inboxes.items() for what, why in reading.problems().items()
         }
 
 
-def _reading(inbox: Topic, context: Context, metrics: Metrics, pacing: Pacing) -> GroupRole:
+def _reading(inbox: Topic, context: Context, metrics: Metrics, backpressure: Backpressure) -> GroupRole:
     topic, group = context.names.of(inbox.name), GROUPS[inbox.name]
     # Without a group the offsets are a file of ours, which may be deleted at any time.
-    restoring = partial(restore_command, inbox) if context.has_groups else None
+    restore = partial(restore_command, inbox) if context.has_groups else None
 
     def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:
         def observe(_passed_on: int, dead: int, unread: int) -> None:
@@ -62,8 +62,8 @@ def _reading(inbox: Topic, context: Context, metrics: Metrics, pacing: Pacing) -
             rules=context.rules,
             appender=appender,
             clock=context.clock,
-            bookmarks=SafeBookmarks(inbox, assignment, context.log, context.names, restoring=restoring),
-            pacing=pacing,
+            checkpoints=VerifiedCheckpoints(inbox, assignment, context.log, context.names, restore_command=restore),
+            backpressure=backpressure,
             observe=observe,
         )
 

@@ -9,11 +9,11 @@ from adapters.gateway.providers import providers
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
-from adapters.roles.collector import relax
 from adapters.roles.context import open_context
+from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentifiedRole
 from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, build_role
-from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, require, shown
+from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, redact_settings, require
 
 logger = structlog.get_logger(__name__)
 
@@ -30,9 +30,9 @@ async def run_role(name: str, settings: Settings) -> None:
     async with open_context(settings) as context:
         context.skipped.count_in(metrics)
         role = IdentifiedRole(build_role(name, context, metrics), context, with_database=name in NEEDS_DATABASE)
-        relax()
-        await logger.ainfo("starting", role=name, settings=shown(settings))
-        health = HealthServer(role.troubles, metrics, facts(name, settings), context.skipped.notes)
+        configure_garbage_collection()
+        await logger.ainfo("starting", role=name, settings=redact_settings(settings))
+        health = HealthServer(role.problems, metrics, facts(name, settings), context.skipped.notes)
         await health.start(settings.health_host, settings.health_port)
         context.own(health.port)
         await logger.ainfo("health", role=name, port=health.port)

@@ -8,9 +8,9 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.rollups import Rollups
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
-from adapters.roles.assigned import Membership
-from adapters.roles.chores import Chores
 from adapters.roles.context import Context, describe_failure
+from adapters.roles.group_membership import GroupMembership
+from adapters.roles.periodic_jobs import PeriodicJobs
 from schemas.topics import CONTACTS_DECISIONS
 
 METRICS_SECONDS = 1.0
@@ -25,7 +25,7 @@ class ProjectorRole:
         self._context = context
         self._metrics = metrics
         self._projector: Projector | None = None
-        self._membership: Membership | None = None
+        self._membership: GroupMembership | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Project until told to stop."""
@@ -42,24 +42,26 @@ class ProjectorRole:
             describe=partial(describe_failure, context.settings),
         )
         self._projector = projector
-        chores = Chores()
-        chores.add("roll up", Rollups(pool).run, minutes=1)
-        chores.start()
-        self._membership = Membership(context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found)))
+        jobs = PeriodicJobs()
+        jobs.add("roll up", Rollups(pool).run, minutes=1)
+        jobs.start()
+        self._membership = GroupMembership(
+            context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found))
+        )
         try:
             await asyncio.gather(self._membership.run(stop), projector.run(stop), self._count(projector, stop))
         finally:
-            chores.stop()
+            jobs.stop()
             await projector.close()
             await pool.close()
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Tell what keeps rows from being written."""
         if self._projector is None or self._membership is None:
             return {"projector": "starting"}
-        if self._membership.trouble is not None:
-            return {"log": self._membership.trouble}
-        return self._projector.troubles()
+        if self._membership.problem is not None:
+            return {"log": self._membership.problem}
+        return self._projector.problems()
 
     async def _count(self, projector: Projector, stop: asyncio.Event) -> None:
         while not stop.is_set():

@@ -13,6 +13,6 @@ class Role(Protocol):
         """Work until told to stop, then finish what was begun. Raises only what no retry can mend."""
         ...
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return what keeps the role from being ready: what it waits for -> a sentence; empty when ready."""
         ...

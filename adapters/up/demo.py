@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from adapters.roles.asking import RecordAsker
+from adapters.roles.record_client import RecordClient
 from adapters.up.folder import Keys
 
 COMPANY_ID = 1
@@ -102,12 +102,12 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
     }
 
 
-async def make_demo(asker: RecordAsker, keys: Keys) -> Keys:
+async def make_demo(records: RecordClient, keys: Keys) -> Keys:
     """Make what is missing of the demo company; return the keys with the lead tokens that its records have.
 
-    Another data folder may have made them with tokens of its own. Raises `NotMadeError`, `LogError`.
+    Another data folder may have made them with tokens of its own. Raises `RecordNotCreatedError`, `LogError`.
     """
-    make = asker.make
+    make = records.ensure
     await make("company", "name", {"name": "Demo Solar", "country": "US"})
     offer_id = await make("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
     for number in NUMBERS:
@@ -124,7 +124,7 @@ async def make_demo(asker: RecordAsker, keys: Keys) -> Keys:
     await make("api_key", "public_key", key)
     return structs.replace(
         keys,
-        offer_lead_token=asker.fields("offer", offer_id)["lead_token"],
-        quick_lead_token=asker.fields("schedule", quick_id)["lead_token"],
-        five_day_lead_token=asker.fields("schedule", five_days_id)["lead_token"],
+        offer_lead_token=records.fields("offer", offer_id)["lead_token"],
+        quick_lead_token=records.fields("schedule", quick_id)["lead_token"],
+        five_day_lead_token=records.fields("schedule", five_days_id)["lead_token"],
     )

@@ -32,12 +32,12 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.identity import Presence
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
-from adapters.roles.asking import RecordAsker
-from adapters.roles.chores import Chores
-from adapters.roles.collector import relax
 from adapters.roles.context import Context, open_context, prepare, upkeep
+from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentityError, establish, establish_database, look
+from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.process import facts
+from adapters.roles.record_client import RecordClient
 from adapters.roles.role import Role
 from adapters.roles.table import ROLES, build_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
@@ -193,7 +193,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
             context.settings = settings = _as_demo(settings, mailbox.port)
         if log is not None:
             await _keep_small(stack, upkeep(settings, log))
-        relax()
+        configure_garbage_collection()
         say("Starting the roles …")
         roles = await stack.enter_async_context(_running(context))
         await _until_ready(roles, stop, servers)
@@ -292,11 +292,11 @@ async def _identify(context: Context, folder: Path) -> bool:
 
 async def _keep_small(stack: contextlib.AsyncExitStack, work: Upkeep) -> None:
     """Tidy the embedded log, now and every few minutes."""
-    chores = Chores()
-    chores.add("tidy the log", work.turn, minutes=UPKEEP_MINUTES)
-    await chores.at_once("tidy the log")
-    chores.start()
-    stack.callback(chores.stop)
+    jobs = PeriodicJobs()
+    jobs.add("tidy the log", work.turn, minutes=UPKEEP_MINUTES)
+    await jobs.run_now("tidy the log")
+    jobs.start()
+    stack.callback(jobs.stop)
 
 
 def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys) -> Settings:
@@ -343,7 +343,7 @@ class _Roles:
         self.roles.append(self.api)
         self.health = {
             role.name: HealthServer(
-                role.troubles, metrics[role.name], facts(role.name, context.settings), context.skipped.notes
+                role.problems, metrics[role.name], facts(role.name, context.settings), context.skipped.notes
             )
             for role in self.roles
         }
@@ -360,9 +360,9 @@ class _Roles:
         """Where each role answers for its health and metrics."""
         return {name: f"http://127.0.0.1:{server.port}" for name, server in self.health.items()}
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return what keeps which role from being ready."""
-        return {f"{role.name}: {what}": why for role in self.roles for what, why in role.troubles().items()}
+        return {f"{role.name}: {what}": why for role in self.roles for what, why in role.problems().items()}
 
     def check(self) -> None:
         """Raise where a role has ended."""
@@ -392,11 +392,11 @@ async def _running(context: Context) -> AsyncIterator[_Roles]:
 
 async def _until_ready(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
     deadline = time.monotonic() + READY_SECONDS
-    while (troubles := roles.troubles()) and not stop.is_set():
+    while (problems := roles.problems()) and not stop.is_set():
         roles.check()
         servers.check()
         if time.monotonic() > deadline:
-            raise RoleEndedError(f"not ready within {READY_SECONDS:.0f} s: {troubles}")
+            raise RoleEndedError(f"not ready within {READY_SECONDS:.0f} s: {problems}")
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -414,9 +414,9 @@ async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers, log
 async def _demo(context: Context, keys: Keys) -> Keys:
     appender = await context.log.appender()
     try:
-        asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
+        records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
         await context.rules.refresh()
-        return await make_demo(asker, keys)
+        return await make_demo(records, keys)
     finally:
         await appender.close()
 

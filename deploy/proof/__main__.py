@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from adapters.clock import wall_now
 from adapters.local.process import LocalServerError
-from adapters.roles.asking import NotMadeError
+from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.processes import DeploymentError
 from deploy.proof.progress import since_now
 from deploy.proof.rest import NoRestError
@@ -64,7 +64,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
     )
     try:
         proof = asyncio.run(_run(plan, keep, partitions=partitions))
-    except (DeploymentError, NoRestError, LogError, LocalServerError, NotMadeError) as error:
+    except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(str(error)) from error
     _tell(proof)
     sys.exit(0 if proof.holds else 1)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.partitions.feed import RulesTopic
-from adapters.roles.asking import RecordAsker
 from adapters.roles.context import open_context
+from adapters.roles.record_client import RecordClient
 from adapters.settings import Settings
 
 COMPANY_ID = 1
@@ -42,36 +42,36 @@ async def make_company(settings: Settings, *, hook_url: str | None = None) -> Co
 
     With `hook_url` there is a schedule `hook` too, which posts there first.
 
-    Raises `NotMadeError`, `LogError`.
+    Raises `RecordNotCreatedError`, `LogError`.
     """
     async with open_context(settings) as context:
         appender = await context.log.appender()
         try:
             await context.rules.refresh()
-            asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
-            return await _make(asker, context.rules, hook_url)
+            records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
+            return await _make(records, context.rules, hook_url)
         finally:
             await appender.close()
 
 
-async def _make(asker: RecordAsker, rules: RulesTopic, hook_url: str | None) -> Company:
-    await asker.make("company", "name", {"name": "Proof", "country": "US"})
+async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) -> Company:
+    await records.ensure("company", "name", {"name": "Proof", "country": "US"})
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
-    offer_id = await asker.make("offer", "name", offer)
-    await asker.make("number", "number", {"number": "+12125550150", "offer_id": offer_id})
+    offer_id = await records.ensure("offer", "name", offer)
+    await records.ensure("number", "number", {"number": "+12125550150", "offer_id": offer_id})
     buyer = {"name": "Roofs", "number": "+12125550160"}
-    buyer_id = await asker.make("buyer", "name", buyer)
+    buyer_id = await records.ensure("buyer", "name", buyer)
     group = {"name": "All", "buyer_ids": [buyer_id], "concurrency_cap_limit": CONCURRENT_CALLS}
-    group_id = await asker.make("buyer_group", "name", group)
+    group_id = await records.ensure("buyer_group", "name", group)
     tokens = {}
     schedules = dict(SCHEDULES)
     if hook_url is not None:
-        hook_id = await asker.make("outgoing_webhook", "name", {"name": "Receiver", "url": hook_url})
+        hook_id = await records.ensure("outgoing_webhook", "name", {"name": "Receiver", "url": hook_url})
         schedules["hook"] = {"id": "first", "kind": "webhook", "outgoing_webhook_id": hook_id}
     for kind, step in schedules.items():
         first = step | {"connect": {"buyer_group_id": group_id}} if kind == "call" else step
         tokens[kind] = f"lt_proof_{kind}_0123456789abcdef"
         schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [first, *REST]}
-        await asker.make("schedule", "name", schedule)
+        await records.ensure("schedule", "name", schedule)
     await rules.refresh()
     return Company(tokens=tokens, offer_token=offer["lead_token"])

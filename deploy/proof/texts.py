@@ -18,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.clock import wall_now
-from adapters.roles.asking import RecordAsker
 from adapters.roles.context import Context, open_context
+from adapters.roles.record_client import RecordClient
 from adapters.up.noon import zone_at_daytime
 from deploy.proof.evidence import committed
 from deploy.proof.load import post
@@ -105,16 +105,16 @@ async def _companies(context: Context) -> dict[int, str]:
     try:
         await context.rules.refresh()
         for company_id in (BURSTING_COMPANY_ID, QUIET_COMPANY_ID):
-            asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
+            records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
             name = f"company-{company_id}"
-            await asker.make("company", "name", {"name": name, "country": "US"})
+            await records.ensure("company", "name", {"name": name, "country": "US"})
             offer = {"name": name, "lead_token": f"lt_{name}_offer_0123456789abcdef"}
-            offer_id = await asker.make("offer", "name", offer)
-            await asker.make("number", "number", {"number": f"+1212555015{company_id}", "offer_id": offer_id})
+            offer_id = await records.ensure("offer", "name", offer)
+            await records.ensure("number", "number", {"number": f"+1212555015{company_id}", "offer_id": offer_id})
             tokens[company_id] = f"lt_{name}_text_0123456789abcdef"
             steps = [{"id": "first", "kind": "sms", "template": "Hello {{first_name}}"}]
             schedule = {"name": name, "offer_id": offer_id, "lead_token": tokens[company_id], "steps": steps}
-            await asker.make("schedule", "name", schedule)
+            await records.ensure("schedule", "name", schedule)
     finally:
         await appender.close()
     return tokens

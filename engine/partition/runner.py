@@ -217,7 +217,7 @@ class Runner:
         return max(0, end - self._position.input_offset)
 
     @property
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """What keeps the partition from doing all its work, since when, and the cure; None where nothing does."""
         if self._suspects:
             return (

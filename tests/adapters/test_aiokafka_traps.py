@@ -18,14 +18,14 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.producer.transaction_manager import TransactionState
 
 from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import Connection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.producers import discard
-from adapters.kafka.progress import GroupProgress
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.local.kafka import managed_kafka
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import FencedError, LogError, Outgoing
 from tests.adapters.kafka_world import Admin, SecondKafka
 from tests.adapters.log_contract import contents, outgoing
@@ -151,7 +151,7 @@ async def test_t3_trap_a_transaction_is_committed_without_its_refused_batch(clus
 async def test_t3_ours_a_batch_that_the_broker_refuses_aborts_everything(cluster: Cluster) -> None:
     owner = await cluster.log.own(cluster.requests, 0)
     # The limit was lowered after we learned it, so that only the broker knows.
-    cluster.log._catalog._batch_bytes_max[cluster.small] = 1_000_000
+    cluster.log._metadata._batch_bytes_max[cluster.small] = 1_000_000
     refused = Outgoing(cluster.small, b"k", bytes(range(256)) * (LIMIT_BYTES // 64))
     with pytest.raises(LogError) as told:
         await owner.commit([*outgoing(cluster.state, "kept?"), _incompressible(refused)])
@@ -178,7 +178,7 @@ async def test_t4_trap_a_later_batch_is_accepted_after_the_first_was_refused(clu
 
 async def test_t4_ours_nothing_of_an_append_follows_a_refused_batch_and_the_next_append_works(cluster: Cluster) -> None:
     appender = await cluster.log.appender()
-    cluster.log._catalog._batch_bytes_max[cluster.small] = 1_000_000
+    cluster.log._metadata._batch_bytes_max[cluster.small] = 1_000_000
     refused = _incompressible(Outgoing(cluster.small, None, bytes(600_000)))
     with pytest.raises(LogError) as told:
         await appender.append(0, [refused, *outgoing(cluster.small, "second")])
@@ -293,7 +293,7 @@ class Moved:
         async with asyncio.timeout(WAIT_SECONDS):
             while True:
                 with contextlib.suppress(LogError):
-                    await self.member.keep(0, Bookmark(49_167, "rules of then"))
+                    await self.member.save_checkpoint(0, Checkpoint(49_167, "rules of then"))
                     break
                 await asyncio.sleep(0.1)
         async with Admin(self.connection) as admin:
@@ -331,9 +331,9 @@ async def test_t7_trap_admin_client_and_consumer_believe_a_broker_that_is_not_th
 
 
 async def test_t7_ours_an_offset_is_found_and_confirmed_wherever_the_coordinator_is(moved: Moved) -> None:
-    progress = GroupProgress(moved.connection, moved.group, moved.topic)
+    progress = CommittedOffsets(moved.connection, moved.group, moved.topic)
     progress._coordinator = moved.other
-    assert await progress.bookmarks() == {0: Bookmark(49_167, "rules of then")}
+    assert await progress.checkpoints() == {0: Checkpoint(49_167, "rules of then")}
     assert progress._coordinator == moved.coordinator
     await progress.close()
     await moved.member.close()
@@ -345,7 +345,7 @@ async def test_t7_ours_an_offset_is_found_and_confirmed_wherever_the_coordinator
     async with asyncio.timeout(WAIT_SECONDS):
         while not await again.confirm(0):
             await asyncio.sleep(0.1)
-    assert await again.kept(0) == Bookmark(49_167, "rules of then")
+    assert await again.load_checkpoint(0) == Checkpoint(49_167, "rules of then")
     await again.close()
 
 

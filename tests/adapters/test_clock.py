@@ -36,25 +36,25 @@ def test_a_clock_that_was_set_is_not_trusted_until_it_is_put_right_and_the_role_
 ) -> None:
     clock = SystemClock()
     role = GroupRole("intake", LEADS_INBOX, cast("Any", SimpleNamespace(clock=clock)), cast("Any", None))
-    role._trouble = None
+    role._problem = None
     machine.wall += set_by * 1000
     assert clock.was_set() is was_set
-    assert (role.troubles() == {"clock": CLOCK_SET}) is was_set
+    assert (role.problems() == {"clock": CLOCK_SET}) is was_set
     machine.wall -= set_by * 1000
     assert not clock.was_set()
-    assert "clock" not in role.troubles()
+    assert "clock" not in role.problems()
 
 
 def test_a_role_is_not_ready_while_the_time_of_one_of_its_partitions_is_ahead() -> None:
     role = GroupRole("scheduler", CONTACTS_REQUESTS, cast("Any", SimpleNamespace(clock=SystemClock())), cast("Any", None))
-    role._trouble = None
+    role._problem = None
     host = PartitionHost("scheduler", cast("Any", None), cast("Any", None))
-    host.workers = {0: cast("Any", SimpleNamespace(trouble=None)), 1: cast("Any", SimpleNamespace(trouble="it is ahead"))}
+    host.workers = {0: cast("Any", SimpleNamespace(problem=None)), 1: cast("Any", SimpleNamespace(problem="it is ahead"))}
     host.ready = {0, 1}
     host._tasks = {0: cast("Any", None), 1: cast("Any", None)}
     host._unassigned = None
     role._host = host
-    assert role.troubles() == {"partition 1": "it is ahead"}
+    assert role.problems() == {"partition 1": "it is ahead"}
 
 
 def test_a_machine_that_slept_for_a_night_goes_on(machine: Machine) -> None:

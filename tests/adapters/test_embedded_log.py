@@ -13,7 +13,7 @@ from adapters.embedded.assignment import KEEP_EVERY, StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.journal import FILE_NAME
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import FencedError, LogError, Outgoing, Ownership
 from tests.adapters.log_contract import LogContract, World, everything, outgoing, values, visible_now
 
@@ -330,7 +330,7 @@ async def test_offsets_are_kept_in_a_folder_that_nobody_has_made_yet(tmp_path: P
         assignment.report(0, offset + 1)
     again = StaticAssignment(1, file)
     await again.start()
-    assert await again.kept(0) == Bookmark(KEEP_EVERY)
+    assert await again.load_checkpoint(0) == Checkpoint(KEEP_EVERY)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 

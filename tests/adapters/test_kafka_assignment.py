@@ -14,7 +14,7 @@ from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAv
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import Connection
 from adapters.kafka.topics import TopicSpec, prepare_topics
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
 
 WAIT_SECONDS = 25.0
@@ -131,26 +131,26 @@ async def test_a_killed_process_loses_its_partitions_after_its_session(join: Joi
 async def test_a_note_is_kept_with_an_offset_and_with_those_that_are_reported_after_it(join: Join) -> None:
     first = await join().start()
     await first.has(4)
-    assert await first.assignment.kept(1) is None
-    await first.assignment.keep(1, Bookmark(7, "rules of then"))
-    assert await first.assignment.kept(1) == Bookmark(7, "rules of then")
+    assert await first.assignment.load_checkpoint(1) is None
+    await first.assignment.save_checkpoint(1, Checkpoint(7, "rules of then"))
+    assert await first.assignment.load_checkpoint(1) == Checkpoint(7, "rules of then")
     first.assignment.report(1, 9)
     await first.close()
     second = await join().start()
     await second.has(4)
-    assert await second.assignment.kept(1) == Bookmark(9, "rules of then")
+    assert await second.assignment.load_checkpoint(1) == Checkpoint(9, "rules of then")
     second.assignment.report(1, 11)
     assert await second.assignment.confirm(1)
-    assert await second.assignment.kept(1) == Bookmark(11, "rules of then")
+    assert await second.assignment.load_checkpoint(1) == Checkpoint(11, "rules of then")
 
 
 async def test_a_committed_offset_never_goes_back(join: Join) -> None:
     first = await join().start()
     await first.has(4)
-    await first.assignment.keep(1, Bookmark(7))
+    await first.assignment.save_checkpoint(1, Checkpoint(7))
     first.assignment.report(1, 5)
     with pytest.raises(LogError, match="cannot go back"):
-        await first.assignment.keep(1, Bookmark(6))
+        await first.assignment.save_checkpoint(1, Checkpoint(6))
     assert await first.assignment.confirm(1)
     await first.close()
     second = await join().start()
@@ -159,14 +159,14 @@ async def test_a_committed_offset_never_goes_back(join: Join) -> None:
     await second.close()
     third = await join().start()
     await third.has(4)
-    assert await third.assignment.kept(1) == Bookmark(7)
+    assert await third.assignment.load_checkpoint(1) == Checkpoint(7)
 
 
 async def test_nothing_is_kept_of_a_partition_that_is_not_ours(join: Join) -> None:
     first = await join().start()
     await first.has(4)
     with pytest.raises(LogError):
-        await first.assignment.keep(4, Bookmark(1))
+        await first.assignment.save_checkpoint(4, Checkpoint(1))
 
 
 async def test_a_partition_is_confirmed_only_while_the_group_says_that_it_is_ours(join: Join) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from adapters.kafka.catalog import Catalog
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import Connection
 from adapters.kafka.log import KafkaLog
-from adapters.kafka.topics import Drift, TopicSpec, compare_topics, prepare_topics, too_small
+from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka
 from engine.partition.ports import LogError
@@ -64,7 +64,7 @@ async def test_a_broker_that_ends_transactions_too_early_is_named_with_its_setti
         await log.own("requests", 0)
     assert not told.value.retryable
     await log.close()
-    (small,) = await too_small(connection, ["requests"], 1_048_588)
+    (small,) = await find_too_small(connection, ["requests"], 1_048_588)
     assert (small.found, small.wanted) == ("500000", "1048588")
     assert "--add-config max.message.bytes=1048588" in small.mend
 
@@ -95,7 +95,7 @@ async def test_what_makes_a_topic_unsafe_is_told_and_more_than_is_needed_is_not(
     connection = Connection(kafka_bootstrap)
     spec = TopicSpec(f"{topic_prefix}x", 1, {"retention.ms": "2000", "max.message.bytes": "600000"}, LEAST)
     assert await prepare_topics(connection, [spec]) == ([spec.name], [])
-    catalog = Catalog(connection)
+    catalog = ClusterMetadata(connection)
     async with Admin(connection) as admin:
         more = {"retention.ms": "-1", "max.message.bytes": "700000", "min.insync.replicas": "2"}
         await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, spec.name, more)])

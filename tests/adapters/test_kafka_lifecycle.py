@@ -11,11 +11,11 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from adapters.kafka.appender import KafkaAppender
-from adapters.kafka.catalog import Catalog
+from adapters.kafka.cluster_metadata import ClusterMetadata
+from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import Connection
-from adapters.kafka.ends import Ends
 from adapters.kafka.log import KafkaLog
-from adapters.kafka.progress import GroupProgress
+from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.local.process import LOCALHOST
 from engine.partition.ports import LogError, Outgoing
 from tests.adapters.kafka_world import KafkaWorld
@@ -57,15 +57,15 @@ async def _message(reader: asyncio.StreamReader) -> bytes:
 
 
 async def ask_catalog(connection: Connection) -> None:
-    await Catalog(connection, deadline_seconds=SHORT_SECONDS).find(["any"])
+    await ClusterMetadata(connection, deadline_seconds=SHORT_SECONDS).find(["any"])
 
 
 async def ask_ends(connection: Connection) -> None:
-    await Ends(connection, deadline_seconds=SHORT_SECONDS).ask("end_offsets", "any", 0)
+    await OffsetLookup(connection, deadline_seconds=SHORT_SECONDS).ask("end_offsets", "any", 0)
 
 
 async def ask_progress(connection: Connection) -> None:
-    await GroupProgress(connection, "any", "any").bookmarks()
+    await CommittedOffsets(connection, "any", "any").checkpoints()
 
 
 async def own(connection: Connection) -> None:
@@ -100,7 +100,7 @@ async def test_a_broker_that_says_nothing_is_passed_over_within_one_deadline(
             hosts.sort(key=lambda host: not (isinstance(host, tuple) and port in host))
 
         monkeypatch.setattr(random, "shuffle", silent_first)
-        catalog = Catalog(Connection(f"{silent},{kafka_bootstrap}"))
+        catalog = ClusterMetadata(Connection(f"{silent},{kafka_bootstrap}"))
         try:
             assert (await catalog.facts(topic)).partition_count == 2
         finally:
@@ -114,9 +114,9 @@ async def test_a_question_that_fails_late_closes_only_the_connection_that_it_was
 ) -> None:
     world = KafkaWorld(kafka_bootstrap, topic_prefix)
     [topic] = await world.create("topic")
-    catalog = Catalog(world.connection, deadline_seconds=HANG_SECONDS)
-    progress = GroupProgress(world.connection, f"{topic_prefix}group", topic)
-    asked: Catalog | GroupProgress = catalog if about == "topics" else progress
+    catalog = ClusterMetadata(world.connection, deadline_seconds=HANG_SECONDS)
+    progress = CommittedOffsets(world.connection, f"{topic_prefix}group", topic)
+    asked: ClusterMetadata | CommittedOffsets = catalog if about == "topics" else progress
     unanswered: list[asyncio.Future[object]] = []
 
     def ask(*_: object, **__: object) -> asyncio.Future[object]:
@@ -124,7 +124,7 @@ async def test_a_question_that_fails_late_closes_only_the_connection_that_it_was
         return unanswered[-1]
 
     async def question() -> object:
-        return await (catalog.facts(topic) if about == "topics" else progress.bookmarks())
+        return await (catalog.facts(topic) if about == "topics" else progress.checkpoints())
 
     async with asyncio.timeout(HANG_SECONDS):
         broken = await asked._connected()
@@ -151,7 +151,7 @@ async def test_an_appender_that_found_no_broker_leaves_no_task_behind(kafka_boot
     [topic] = await world.create("topic")
     before = asyncio.all_tasks()
     async with standing_still(kafka_bootstrap, answers=1) as address, asyncio.timeout(HANG_SECONDS):
-        catalog = Catalog(world.connection)
+        catalog = ClusterMetadata(world.connection)
         appender = KafkaAppender(Connection(address), catalog, compression=None, deadline_seconds=SHORT_SECONDS)
         with pytest.raises(LogError, match=r"no answer in time|no broker answers"):
             await appender.append(0, [Outgoing(topic, b"key", b"value")])

@@ -12,7 +12,7 @@ from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import Connection, Security
 from adapters.kafka.log import KafkaLog
-from adapters.kafka.producers import packed
+from adapters.kafka.producers import split_into_batches
 from adapters.kafka.reader import KafkaReader
 from adapters.kafka.topics import TopicSpec, compare_topics, prepare_topics
 from engine.partition.ports import LogError, Outgoing
@@ -150,14 +150,14 @@ def test_a_password_is_never_shown() -> None:
 )
 def test_records_are_packed_into_batches_in_order(sizes: list[int], batches: list[int]) -> None:
     records = [Outgoing("t", str(number).encode(), bytes(size)) for number, size in enumerate(sizes)]
-    found = packed(records, 1_048_588)
+    found = split_into_batches(records, 1_048_588)
     assert [len(batch) for batch in found] == batches
     assert [record for batch in found for record in batch] == records
 
 
 def test_batches_stay_under_the_limit_of_a_small_topic() -> None:
     records = [Outgoing("t", None, bytes(400)) for _ in range(9)]
-    assert [len(batch) for batch in packed(records, 1000)] == [2, 2, 2, 2, 1]
+    assert [len(batch) for batch in split_into_batches(records, 1000)] == [2, 2, 2, 2, 1]
 
 
 # Topics

@@ -12,8 +12,8 @@ from aiokafka import AIOKafkaProducer
 from adapters.audit.verify import verify
 from adapters.clock import SystemClock
 from adapters.embedded.assignment import StaticAssignment
+from adapters.intake.backpressure import Backpressure
 from adapters.intake.intake import IntakePartition
-from adapters.intake.pacing import Pacing
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.feed import RulesTopic
@@ -221,7 +221,7 @@ async def test_a_command_that_the_broker_refuses_is_recorded_and_the_partition_g
     assert [letter["dl_code"] for letter in await deployment.letters()] == [b"too_large"]
     texts = [one.key for one in await deployment.records(COMMANDS_SMS.name) if dict(one.headers)["ce_type"] == b"sms.send"]
     assert texts == [HOSTILE.encode(), b"1|+13055550126"]
-    assert deployment.runner.trouble is None
+    assert deployment.runner.problem is None
     assert await deployment.differs() is None
 
 
@@ -260,8 +260,8 @@ async def test_a_compressed_record_does_not_stop_the_inbox(founded: Found) -> No
         rules=deployment.rules,
         appender=deployment.appender,
         clock=deployment.clock,
-        bookmarks=StaticAssignment(1),
-        pacing=Pacing(nothing_decided, deployment.clock),
+        checkpoints=StaticAssignment(1),
+        backpressure=Backpressure(nothing_decided, deployment.clock),
         observe=lambda *_: None,
     )
     await intake.open()

@@ -12,9 +12,9 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.gateway import Gateway
 from adapters.observability.metrics import Metrics
 from adapters.partitions.feed import RulesTopic
+from adapters.partitions.group_offsets import NO_OFFSET, GroupOffsets
 from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
-from adapters.partitions.positions import NOTHING, Positions
 from adapters.partitions.worker import RunnerWorker
 from adapters.projector import projector as projecting
 from adapters.projector.projector import Projector
@@ -85,7 +85,7 @@ class SimulatedMembership:
         self._group = group
         self._line = line
         self.assigned: frozenset[int] | None = None
-        self._positions = Positions()
+        self._positions = GroupOffsets()
         self._generation = -1
         self.changed = asyncio.Event()
 
@@ -129,7 +129,7 @@ class SimulatedMembership:
             self._generation = self._group.generation
             self._positions.forget_held()
         for partition in self._positions.unknown():
-            self._positions.learn(partition, self._group.held.get(partition, NOTHING))
+            self._positions.learn(partition, self._group.held.get(partition, NO_OFFSET))
         for partition, offset in self._positions.newer().items():
             if self._group.owner.get(partition) == self._line.process.name:
                 self._group.commit(partition, offset)
@@ -149,7 +149,7 @@ class SimulatedGroup:
 
     def commit(self, partition: int, offset: int) -> None:
         """Keep a committed offset; note one that goes back."""
-        held = self.held.get(partition, NOTHING)
+        held = self.held.get(partition, NO_OFFSET)
         if offset < held:
             self.went_back.append(f"partition {partition} went from {held} back to {offset}")
         self.held[partition] = offset

@@ -13,8 +13,8 @@ from adapters.gateway.leases import Lease
 from adapters.gateway.partition_progress import PartitionProgress
 from adapters.gateway.ports import CommandClaim
 from adapters.partitions.feed import RulesTopic
+from adapters.partitions.group_offsets import GroupOffsets
 from adapters.partitions.outbox import OutboxSender
-from adapters.partitions.positions import Positions
 from engine.account import slots as account_slots
 from engine.account.caps import Capped
 from engine.contact.aggregate import ContactAggregate
@@ -239,7 +239,7 @@ def a_new_process_believes_its_own_clock(patch: Patch) -> None:
 
 
 def a_member_commits_what_it_reported_last(patch: Patch) -> None:
-    patch.setattr(Positions, "newer", lambda self: dict(self._reported))
+    patch.setattr(GroupOffsets, "newer", lambda self: dict(self._reported))
 
 
 def a_lease_is_not_looked_at(patch: Patch) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from adapters.local.process import LocalServerError
-from adapters.roles.asking import NotMadeError
+from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.caps.judgement import caps_table
 from deploy.proof.caps.load import LEADS_MAX
 from deploy.proof.caps.run import CapPlan, CapProof, prove_caps
@@ -70,7 +70,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
     )
     try:
         proof = asyncio.run(_run(plan, keep, partitions=partitions))
-    except (DeploymentError, NoRestError, LogError, LocalServerError, NotMadeError) as error:
+    except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(f"{error} (--seed {chosen})") from error
     _tell(proof, chosen)
     sys.exit(0 if proof.holds else 1)

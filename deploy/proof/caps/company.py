@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 from msgspec import Struct
 
-from adapters.roles.asking import RecordAsker
 from adapters.roles.context import Context
+from adapters.roles.record_client import RecordClient
 from schemas.instant import HOUR, MINUTE, Instant
 
 COMPANY_ID = 1
@@ -69,29 +69,29 @@ class CapCompany(Struct, frozen=True, kw_only=True):
 
 
 async def make_cap_company(context: Context, leads: int) -> CapCompany:
-    """Make the company with caps for so many leads; an accounts role must run. Raises `NotMadeError`, `LogError`."""
+    """Create the company with caps; an accounts role must run. Raises `RecordNotCreatedError`, `LogError`."""
     appender = await context.log.appender()
     try:
         await context.rules.refresh()
-        asker = RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
-        return await _Making(asker, leads, context.clock.now() + AHEAD).make()
+        records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
+        return await _Making(records, leads, context.clock.now() + AHEAD).make()
     finally:
         await appender.close()
 
 
 class _Making:
-    def __init__(self, asker: RecordAsker, leads: int, not_before: Instant) -> None:
+    def __init__(self, records: RecordClient, leads: int, not_before: Instant) -> None:
         self._ends_at = -(-not_before // HOUR) * HOUR
         hours = (self._ends_at - BEGINS_AT) // HOUR
         self._midnight_zone = MIDNIGHTS[min(hours, len(MIDNIGHTS) - 1)]
-        self._asker = asker
+        self._records = records
         self._leads = leads
         self._names: dict[str, str] = {}
         self._buyers = 0
 
     async def make(self) -> CapCompany:
         """Make everything, what is referred to first."""
-        await self._asker.make("company", "name", {"name": "Caps", "country": "AU"})
+        await self._records.ensure("company", "name", {"name": "Caps", "country": "AU"})
         ways = [
             await self._hours(),
             await self._midnight(),
@@ -103,7 +103,7 @@ class _Making:
         private_key, public_key = secrets.token_hex(16), f"pk_caps_{secrets.token_hex(8)}"
         digest = hashlib.sha256(private_key.encode()).hexdigest()
         key = {"name": "caps", "public_key": public_key, "private_key_sha256": digest}
-        await self._asker.make("api_key", "public_key", key)
+        await self._records.ensure("api_key", "public_key", key)
         return CapCompany(
             ways=ways, names=self._names, public_key=public_key, private_key=private_key, ends_at=self._ends_at
         )
@@ -173,7 +173,7 @@ class _Making:
         return await self._named("traffic_source", {"name": name, "concurrency_cap_limit": self._lines, **fields})
 
     async def _named(self, record_type: str, fields: dict[str, Any]) -> int:
-        record_id = await self._asker.make(record_type, "name", fields)
+        record_id = await self._records.ensure(record_type, "name", fields)
         self._names[f"{record_type}/{record_id}"] = f"{record_type} {fields['name']}"
         return record_id
 
@@ -181,11 +181,11 @@ class _Making:
         self, name: str, *, offer: dict[str, Any] | None = None, source: int | None = None, **connect: Any
     ) -> Way:
         offer_token = f"lt_caps_{name}_offer_0123456789abcdef"
-        offer_id = await self._asker.make("offer", "name", {"name": name, "lead_token": offer_token, **(offer or {})})
+        offer_id = await self._records.ensure("offer", "name", {"name": name, "lead_token": offer_token, **(offer or {})})
         number = f"+121255501{70 + len(self._names)}"
-        await self._asker.make("number", "number", {"number": number, "offer_id": offer_id})
+        await self._records.ensure("number", "number", {"number": number, "offer_id": offer_id})
         token = f"lt_caps_{name}_0123456789abcdef"
         first = STEP | ({"connect": connect} if connect else {})
         schedule = {"name": name, "offer_id": offer_id, "lead_token": token, "steps": [first, *REST]}
-        await self._asker.make("schedule", "name", schedule)
+        await self._records.ensure("schedule", "name", schedule)
         return Way(token=token, traffic_source_id=source)

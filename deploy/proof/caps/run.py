@@ -77,7 +77,7 @@ class CapProof(Struct, frozen=True, kw_only=True):
 async def prove_caps(plan: CapPlan, settings: Settings, folder: Path, say: Say) -> CapProof:
     """Run a whole deployment in `folder` against broker and database of the settings, and judge its caps.
 
-    Raises `DeploymentError`, `NoRestError`, `NotMadeError`, `LogError`.
+    Raises `DeploymentError`, `NoRestError`, `RecordNotCreatedError`, `LogError`.
     """
     mailbox = Mailbox(folder / "mail")
     await mailbox.start()

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from adapters.local.process import LocalServerError
-from adapters.roles.asking import NotMadeError
+from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.faults.report import table as recovery_table
 from deploy.proof.faults.run import Outcome, Plan, strike_all
 from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS
@@ -39,7 +39,7 @@ def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, .
     plan = Plan(seconds=60.0 * minutes, per_second=per_second, seed=chosen, only=only)
     try:
         outcome = asyncio.run(_run(plan, keep))
-    except (DeploymentError, NoRestError, LogError, LocalServerError, NotMadeError) as error:
+    except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(f"{error} (--seed {chosen})") from error
     _tell(outcome, chosen)
     sys.exit(0 if outcome.holds else 1)

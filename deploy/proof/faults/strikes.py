@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from adapters.kafka.catalog import Catalog
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import Connection
 from adapters.kafka.topics import INTERNAL
 from adapters.local.cluster import ClusterNode, bootstrap_of
@@ -148,7 +148,7 @@ class Striker:
                     return time.monotonic() - struck_at
                 await asyncio.sleep(LOOK_SECONDS)
 
-    async def _leaders(self, catalog: Catalog) -> list[int]:
+    async def _leaders(self, catalog: ClusterMetadata) -> list[int]:
         try:
             found = await catalog.find(self._topics)
         except LogError:
@@ -170,8 +170,8 @@ class Striker:
 
     @staticmethod
     @asynccontextmanager
-    async def _asking(nodes: Sequence[ClusterNode]) -> AsyncIterator[Catalog]:
-        catalog = Catalog(Connection(bootstrap_of(nodes), "faults"), deadline_seconds=ASK_SECONDS)
+    async def _asking(nodes: Sequence[ClusterNode]) -> AsyncIterator[ClusterMetadata]:
+        catalog = ClusterMetadata(Connection(bootstrap_of(nodes), "faults"), deadline_seconds=ASK_SECONDS)
         try:
             yield catalog
         finally:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.process import LOCALHOST, LocalServerError
-from adapters.roles.asking import NotMadeError
+from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import measure, plan_of
 from deploy.proof.neighbours.report import Phase, is_fair, table
@@ -36,7 +36,7 @@ def main(seconds: float, ways: tuple[str, ...], keep: Path | None) -> None:
     """Measure a quiet company beside a hostile one."""
     try:
         phases = asyncio.run(_run(seconds, ways or tuple(WAYS), keep))
-    except (DeploymentError, LogError, LocalServerError, NotMadeError) as error:
+    except (DeploymentError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"\n{table(phases)}\n")
     click.echo("every phase is fair" if is_fair(phases) else "BROKEN: see the rows that say NO")

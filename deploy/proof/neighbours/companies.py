@@ -11,8 +11,8 @@ import httpx
 from msgspec import Struct
 
 from adapters.partitions.feed import RulesTopic
-from adapters.roles.asking import RecordAsker
 from adapters.roles.context import Context
+from adapters.roles.record_client import RecordClient
 
 QUIET_COMPANY_ID = 1
 HOSTILE_COMPANY_ID = 2
@@ -51,27 +51,27 @@ class Party(Struct, frozen=True, kw_only=True):
 
 
 async def make_parties(context: Context, *, good_port: int, hanging_port: int) -> tuple[Party, Party]:
-    """Make the quiet and the hostile company; an accounts role must run. Raises `NotMadeError`, `LogError`."""
+    """Make the quiet and the hostile company; an accounts role must run. Raises `RecordNotCreatedError`, `LogError`."""
     appender = await context.log.appender()
     try:
         await context.rules.refresh()
-        askers = [
-            RecordAsker(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
+        clients = [
+            RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)
             for company_id in (QUIET_COMPANY_ID, HOSTILE_COMPANY_ID)
         ]
-        quiet = await _make(askers[0], "quiet", "Hello {{first_name}}", good_port, context.rules)
-        hostile = await _make(askers[1], "hostile", OVERSIZED_TEMPLATE, hanging_port, context.rules)
+        quiet = await _make(clients[0], "quiet", "Hello {{first_name}}", good_port, context.rules)
+        hostile = await _make(clients[1], "hostile", OVERSIZED_TEMPLATE, hanging_port, context.rules)
     finally:
         await appender.close()
     return quiet, hostile
 
 
-async def _make(asker: RecordAsker, name: str, template: str, webhook_port: int, rules: RulesTopic) -> Party:
-    await asker.make("company", "name", {"name": name, "country": "US"})
-    offer_id = await asker.make("offer", "name", {"name": name, "lead_token": f"lt_{name}_offer_0123456789abcdef"})
-    await asker.make("number", "number", {"number": "+12125550150", "offer_id": offer_id})
+async def _make(records: RecordClient, name: str, template: str, webhook_port: int, rules: RulesTopic) -> Party:
+    await records.ensure("company", "name", {"name": name, "country": "US"})
+    offer_id = await records.ensure("offer", "name", {"name": name, "lead_token": f"lt_{name}_offer_0123456789abcdef"})
+    await records.ensure("number", "number", {"number": "+12125550150", "offer_id": offer_id})
     webhook = {"name": name, "url": f"http://127.0.0.1:{webhook_port}/{name}"}
-    webhook_id = await asker.make("outgoing_webhook", "name", webhook)
+    webhook_id = await records.ensure("outgoing_webhook", "name", webhook)
     steps = {
         "text": {"id": "first", "kind": "sms", "template": template},
         "hook": {"id": "first", "kind": "webhook", "outgoing_webhook_id": webhook_id},
@@ -79,11 +79,11 @@ async def _make(asker: RecordAsker, name: str, template: str, webhook_port: int,
     tokens = {kind: f"lt_{name}_{kind}_0123456789abcdef" for kind in steps}
     for kind, step in steps.items():
         schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [step]}
-        await asker.make("schedule", "name", schedule)
+        await records.ensure("schedule", "name", schedule)
     private_key = secrets.token_hex(16)
     digest = hashlib.sha256(private_key.encode()).hexdigest()
     public_key = f"pk_{name}_{secrets.token_hex(8)}"
-    await asker.make("api_key", "public_key", {"name": name, "public_key": public_key, "private_key_sha256": digest})
+    await records.ensure("api_key", "public_key", {"name": name, "public_key": public_key, "private_key_sha256": digest})
     await rules.refresh()
     return Party(tokens=tokens, public_key=public_key, private_key=private_key)
 

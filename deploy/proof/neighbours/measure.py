@@ -28,7 +28,7 @@ def plan_of(ways: Sequence[str]) -> Plan:
 
 
 async def measure(deployment: Deployment, plan: Plan, *, seconds: float, say: Callable[[str], None]) -> list[Phase]:
-    """Run the roles and measure so many seconds in each phase. Raises `DeploymentError`, `NotMadeError`, `LogError`."""
+    """Run the roles and measure each phase. Raises `DeploymentError`, `RecordNotCreatedError`, `LogError`."""
     arrivals = Arrivals()
     async with (
         open_context(deployment.settings) as context,

@@ -5,7 +5,7 @@ import pytest
 
 from adapters.cli.deadletter import send_again
 from adapters.embedded.log import EmbeddedLog
-from adapters.partitions.burial import append_letters
+from adapters.partitions.dead_letters import append_dead_letters
 from engine.partition.deadletters import dead_letter, is_excerpt, timer_dead_letter
 from engine.partition.ports import LogRecord, Outgoing
 
@@ -27,7 +27,7 @@ class Log:
         await self.appender.append(0, [Outgoing("leads.inbox", b"key", b"the one before")])
         await self.appender.append(0, [Outgoing("leads.inbox", b"key", value, HEADERS)])
         record = self.log.partition("leads.inbox", 0).records[-1]
-        await append_letters(self.appender, 0, [dead_letter(record, "too_large", "It is too large.")])
+        await append_dead_letters(self.appender, 0, [dead_letter(record, "too_large", "It is too large.")])
         return self.log.partition("deadletter", 0).records[-1]
 
     def last(self) -> LogRecord:
@@ -87,7 +87,7 @@ async def test_dead_letters_beside_one_that_the_topic_refuses_keep_their_order_a
         LogRecord("leads.inbox", 0, place, None, b"x" * size, (), 0) for place, size in enumerate([5, 20_000, 6, 30_000])
     ]
 
-    await append_letters(world.appender, 0, [dead_letter(record, "too_large", "no") for record in records])
+    await append_dead_letters(world.appender, 0, [dead_letter(record, "too_large", "no") for record in records])
 
     found = world.log.partition("deadletter", 0).records
     assert [int(dict(record.headers)["dl_offset"]) for record in found] == [0, 1, 2, 3]

@@ -15,9 +15,9 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.reads.ports import Serving
 from adapters.roles import gateway as gateway_role
-from adapters.roles.assigned import Membership
 from adapters.roles.context import open_context, prepare
 from adapters.roles.gateway import GatewayRole
+from adapters.roles.group_membership import GroupMembership
 from adapters.settings import ChannelName, Settings
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import DAY
@@ -100,14 +100,14 @@ async def test_a_gateway_says_what_it_serves_until_it_stops_and_counts_for_a_whi
 async def test_a_group_that_cannot_be_followed_ends_the_whole_role(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    follow = Membership.run
+    follow = GroupMembership.run
 
-    async def fail_for_emails(self: Membership, stop: asyncio.Event) -> None:
+    async def fail_for_emails(self: GroupMembership, stop: asyncio.Event) -> None:
         if self._role == "gateway.email":
             raise RuntimeError("a fault of ours")
         await follow(self, stop)
 
-    monkeypatch.setattr(Membership, "run", fail_for_emails)
+    monkeypatch.setattr(GroupMembership, "run", fail_for_emails)
     async with open_context(settings) as context:
         await prepare(context)
         with pytest.raises(RuntimeError, match="a fault of ours"):

@@ -233,7 +233,7 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
 
     stack.push_async_callback(end)
     async with asyncio.timeout(START_SECONDS):
-        while any(role.troubles() for role in roles):
+        while any(role.problems() for role in roles):
             await asyncio.sleep(0.02)
 
 

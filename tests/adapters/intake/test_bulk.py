@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from adapters.cli.deadletter import send_again
+from adapters.intake.backpressure import STALLED_MAX
 from adapters.intake.intake import BATCH_MAX
-from adapters.intake.pacing import STALLED_MAX
 from adapters.kafka.topics import prepare_topics
 from adapters.observability.metrics import Metrics
 from adapters.partitions.routing import partition_of
@@ -186,7 +186,7 @@ async def test_a_bulk_inbox_that_is_missing_holds_up_no_other(kafka_bootstrap: s
         async with running(context) as role:
             found = await until(context, CONTACTS_REQUESTS, at_least(1, LEADS_INBOX))
             async with asyncio.timeout(WAIT_SECONDS):
-                while "topics create" not in str(role.troubles()):
+                while "topics create" not in str(role.problems()):
                     await asyncio.sleep(0.05)
 
     assert len(found) == 1

@@ -12,9 +12,9 @@ from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.intake import intake
+from adapters.intake.backpressure import WINDOW_START, Backpressure, InboxPartition
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
-from adapters.intake.pacing import WINDOW_START, Pacing, Source
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, LogRecord, Outgoing
@@ -104,8 +104,8 @@ class House:
             rules=self.rules,
             appender=self.appender,
             clock=self.clock,
-            bookmarks=self.group,
-            pacing=Pacing(decided, self.clock),
+            checkpoints=self.group,
+            backpressure=Backpressure(decided, self.clock),
             observe=self._observe,
         )
         await made.open()
@@ -324,7 +324,7 @@ async def test_newer_rules_are_noted_before_a_record_is_read_by_them(house: Hous
     await house.put(LEAD, {**LEAD, "lead_token": "offer-token-00002"}, LEAD)
     await intake.cycle()
 
-    assert await house.group.kept(0) == Bookmark(2, '{"1":4}')
+    assert await house.group.load_checkpoint(0) == Checkpoint(2, '{"1":4}')
     assert [envelope.number for envelope, _ in house.requests()] == [0, 1, 2, 3]
 
 
@@ -356,7 +356,7 @@ async def test_submissions_of_one_contact_keep_their_order(house: House) -> None
 
 async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_window(house: House) -> None:
     intake = await house.intake()
-    intake._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
+    intake._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
     await house.put(LEAD)
 
     assert await intake.cycle() == 0
@@ -372,12 +372,12 @@ async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_
 async def test_a_partition_that_is_held_back_counts_what_it_has_not_passed_on(house: House) -> None:
     """Its lag read 0 for ten minutes while new leads waited."""
     intake = await house.intake()
-    intake._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
+    intake._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
     await house.put(LEAD, LEAD)
     await intake.cycle()
 
     assert house.unread == 2
-    assert intake.trouble is None
+    assert intake.problem is None
 
 
 async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_until_it_goes_on(
@@ -385,13 +385,13 @@ async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_unt
 ) -> None:
     monkeypatch.setattr(intake, "PAUSE_SECONDS_MAX", 0.0)
     made = await house.intake()
-    made._pacing.appended(Source(0), 0, WINDOW_START - 1, WINDOW_START)
+    made._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
     await made.cycle()
-    assert made.trouble == intake.SCHEDULERS_STALL
+    assert made.problem == intake.SCHEDULERS_STALL
 
     house.decided = {0: WINDOW_START}
     async with asyncio.timeout(60):
-        while made.trouble is not None:
+        while made.problem is not None:
             await made.cycle()
 
 

@@ -22,10 +22,10 @@ class Role:
     """A role with troubles, and its server."""
 
     def __init__(self) -> None:
-        self.troubles = {"log": "no broker answers at localhost:9092"}
+        self.problems = {"log": "no broker answers at localhost:9092"}
         self.metrics = Metrics()
         self.now = BEGUN_AT
-        self.server = HealthServer(lambda: self.troubles, self.metrics, now=lambda: self.now)
+        self.server = HealthServer(lambda: self.problems, self.metrics, now=lambda: self.now)
 
     async def get(self, path: str, method: str = "GET") -> httpx.Response:
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -45,14 +45,14 @@ async def test_a_role_that_waits_for_the_broker_lives_and_is_not_ready(role: Rol
 
     assert (live.status_code, live.json()) == (200, {"live": True})
     since = {"log": "2026-06-17T17:00:00Z"}
-    assert (ready.status_code, ready.json()) == (503, {"ready": False, "problems": role.troubles, "since": since})
+    assert (ready.status_code, ready.json()) == (503, {"ready": False, "problems": role.problems, "since": since})
     assert (started.status_code, started.json()) == (503, {"started": False})
 
 
 async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
-    role.troubles = {}
+    role.problems = {}
     assert (await role.get("/readyz")).json() == {"ready": True, "problems": {}}
-    role.troubles = {"database": "away"}
+    role.problems = {"database": "away"}
 
     assert [(await role.get(path)).status_code for path in ("/livez", "/readyz", "/startupz")] == [200, 503, 200]
 
@@ -62,16 +62,16 @@ async def test_each_trouble_says_since_when_it_stands_in_the_way_also_where_nobo
 ) -> None:
     monkeypatch.setattr(health, "LOOK_SECONDS", 0.001)
     role = Role()
-    role.troubles = {}
+    role.problems = {}
     await role.server.start()
-    role.troubles = {"partition 1": "its state is being restored"}
+    role.problems = {"partition 1": "its state is being restored"}
     async with asyncio.timeout(60):
         while "partition 1" not in role.server._since:
             await asyncio.sleep(0.001)
     role.now += 60_000
-    role.troubles = {"partition 1": "no broker answers", "partition 2": "its state is being restored"}
+    role.problems = {"partition 1": "no broker answers", "partition 2": "its state is being restored"}
     found = (await role.get("/readyz")).json()
-    role.troubles = {}
+    role.problems = {}
     later = (await role.get("/readyz")).json()
     await role.server.stop()
 

@@ -269,7 +269,7 @@ async def test_a_garbage_record_does_not_end_the_following(log: EmbeddedLog) -> 
         while not rules.entries:
             await asyncio.sleep(0.01)
 
-    assert rules.trouble is None
+    assert rules.problem is None
     assert not follower.done()
     stop.set()
     await follower

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from adapters import waiting
+from adapters import retry
 from adapters.partitions import host as hosts
 from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, PartitionHost
 from engine.partition.ports import FencedError, LogError
@@ -58,7 +58,7 @@ class Diary:
         self.errors: list[Exception] = []
         self.open_errors: list[Exception] = []
         self.cycle_seconds = 0.001
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self.may_open = asyncio.Event()
         self.may_open.set()
 
@@ -144,7 +144,7 @@ async def test_a_log_that_comes_back_by_itself_is_tried_again_within_a_second_a_
         pauses.append(seconds)
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(waiting, "pause", pause)
+    monkeypatch.setattr(retry, "pause", pause)
     house = House()
     worker = Diary(0)
     worker.open_errors = [LogError("no broker answers", retryable=is_away) for _ in range(20)]
@@ -166,10 +166,10 @@ async def test_a_partition_that_cannot_be_opened_says_why_until_it_can() -> None
     await until(lambda: worker.opens > 2)
 
     assert not house.host.is_ready
-    assert house.host.troubles() == {"partition 0": "described: contacts.state[0] offset 3 cannot be read"}
+    assert house.host.problems() == {"partition 0": "described: contacts.state[0] offset 3 cannot be read"}
     worker.open_errors.clear()
     await until(lambda: worker.cycles > 0)
-    assert house.host.troubles() == {}
+    assert house.host.problems() == {}
     await house.end()
 
 
@@ -177,11 +177,11 @@ async def test_a_host_is_not_ready_before_it_knows_its_partitions_and_ready_with
     house = House(*UNKNOWN)
     await asyncio.sleep(0)
     assert not house.host.is_ready
-    assert house.host.troubles() == {"partitions": UNASSIGNED}
+    assert house.host.problems() == {"partitions": UNASSIGNED}
 
     house.assignment.give()
     await until(lambda: house.host.is_ready)
-    assert house.host.troubles() == {}
+    assert house.host.problems() == {}
     await house.end()
     assert not house.host.is_ready
 
@@ -195,10 +195,10 @@ async def test_a_host_names_each_partition_that_is_not_restored_and_is_ready_whe
     await until(lambda: 0 in house.assignment.reported and slow.opens == 1)
 
     assert not house.host.is_ready
-    assert house.host.troubles() == {"partition 1": RESTORING}
+    assert house.host.problems() == {"partition 1": RESTORING}
     slow.may_open.set()
     await until(lambda: house.host.is_ready)
-    assert house.host.troubles() == {}
+    assert house.host.problems() == {}
     await house.end()
 
 
@@ -210,7 +210,7 @@ async def test_a_host_that_lost_its_group_is_not_ready() -> None:
         await house.task
 
     assert not house.host.is_ready
-    assert house.host.troubles() == {"partitions": LEAVING}
+    assert house.host.problems() == {"partitions": LEAVING}
 
 
 async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_mends() -> None:
@@ -226,7 +226,7 @@ async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_men
     house.assignment.give(0, 1, 2, 3)
     await until(lambda: all(worker.opens > 1 for worker in workers[:3]) and house.assignment.asked > 0)
 
-    assert house.host.troubles() == {
+    assert house.host.problems() == {
         "partition 0": "described: no broker answers",
         "partition 1": "stopped: described: not allowed",
         "partition 2": "stopped by a fault of leadclock (KeyError: 'x'); the log of this process has the details",
@@ -238,12 +238,12 @@ async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_men
 async def test_what_keeps_an_assigned_partition_from_its_work_is_told_and_of_one_that_left_nothing() -> None:
     house = House(0, 1)
     await until(lambda: house.assignment.reported.keys() == {0, 1})
-    house.worker(1).trouble = "its time is ahead"
+    house.worker(1).problem = "its time is ahead"
 
-    assert house.host.troubles() == {"partition 1": "its time is ahead"}
+    assert house.host.problems() == {"partition 1": "its time is ahead"}
     house.assignment.give(0)
     await until(lambda: house.worker(1).closes == 1)
-    assert house.host.troubles() == {}
+    assert house.host.problems() == {}
     await house.end()
 
 

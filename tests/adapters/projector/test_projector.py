@@ -147,14 +147,14 @@ async def test_a_partition_that_is_assigned_and_not_taken_yet_is_named(log: Embe
     _world, store = world_of(STEPS), MemoryStore()
     made = projector(log, store)
     await made.run_once()
-    assert made.troubles() == {}
+    assert made.problems() == {}
 
     made.assign([1])
 
     looked_up = "its position is being looked up"
-    assert made.troubles() == {f"{TOPIC}[1]": looked_up, "accounts.decisions[1]": looked_up}
+    assert made.problems() == {f"{TOPIC}[1]": looked_up, "accounts.decisions[1]": looked_up}
     await made.run_once()
-    assert made.troubles() == {}
+    assert made.problems() == {}
     await made.close()
 
 

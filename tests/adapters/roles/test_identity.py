@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from adapters import waiting
+from adapters import retry
 from adapters.embedded.log import EmbeddedLog
 from adapters.postgres import identity
 from adapters.postgres.identity import Presence, read_identity
@@ -22,7 +22,7 @@ from adapters.roles.identity import (
     establish,
     establish_database,
 )
-from adapters.settings import Settings, place
+from adapters.settings import Settings, database_location
 from engine.partition.ports import LogError, Outgoing
 
 SETTINGS = Settings(kafka_bootstrap="broker:9092", partitions=2)
@@ -179,29 +179,29 @@ class Working:
         self.works.set()
         await stop.wait()
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         return {}
 
 
 async def test_a_role_waits_for_its_deployment_to_be_prepared_and_says_so(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "BACKOFF_FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(waiting, "BACKOFF_MAX_SECONDS", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_MAX_SECONDS", 0.01)
     inner, stop = Working(), asyncio.Event()
     role = IdentifiedRole(inner, context, with_database=True)
     running = asyncio.create_task(role.run(stop))
     async with asyncio.timeout(60):
-        while "topics create" not in role.troubles().get("deployment", ""):
+        while "topics create" not in role.problems().get("deployment", ""):
             await asyncio.sleep(0.01)
         made = await establish(context)
-        while "db migrate" not in role.troubles().get("deployment", ""):
+        while "db migrate" not in role.problems().get("deployment", ""):
             await asyncio.sleep(0.01)
         assert not inner.works.is_set()
         await migrate(context.settings.postgres_dsn)
         await establish_database(context, made)
         await inner.works.wait()
-    assert role.troubles() == {}
+    assert role.problems() == {}
     stop.set()
     await running
 
@@ -258,5 +258,5 @@ async def alone(dsn: str) -> list[str]:
 
 
 def test_the_place_of_a_database_is_told_without_its_password() -> None:
-    assert place("postgresql://leadclock:hunter2@db:5432/leads?sslmode=require") == "db:5432/leads"
-    assert "hunter2" not in place("host=db password=hunter2")
+    assert database_location("postgresql://leadclock:hunter2@db:5432/leads?sslmode=require") == "db:5432/leads"
+    assert "hunter2" not in database_location("host=db password=hunter2")

@@ -389,7 +389,7 @@ async def cycles(runner: Runner, times: int) -> list[str]:
         try:
             await runner.cycle()
         except LogError:
-            found.append(runner.trouble or "")
+            found.append(runner.problem or "")
             await runner.open()
     return found
 
@@ -405,9 +405,9 @@ async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left
     keys = [f"1|{size}" for size in (1, 2, 50, 3, 60, 4)]
     for key in keys:
         await house.ask(CallerActed(company_id=1, contact_key=key, action=action), key=key)  # type: ignore[arg-type]
-    troubles = await cycles(runner, 3)
+    problems = await cycles(runner, 3)
     house.clock.time += 2_000
-    troubles += await cycles(runner, 40)
+    problems += await cycles(runner, 40)
 
     decisions = await house.decisions()
     failed = [one for one in decisions if one.verdict == "failed"]
@@ -418,9 +418,9 @@ async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left
     assert [one.sequence for one in decisions] == list(range(1, len(decisions) + 1))
     assert [letter["dl_code"] for letter in letters] == [b"too_large"] * 2
     assert [key for key, head in heads.items() if head is None or head.blocked_at] == ["1|50", "1|60"]
-    assert len(troubles) == 3  # the whole, then each of the two alone
-    assert "is over the 20000 of contacts.state" in troubles[0]
-    assert runner.trouble is None
+    assert len(problems) == 3  # the whole, then each of the two alone
+    assert "is over the 20000 of contacts.state" in problems[0]
+    assert runner.problem is None
 
 
 async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: RunnerWorld) -> None:
@@ -551,13 +551,13 @@ async def test_a_partition_that_is_opened_with_a_wrong_clock_dispatches_nothing_
         for _ in range(3):
             report = await runner.cycle()
             assert (report.behind, report.ticks) == (True, 0)
-        assert words in str(runner.trouble)
+        assert words in str(runner.problem)
     assert (await house.decisions())[-1].cause.kind == "request"  # it is decided, at a time that stands still
     assert runner.position.decided_at == decided_at
 
     house.clock.ahead = 0
     assert (await runner.cycle()).ticks == 1
-    assert runner.trouble is None
+    assert runner.problem is None
     assert runner.position.decided_at == house.clock.time
 
 
@@ -570,7 +570,7 @@ async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_
         assert (await runner.cycle()).behind
 
     assert await house.decisions() == []
-    assert "86400 s ahead of" in str(runner.trouble)
+    assert "86400 s ahead of" in str(runner.problem)
     house.clock.ahead = 0
     await runner.cycle()
     assert (await house.decisions())[-1].decided_at <= house.clock.time
@@ -590,7 +590,7 @@ async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_rig
     house.clock.time += 31_000  # it asks again that often
     for _ in range(2):
         report = await former.cycle()
-    assert former.trouble is None
+    assert former.problem is None
     assert not report.behind
 
 
@@ -600,7 +600,7 @@ async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_w
     await runner.open()
     await runner.cycle()
 
-    assert runner.trouble is None
+    assert runner.problem is None
     heard = BrokerTime(1_000_000, 100.0, 160.0)  # the answer took a minute: the broker's time is known no better than that
     assert ahead_seconds(1_060_000, 160.0, heard, None) == 0
     assert ahead_seconds(1_000_000, 160.0, heard, None) == 0
@@ -631,16 +631,16 @@ async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its
     assert (waiting.behind, waiting.ticks) == (True, 0)
     assert successor.ahead_since is not None
     assert began <= successor.ahead_since < began + 5_000
-    assert successor.trouble is not None
-    assert f"goes on at {to_rfc3339(ahead)}" in successor.trouble
-    assert f"Since {to_rfc3339(successor.ahead_since)}" in successor.trouble
+    assert successor.problem is not None
+    assert f"goes on at {to_rfc3339(ahead)}" in successor.problem
+    assert f"Since {to_rfc3339(successor.ahead_since)}" in successor.problem
 
     house.clock.time = ahead - 31_000
     assert (await successor.cycle()).behind
     house.clock.time = ahead + 2_000
     assert (await successor.cycle()).ticks == 1
-    trouble: str | None = successor.trouble
-    assert trouble is None
+    problem: str | None = successor.problem
+    assert problem is None
 
 
 async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(house: RunnerWorld) -> None:

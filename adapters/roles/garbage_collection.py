@@ -10,7 +10,7 @@ THRESHOLDS = (100_000, 20, 100)
 those at older ones. 100,000 containers are some 20 MB: what may be left uncollected for a while."""
 
 
-def relax() -> None:
+def configure_garbage_collection() -> None:
     """Look seldom from now on, and never again at what was made until now (modules, rules, metrics)."""
     gc.collect()
     gc.freeze()

@@ -9,8 +9,8 @@ import pytest
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.log import EmbeddedLog
 from adapters.intake.intake import BATCH_MAX
-from adapters.intake.missing import SafeBookmarks, restorable
-from adapters.partitions.bookmark import Bookmark
+from adapters.intake.lost_offsets import VerifiedCheckpoints, find_safe_offset
+from adapters.partitions.checkpoint import Checkpoint
 from adapters.roles.context import Context, RoleAssignment, open_context, prepare
 from adapters.roles.intake import GROUPS, restore_command
 from adapters.settings import Settings
@@ -56,9 +56,9 @@ async def embedded() -> AsyncIterator[EmbeddedLog]:
 
 
 async def test_an_inbox_of_which_nothing_was_decided_is_read_from_its_start(embedded: EmbeddedLog) -> None:
-    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) is None
+    assert await find_safe_offset(LEADS_INBOX, embedded, TopicNames(), 1) is None
     await fill(embedded, TopicNames())
-    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) is None
+    assert await find_safe_offset(LEADS_INBOX, embedded, TopicNames(), 1) is None
 
 
 async def test_what_is_restored_lies_a_whole_batch_before_the_newest_decision_of_any_partition(
@@ -66,18 +66,18 @@ async def test_what_is_restored_lies_a_whole_batch_before_the_newest_decision_of
 ) -> None:
     await fill(embedded, TopicNames())
     await decide(embedded, TopicNames(), 0, 40)
-    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) == 0
+    assert await find_safe_offset(LEADS_INBOX, embedded, TopicNames(), 1) == 0
     await decide(embedded, TopicNames(), 1, DECIDED)
-    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 1) == DECIDED + 1 - BATCH_MAX
-    assert await restorable(LEADS_INBOX, embedded, TopicNames(), 0) is None
+    assert await find_safe_offset(LEADS_INBOX, embedded, TopicNames(), 1) == DECIDED + 1 - BATCH_MAX
+    assert await find_safe_offset(LEADS_INBOX, embedded, TopicNames(), 0) is None
 
 
 async def test_without_a_group_a_lost_offset_is_restored_at_once(embedded: EmbeddedLog) -> None:
     await fill(embedded, TopicNames())
     await decide(embedded, TopicNames(), 1, DECIDED)
-    bookmarks = SafeBookmarks(LEADS_INBOX, StaticAssignment(2), embedded, TopicNames(), restoring=None)
-    assert await bookmarks.kept(1) == Bookmark(DECIDED + 1 - BATCH_MAX)
-    assert await bookmarks.kept(0) is None
+    checkpoints = VerifiedCheckpoints(LEADS_INBOX, StaticAssignment(2), embedded, TopicNames(), restore_command=None)
+    assert await checkpoints.load_checkpoint(1) == Checkpoint(DECIDED + 1 - BATCH_MAX)
+    assert await checkpoints.load_checkpoint(0) is None
 
 
 @pytest.fixture
@@ -93,15 +93,15 @@ async def test_a_partition_whose_offset_was_lost_stops_and_names_the_command_tha
 ) -> None:
     await fill(context.log, context.names, inbox)
     member = await joined(context, inbox)
-    restoring = partial(restore_command, inbox)
-    bookmarks = SafeBookmarks(inbox, member, context.log, context.names, restoring=restoring)
-    assert await bookmarks.kept(1) is None
+    restore = partial(restore_command, inbox)
+    checkpoints = VerifiedCheckpoints(inbox, member, context.log, context.names, restore_command=restore)
+    assert await checkpoints.load_checkpoint(1) is None
 
     await decide(context.log, context.names, 1, DECIDED, inbox)
     offset = DECIDED + 1 - BATCH_MAX
     of_bulk = " --bulk" if inbox == LEADS_INBOX_BULK else ""
     with pytest.raises(LogError, match=f"`leadclock topics set-offset{of_bulk} --partition 1 --offset {offset}`") as told:
-        await bookmarks.kept(1)
+        await checkpoints.load_checkpoint(1)
     assert not told.value.retryable
     with pytest.raises(LogError, match="1 of `leadclock intake` run: stop them first"):
         await context.set_offset(GROUPS[inbox.name], inbox, 1, offset)
@@ -111,8 +111,8 @@ async def test_a_partition_whose_offset_was_lost_stops_and_names_the_command_tha
         await context.set_offset(GROUPS[inbox.name], inbox, 1, RECORDS + 1)
     await context.set_offset(GROUPS[inbox.name], inbox, 1, offset)
     again = await joined(context, inbox)
-    bookmarks = SafeBookmarks(inbox, again, context.log, context.names, restoring=restoring)
-    assert await bookmarks.kept(1) == Bookmark(offset)
+    checkpoints = VerifiedCheckpoints(inbox, again, context.log, context.names, restore_command=restore)
+    assert await checkpoints.load_checkpoint(1) == Checkpoint(offset)
     await again.close()
 
 

@@ -1,6 +1,6 @@
 """Do pauses between attempts grow, end at a bound, and begin short again after a success?"""
 
-from adapters.waiting import BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS, JITTER, Backoff
+from adapters.retry import BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS, JITTER, Backoff
 
 
 def test_pauses_double_up_to_a_bound_and_begin_short_again_after_a_success() -> None:

@@ -17,7 +17,7 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Schema, TaggedFields
 from msgspec import Struct
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
 from adapters.kafka.lifecycle import close, starting
 from engine.partition.ports import LogError
 
@@ -110,7 +110,7 @@ class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
         return request_struct_class(topics, False, False, False, {})
 
 
-class TopicFacts(Struct, frozen=True):
+class TopicDescription(Struct, frozen=True):
     """What the broker says now: `topic_id` stays for life, `replicas` are the brokers of each partition.
 
     `leaders` are -1 where it has none; `insync` are the replicas that have every acknowledged record.
@@ -124,7 +124,7 @@ class TopicFacts(Struct, frozen=True):
     insync: dict[int, list[int]] = {}
 
 
-class Catalog:
+class ClusterMetadata:
     """Asks the cluster about topics over a connection of its own; never creates or changes one."""
 
     def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
@@ -134,13 +134,13 @@ class Catalog:
         self._starting = asyncio.Lock()
         self._batch_bytes_max: dict[str, int] = {}
 
-    async def find(self, names: list[str], *, hidden: set[str] | None = None) -> dict[str, TopicFacts]:
+    async def find(self, names: list[str], *, hidden: set[str] | None = None) -> dict[str, TopicDescription]:
         """Return the facts of those topics that exist.
 
         Raises `LogError`, also for a topic that we may not see; where `hidden` is given, such names are put into it instead.
         """
         response = await self._ask(_MetadataRequest(names), "asking for topics")
-        found: dict[str, TopicFacts] = {}
+        found: dict[str, TopicDescription] = {}
         for error_code, name, topic_id, _internal, partitions, _operations, _tags in response.topics:
             if error_code == errors.UnknownTopicOrPartitionError.errno:
                 continue
@@ -148,9 +148,9 @@ class Catalog:
                 hidden.add(name)
                 continue
             if error_code:
-                raise refusal(errors.for_code(error_code)(), f"asking for topic {name}")
+                raise to_log_error(errors.for_code(error_code)(), f"asking for topic {name}")
             ordered = sorted(partitions, key=lambda one: one[1])
-            found[name] = TopicFacts(
+            found[name] = TopicDescription(
                 name,
                 str(uuid.UUID(bytes=topic_id)),
                 len(partitions),
@@ -160,7 +160,7 @@ class Catalog:
             )
         return found
 
-    async def facts(self, name: str) -> TopicFacts:
+    async def facts(self, name: str) -> TopicDescription:
         """Return the facts of one topic. Raises `LogError` (not retryable) where it does not exist."""
         found = await self.find([name])
         if name not in found:
@@ -202,7 +202,7 @@ class Catalog:
     def _entries(response: Any, doing: str) -> dict[str, str]:
         error_code, message, _type, _name, entries = response.resources[0]
         if error_code:
-            raise refusal(errors.for_code(error_code)(message), doing)
+            raise to_log_error(errors.for_code(error_code)(message), doing)
         return {entry[0]: entry[1] for entry in entries}
 
     async def _ask(self, request: Any, doing: str, *, node: int | None = None) -> Any:
@@ -212,8 +212,8 @@ class Catalog:
                 async with asyncio.timeout(self._deadline_seconds):
                     client = await self._connected()
                     return await client.send(client.get_random_node() if node is None else node, request)
-            except FAILURES as error:
-                refused = refusal(error, doing)
+            except CLIENT_ERRORS as error:
+                refused = to_log_error(error, doing)
                 await self._drop(client)  # the next attempt asks for the brokers again
                 if attempt == ATTEMPTS_MAX or not refused.retryable:
                     raise refused from error

@@ -11,7 +11,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 logger = structlog.get_logger(__name__)
 
 
-class Chores:
+class PeriodicJobs:
     """The chores of one process; `add` them, then `start`."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Chores:
         self._turns[name] = turn
         self._scheduler.add_job(turn, "interval", minutes=minutes, id=name)
 
-    async def at_once(self, name: str) -> None:
+    async def run_now(self, name: str) -> None:
         """Do a chore now, before the first turn of its own."""
         await self._turns[name]()
 

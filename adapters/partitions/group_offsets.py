@@ -6,11 +6,11 @@ therefore unknown after each change of the group, and nothing is committed befor
 
 from collections.abc import Collection
 
-NOTHING = -1
+NO_OFFSET = -1
 """What the group holds of a partition for which nothing was committed."""
 
 
-class Positions:
+class GroupOffsets:
     """The offsets of one member: what it reported, and what the group holds as far as it is known."""
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class Positions:
         return self._reported.get(partition)
 
     def learn(self, partition: int, offset: int) -> None:
-        """Note what the group holds now (`NOTHING` for none)."""
+        """Note what the group holds now (`NO_OFFSET` for none)."""
         self._held[partition] = offset
 
     def held(self, partition: int) -> int | None:
-        """Return what the group holds (`NOTHING` for none), or None where it has to be asked."""
+        """Return what the group holds (`NO_OFFSET` for none), or None where it has to be asked."""
         return self._held.get(partition)
 
     def forget_held(self) -> None:

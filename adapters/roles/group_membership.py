@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable
 import structlog
 
 from adapters.partitions.host import UNASSIGNED
+from adapters.retry import Backoff, pause
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
-from adapters.waiting import Backoff, pause
 from engine.partition.ports import LogError
 from schemas.topics import Topic
 
 logger = structlog.get_logger(__name__)
 
 
-class Membership:
+class GroupMembership:
     """Membership of a role's group over a topic; tells `assign` the partitions each time they change."""
 
     def __init__(self, context: Context, role: str, topic: Topic, assign: Callable[[frozenset[int]], None]) -> None:
@@ -23,7 +23,7 @@ class Membership:
         self._role = role
         self._topic = topic
         self._assign = assign
-        self.trouble: str | None = UNASSIGNED
+        self.problem: str | None = UNASSIGNED
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -33,15 +33,15 @@ class Membership:
                 await self._follow(stop)
             except LogError as error:
                 seconds = self._backoff.next_seconds()
-                self.trouble = describe(self._context.settings, error)
-                await logger.awarning("waits for the log", role=self._role, error=self.trouble, retry_in_seconds=seconds)
+                self.problem = describe(self._context.settings, error)
+                await logger.awarning("waits for the log", role=self._role, error=self.problem, retry_in_seconds=seconds)
                 await pause(stop, seconds)
 
     async def _follow(self, stop: asyncio.Event) -> None:
         assignment = await self._context.assignment(self._role, self._topic)
         try:
             await assignment.start()
-            self.trouble = UNASSIGNED
+            self.problem = UNASSIGNED
             self._backoff.reset()
             changes = asyncio.create_task(self._tell(assignment.changes()))
             told = asyncio.create_task(stop.wait())
@@ -57,4 +57,4 @@ class Membership:
     async def _tell(self, changes: AsyncIterator[frozenset[int]]) -> None:
         async for partitions in changes:
             self._assign(partitions)
-            self.trouble = None
+            self.problem = None

@@ -9,13 +9,13 @@ from typing import Literal
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
 from adapters.kafka.lifecycle import starting, stop
 
 Question = Literal["beginning_offsets", "end_offsets"]
 
 
-class Ends:
+class OffsetLookup:
     """A consumer that reads nothing; it connects when it is first asked, and anew after any failure."""
 
     def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
@@ -32,9 +32,9 @@ class Ends:
             async with asyncio.timeout(self._deadline_seconds):
                 consumer = await self._started()
                 return int((await getattr(consumer, question)([place]))[place])
-        except FAILURES as error:
+        except CLIENT_ERRORS as error:
             await self._drop(consumer)
-            raise refusal(error, f"asking for the {question} of {topic}[{partition}]") from error
+            raise to_log_error(error, f"asking for the {question} of {topic}[{partition}]") from error
 
     async def close(self) -> None:
         """Close the connection. Never raises."""

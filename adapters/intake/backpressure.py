@@ -60,7 +60,7 @@ LOOK_SECONDS = 0.03
 """Between two questions for the schedulers' positions, while something is undecided."""
 
 
-class Source(Struct, frozen=True):
+class InboxPartition(Struct, frozen=True):
     """One partition of an inbox: of the bulk inbox, or of the other one."""
 
     partition: int
@@ -70,7 +70,7 @@ class Source(Struct, frozen=True):
 class _Append(Struct):
     """Requests of one append that may be undecided."""
 
-    source: Source
+    source: InboxPartition
     last_offset: int
     count: int
     appended_at: float
@@ -85,7 +85,7 @@ class _Pause(Struct):
     rests_until: float = float("-inf")
 
 
-class Pacing:
+class Backpressure:
     """Compares what was appended with what the schedulers' group says it has decided; one for a whole process."""
 
     def __init__(self, decided: Callable[[], Awaitable[dict[int, int]]] | None, clock: Clock) -> None:
@@ -106,7 +106,7 @@ class Pacing:
         """The number of requests that may be undecided now."""
         return int(self._window)
 
-    def appended(self, source: Source, partition: int, last_offset: int, count: int) -> None:
+    def record_append(self, source: InboxPartition, partition: int, last_offset: int, count: int) -> None:
         """Note an append to a partition of the requests."""
         if self._decided is None:
             return
@@ -116,22 +116,22 @@ class Pacing:
             self._progressed_at[partition] = now  # it had nothing to decide: its time begins now
         appends.append(_Append(source, last_offset, count, now))
 
-    async def allowance(self, source: Source, most: int) -> int:
+    async def wait_for_capacity(self, source: InboxPartition, most: int) -> int:
         """Return how many records a partition of an inbox may pass on now, at most `most`.
 
         Where it returns 0, it has waited a little before.
         """
         if self._decided is None:
             return most
-        await self._look()
-        allowed = min(most, self._allowed(source))
+        await self._update_window()
+        allowed = min(most, self._capacity(source))
         if allowed == 0:
             await self._clock.sleep(LOOK_SECONDS)
         return allowed
 
-    def _allowed(self, source: Source) -> int:
+    def _capacity(self, source: InboxPartition) -> int:
         now = self._clock.monotonic()
-        if self._stands_still(source, now):
+        if self._is_paused(source, now):
             return 0
         counted = {partition: self._counted(partition, source) for partition in self._undecided}
         stalled = {partition for partition in counted if self._is_stalled(partition)}
@@ -150,18 +150,18 @@ class Pacing:
             self._pauses[source.is_bulk].draining_since = min(own)
         return 0
 
-    def _stands_still(self, source: Source, now: float) -> bool:
+    def _is_paused(self, source: InboxPartition, now: float) -> bool:
         """Tell whether nothing may be passed on: a window is drained, or a rest is made, which is nobody's to use."""
         own = self._pauses[source.is_bulk]
         return own.draining_since is not None or any(
             now < pause.rests_until for pause in ([*self._pauses.values()] if source.is_bulk else [own])
         )
 
-    def _counted(self, partition: int, source: Source) -> list[_Append]:
+    def _counted(self, partition: int, source: InboxPartition) -> list[_Append]:
         """Return what is undecided in a partition of the requests and counts for a source."""
         return [append for append in self._undecided[partition] if source.is_bulk or not append.source.is_bulk]
 
-    def _free(self, source: Source, active: Sequence[_Append]) -> int:
+    def _free(self, source: InboxPartition, active: Sequence[_Append]) -> int:
         """Return how many more requests may be undecided, of which a source may take its share."""
         bulk = _count(append for append in active if append.source.is_bulk)
         others = _count(active) - bulk
@@ -176,7 +176,7 @@ class Pacing:
         appends = self._undecided[partition]
         return bool(appends) and self._clock.monotonic() - self._progressed_at[partition] >= STALLED_SECONDS
 
-    async def _look(self) -> None:
+    async def _update_window(self) -> None:
         """Ask for the positions where that is due, and adapt the window to the longest wait that they show."""
         now = self._clock.monotonic()
         if self._decided is None or now - self._looked_at < LOOK_SECONDS or not any(self._undecided.values()):
@@ -197,11 +197,11 @@ class Pacing:
                 longest = max(longest, now - appends[0].appended_at)
         self._adapt(longest, now)
         for is_bulk, pause in self._pauses.items():
-            if pause.draining_since is not None and not self._is_waited_for(is_bulk=is_bulk):
+            if pause.draining_since is not None and not self._has_undecided(is_bulk=is_bulk):
                 pause.rests_until = now + min(REST_SECONDS_MAX, now - pause.draining_since)
                 pause.draining_since = None
 
-    def _is_waited_for(self, *, is_bulk: bool) -> bool:
+    def _has_undecided(self, *, is_bulk: bool) -> bool:
         """Tell whether something of an inbox is undecided where somebody decides."""
         return any(
             append.source.is_bulk == is_bulk

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
-from adapters.intake.adopted import Bookmarks
+from adapters.intake.adopted import Checkpoints
 from adapters.intake.intake import BATCH_MAX, stream_of
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from schemas.state import Stream, stream_key
@@ -25,45 +25,51 @@ POLL_RECORDS = 1_000
 POLL_SECONDS = 1.0
 
 
-class SafeBookmarks:
+class VerifiedCheckpoints:
     """The bookmarks of the group of an inbox, of which a missing one is looked into before it is believed."""
 
     def __init__(
-        self, inbox: Topic, bookmarks: Bookmarks, log: Log, names: TopicNames, *, restoring: Callable[[int, int], str] | None
+        self,
+        inbox: Topic,
+        checkpoints: Checkpoints,
+        log: Log,
+        names: TopicNames,
+        *,
+        restore_command: Callable[[int, int], str] | None,
     ) -> None:
         """Take what makes the command that restores an offset of a partition; None restores it at once."""
         self._inbox = inbox
-        self._bookmarks = bookmarks
+        self._checkpoints = checkpoints
         self._log = log
         self._names = names
-        self._restoring = restoring
+        self._restore_command = restore_command
 
-    async def keep(self, partition: int, mark: Bookmark) -> None:
+    async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Keep an offset with a note, now. Raises `LogError`."""
-        await self._bookmarks.keep(partition, mark)
+        await self._checkpoints.save_checkpoint(partition, checkpoint)
 
-    async def kept(self, partition: int) -> Bookmark | None:
+    async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return what was kept last, or None where nothing was ever read.
 
         Raises `LogError`; not retryable where the offset was lost: it names the command that restores it.
         """
-        mark = await self._bookmarks.kept(partition)
-        if mark is not None:
-            return mark
-        offset = await restorable(self._inbox, self._log, self._names, partition)
+        checkpoint = await self._checkpoints.load_checkpoint(partition)
+        if checkpoint is not None:
+            return checkpoint
+        offset = await find_safe_offset(self._inbox, self._log, self._names, partition)
         if offset is None:
             return None
-        if self._restoring is None:
-            return Bookmark(offset)
+        if self._restore_command is None:
+            return Checkpoint(offset)
         topic = self._names.of(self._inbox.name)
         raise LogError(
             f"the committed offset of {topic}[{partition}] is lost, though records of it were decided: stop every "
-            f"`leadclock intake`, run `{self._restoring(partition, offset)}`, and start them again",
+            f"`leadclock intake`, run `{self._restore_command(partition, offset)}`, and start them again",
             retryable=False,
         )
 
 
-async def restorable(inbox: Topic, log: Log, names: TopicNames, partition: int) -> int | None:
+async def find_safe_offset(inbox: Topic, log: Log, names: TopicNames, partition: int) -> int | None:
     """Return an offset of a partition of an inbox before which every record was passed on; None where none was decided.
 
     It may be early by a batch or more: what is passed on twice is refused as a repeat. Raises `LogError`.

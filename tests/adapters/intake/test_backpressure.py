@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from adapters.intake.pacing import (
+from adapters.intake.backpressure import (
     STALLED_MAX,
     STALLED_SECONDS,
     TARGET_SECONDS,
     WINDOW_MAX,
     WINDOW_MIN,
     WINDOW_START,
-    Pacing,
-    Source,
+    Backpressure,
+    InboxPartition,
 )
 from engine.partition.ports import LogError
 from schemas.instant import Instant
@@ -69,30 +69,30 @@ class Schedulers:
             raise LogError("the broker is away")
         return next(seen for at, seen in reversed(self.history) if at <= max(0.0, self.seconds - REPORT_SECONDS))
 
-    def take(self, pacing: Pacing, source: Source, count: int) -> None:
+    def take(self, backpressure: Backpressure, source: InboxPartition, count: int) -> None:
         """Append so many requests of one partition of an inbox, spread over all partitions."""
         for partition in self.rates:
             share = count // len(self.rates) + ((partition - self.turn) % len(self.rates) < count % len(self.rates))
             if share:
                 self.ends[partition] += share
-                pacing.appended(source, partition, self.ends[partition] - 1, share)
+                backpressure.record_append(source, partition, self.ends[partition] - 1, share)
         self.turn += count
 
 
-FIRST = Source(0)
-BULK = Source(0, is_bulk=True)
+FIRST = InboxPartition(0)
+BULK = InboxPartition(0, is_bulk=True)
 
 
 async def feed(
-    schedulers: Schedulers, pacing: Pacing, seconds: float, sources: Sequence[Source] = (FIRST,)
-) -> dict[Source, int]:
+    schedulers: Schedulers, backpressure: Backpressure, seconds: float, sources: Sequence[InboxPartition] = (FIRST,)
+) -> dict[InboxPartition, int]:
     """Let partitions of inboxes that are never empty pass on what they may; return how many requests each passed on."""
     passed_on = dict.fromkeys(sources, 0)
     until = schedulers.seconds + seconds
     while schedulers.seconds < until:
         for source in passed_on:
-            count = await pacing.allowance(source, 1_000)
-            schedulers.take(pacing, source, count)
+            count = await backpressure.wait_for_capacity(source, 1_000)
+            schedulers.take(backpressure, source, count)
             passed_on[source] += count
         schedulers.step()
     return passed_on
@@ -104,12 +104,12 @@ async def test_a_request_waits_about_the_target_behind_a_burst_and_takes_its_sha
     rate: float, partitions: int
 ) -> None:
     schedulers = Schedulers(dict.fromkeys(range(partitions), rate / partitions))
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, 20.0)  # the window finds its size
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, 20.0)  # the window finds its size
     before = sum(schedulers.decided.values())
     schedulers.waits.clear()
 
-    await feed(schedulers, pacing, 20.0)
+    await feed(schedulers, backpressure, 20.0)
 
     assert max(schedulers.waits) <= max(2 * TARGET_SECONDS, 1.5 * WINDOW_MIN / rate)
     assert (sum(schedulers.decided.values()) - before) / 20.0 >= 0.2 * rate
@@ -117,106 +117,106 @@ async def test_a_request_waits_about_the_target_behind_a_burst_and_takes_its_sha
 
 async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batch_on() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
+    backpressure = Backpressure(schedulers.positions, schedulers)
     for _ in range(200):
-        window = pacing.window
-        schedulers.take(pacing, FIRST, await pacing.allowance(FIRST, 1_000))
-        assert sum(schedulers.ends.values()) - sum(schedulers.decided.values()) <= max(window, pacing.window)
+        window = backpressure.window
+        schedulers.take(backpressure, FIRST, await backpressure.wait_for_capacity(FIRST, 1_000))
+        assert sum(schedulers.ends.values()) - sum(schedulers.decided.values()) <= max(window, backpressure.window)
         schedulers.step()
 
 
 async def test_a_full_window_is_drained_before_anything_more_is_passed_on() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
+    backpressure = Backpressure(schedulers.positions, schedulers)
     for _ in range(20):
-        for source in map(Source, range(6)):  # so many that nothing of the window is left over
-            schedulers.take(pacing, source, await pacing.allowance(source, 1_000))
-        appended = sum(schedulers.ends.values())
-        while await pacing.allowance(FIRST, 1_000) == 0:
+        for source in map(InboxPartition, range(6)):  # so many that nothing of the window is left over
+            schedulers.take(backpressure, source, await backpressure.wait_for_capacity(source, 1_000))
+        record_append = sum(schedulers.ends.values())
+        while await backpressure.wait_for_capacity(FIRST, 1_000) == 0:
             schedulers.step()
-        assert sum(schedulers.decided.values()) == appended
+        assert sum(schedulers.decided.values()) == record_append
 
 
 async def test_an_inbox_partition_that_is_flooded_leaves_room_for_another_one() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, 1.0)
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, 1.0)
 
-    passed_on = await feed(schedulers, pacing, 20.0, [Source(number) for number in range(3)])
+    passed_on = await feed(schedulers, backpressure, 20.0, [InboxPartition(number) for number in range(3)])
 
     assert min(passed_on.values()) >= 0.5 * max(passed_on.values())
 
 
 async def test_the_window_shrinks_when_schedulers_become_slow_and_grows_again() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 1_000.0))
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, 10.0)
-    fast = pacing.window
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, 10.0)
+    fast = backpressure.window
     schedulers.rates = dict.fromkeys(range(4), 50.0)
-    await feed(schedulers, pacing, 10.0)
-    slow = pacing.window
+    await feed(schedulers, backpressure, 10.0)
+    slow = backpressure.window
     schedulers.rates = dict.fromkeys(range(4), 1_000.0)
-    await feed(schedulers, pacing, 10.0)
+    await feed(schedulers, backpressure, 10.0)
 
     assert WINDOW_MIN <= slow < WINDOW_START
     assert slow < fast <= WINDOW_MAX
-    assert slow < pacing.window
+    assert slow < backpressure.window
 
 
 async def test_a_partition_without_a_scheduler_holds_nobody_back_until_it_is_full() -> None:
     schedulers = Schedulers({0: 1_000.0, 1: 0.0})
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, STALLED_SECONDS + 1.0)
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, STALLED_SECONDS + 1.0)
     before = schedulers.decided[0]
 
-    await feed(schedulers, pacing, 2.0)
+    await feed(schedulers, backpressure, 2.0)
     assert schedulers.decided[0] - before >= 300.0
 
-    await feed(schedulers, pacing, 60.0)
+    await feed(schedulers, backpressure, 60.0)
     assert STALLED_MAX <= schedulers.ends[1] <= STALLED_MAX + 1_000
-    assert await pacing.allowance(FIRST, 1_000) == 0
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) == 0
 
 
 async def test_a_trickle_is_never_held_back_and_leaves_the_window_as_it_is() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
+    backpressure = Backpressure(schedulers.positions, schedulers)
     for _ in range(500):
-        assert await pacing.allowance(FIRST, 1_000) > 0
-        schedulers.take(pacing, FIRST, 1)
+        assert await backpressure.wait_for_capacity(FIRST, 1_000) > 0
+        schedulers.take(backpressure, FIRST, 1)
         await schedulers.sleep(0.5)  # a poll of an idle inbox: the position is seen late, which is nobody's delay
 
-    assert pacing.window == WINDOW_START
+    assert backpressure.window == WINDOW_START
 
 
 async def test_positions_that_cannot_be_asked_for_hold_back_what_is_beyond_the_window() -> None:
     schedulers = Schedulers({0: 1_000.0})
     schedulers.is_away = True
-    pacing = Pacing(schedulers.positions, schedulers)
-    schedulers.take(pacing, FIRST, WINDOW_START)
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    schedulers.take(backpressure, FIRST, WINDOW_START)
 
-    assert await pacing.allowance(FIRST, 1_000) == 0
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) == 0
     schedulers.is_away = False
-    while await pacing.allowance(FIRST, 1_000) == 0:
+    while await backpressure.wait_for_capacity(FIRST, 1_000) == 0:
         schedulers.step()
     assert sum(schedulers.decided.values()) == WINDOW_START
 
 
 async def test_without_a_group_to_ask_everything_may_pass() -> None:
-    pacing = Pacing(None, Schedulers({}))
-    pacing.appended(FIRST, 0, WINDOW_MAX, WINDOW_MAX + 1)
-    assert await pacing.allowance(FIRST, 1_000) == 1_000
+    backpressure = Backpressure(None, Schedulers({}))
+    backpressure.record_append(FIRST, 0, WINDOW_MAX, WINDOW_MAX + 1)
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) == 1_000
 
 
 async def test_a_trickle_is_not_held_back_beside_a_bulk_import_that_fills_its_window() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
+    backpressure = Backpressure(schedulers.positions, schedulers)
     imported = 0
     for _ in range(2_000):
-        count = await pacing.allowance(BULK, 1_000)
-        schedulers.take(pacing, BULK, count)
+        count = await backpressure.wait_for_capacity(BULK, 1_000)
+        schedulers.take(backpressure, BULK, count)
         imported += count
-        assert await pacing.allowance(FIRST, 1_000) > 0
-        schedulers.take(pacing, FIRST, 1)
+        assert await backpressure.wait_for_capacity(FIRST, 1_000) > 0
+        schedulers.take(backpressure, FIRST, 1)
         schedulers.step()
 
     assert imported >= 2_000
@@ -225,11 +225,11 @@ async def test_a_trickle_is_not_held_back_beside_a_bulk_import_that_fills_its_wi
 @pytest.mark.parametrize("partitions", [1, 4, 16])
 async def test_bulk_comes_behind_the_other_inbox_and_never_stops(partitions: int) -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
-    others = [Source(number) for number in range(partitions)]
-    alone = sum((await feed(schedulers, pacing, 40.0, others)).values())
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    others = [InboxPartition(number) for number in range(partitions)]
+    alone = sum((await feed(schedulers, backpressure, 40.0, others)).values())
 
-    passed_on = await feed(schedulers, pacing, 40.0, [*others, BULK])
+    passed_on = await feed(schedulers, backpressure, 40.0, [*others, BULK])
 
     bulk = passed_on.pop(BULK)
     assert 0.02 * alone <= bulk <= 0.5 * sum(passed_on.values())
@@ -238,19 +238,19 @@ async def test_bulk_comes_behind_the_other_inbox_and_never_stops(partitions: int
 
 async def test_bulk_rests_while_the_other_inbox_does() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, 20.0)  # the window finds its size
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, 20.0)  # the window finds its size
     schedulers.waits.clear()
 
-    await feed(schedulers, pacing, 20.0, [FIRST, BULK])
+    await feed(schedulers, backpressure, 20.0, [FIRST, BULK])
 
     assert sum(wait == 0.0 for wait in schedulers.waits) >= 0.2 * len(schedulers.waits)
 
 
 async def test_bulk_for_a_partition_without_a_scheduler_does_not_hold_back_the_other_inbox() -> None:
     schedulers = Schedulers({0: 0.0})
-    pacing = Pacing(schedulers.positions, schedulers)
-    await feed(schedulers, pacing, 60.0, [BULK])
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    await feed(schedulers, backpressure, 60.0, [BULK])
 
-    assert await pacing.allowance(BULK, 1_000) == 0
-    assert await pacing.allowance(FIRST, 1_000) > 0
+    assert await backpressure.wait_for_capacity(BULK, 1_000) == 0
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) > 0

@@ -6,7 +6,7 @@ from engine.partition.deadletters import excerpt, is_excerpt
 from engine.partition.ports import Appender, Outgoing, RecordRefusedError
 
 
-async def append_letters(appender: Appender, partition: int, letters: Sequence[Outgoing]) -> None:
+async def append_dead_letters(appender: Appender, partition: int, letters: Sequence[Outgoing]) -> None:
     """Append dead letters in order; one that the log refuses is cut to an excerpt. Raises `LogError`."""
     left = list(letters)
     while left:

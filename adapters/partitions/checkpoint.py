@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Bookmark(Struct, frozen=True, array_like=True):
+class Checkpoint(Struct, frozen=True, array_like=True):
     """Everything before `offset` is done; `note` is what the reader had to say when it kept the offset."""
 
     offset: int

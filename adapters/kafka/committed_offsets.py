@@ -11,9 +11,9 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import DEADLINE_SECONDS, FAILURES, Connection, refusal
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
 from adapters.kafka.lifecycle import close, starting, stop
-from adapters.partitions.bookmark import Bookmark
+from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
 
 RETRY_SECONDS = 0.1
@@ -32,7 +32,7 @@ COORDINATOR_MOVES = (
 _NONE = -1
 
 
-class GroupProgress:
+class CommittedOffsets:
     """Asks for the committed offsets of one group on one topic."""
 
     def __init__(self, connection: Connection, group: str, topic: str) -> None:
@@ -45,9 +45,9 @@ class GroupProgress:
 
     async def offsets(self) -> dict[int, int]:
         """Return the committed offset of each partition that has one. Raises `LogError`."""
-        return {partition: mark.offset for partition, mark in (await self.bookmarks()).items()}
+        return {partition: checkpoint.offset for partition, checkpoint in (await self.checkpoints()).items()}
 
-    async def bookmarks(self) -> dict[int, Bookmark]:
+    async def checkpoints(self) -> dict[int, Checkpoint]:
         """Return what was committed for each partition that has an offset.
 
         Looks for the coordinator for up to `DEADLINE_SECONDS` where it moves. Raises `LogError`.
@@ -64,9 +64,9 @@ class GroupProgress:
                     except COORDINATOR_MOVES as error:
                         moved, self._coordinator = error, None
                         await asyncio.sleep(RETRY_SECONDS)
-        except FAILURES as error:
+        except CLIENT_ERRORS as error:
             await self._drop(client)
-            raise refusal(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
+            raise to_log_error(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
 
     async def close(self) -> None:
         """Disconnect."""
@@ -79,7 +79,7 @@ class GroupProgress:
         self._client, self._coordinator = None, None
         await close(client)
 
-    async def _ask(self, client: AIOKafkaClient) -> dict[int, Bookmark]:
+    async def _ask(self, client: AIOKafkaClient) -> dict[int, Checkpoint]:
         node = self._coordinator
         if node is None:
             node = await client.coordinator_lookup(CoordinationType.GROUP, self._group)
@@ -93,7 +93,7 @@ class GroupProgress:
                 if error_code:
                     raise errors.for_code(error_code)(f"{topic}[{partition}]")
                 if topic == self._topic and offset != _NONE:
-                    found[partition] = Bookmark(offset, note or "")
+                    found[partition] = Checkpoint(offset, note or "")
         return found
 
     async def _connected(self) -> AIOKafkaClient:
@@ -110,7 +110,7 @@ class GroupProgress:
             return self._client
 
 
-async def set_offset(connection: Connection, group: str, topic: str, partition: int, mark: Bookmark) -> None:
+async def set_offset(connection: Connection, group: str, topic: str, partition: int, checkpoint: Checkpoint) -> None:
     """Commit an offset for a group without members. Raises `LogError`, not retryable where it has some."""
     doing = f"committing to {group}"
     consumer = AIOKafkaConsumer(**connection.options(), group_id=group, enable_auto_commit=False)
@@ -120,10 +120,10 @@ async def set_offset(connection: Connection, group: str, topic: str, partition: 
             with starting():
                 await consumer.start()
             consumer.assign([place])
-            await consumer.commit({place: OffsetAndMetadata(mark.offset, mark.note)})
+            await consumer.commit({place: OffsetAndMetadata(checkpoint.offset, checkpoint.note)})
     except errors.CommitFailedError as error:
         raise LogError(f"{doing}: processes work in this group; stop them first", retryable=False) from error
-    except FAILURES as error:
-        raise refusal(error, doing) from error
+    except CLIENT_ERRORS as error:
+        raise to_log_error(error, doing) from error
     finally:
         await stop(consumer, seconds=DEADLINE_SECONDS)

@@ -19,11 +19,11 @@ WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 
 
-class NotMadeError(SenderError):
+class RecordNotCreatedError(SenderError):
     """A record that was asked for did not come to be: no accounts role runs, or it refused."""
 
 
-class RecordAsker:
+class RecordClient:
     """Asks for records of one company; what is there already is left as it is."""
 
     def __init__(
@@ -36,10 +36,10 @@ class RecordAsker:
         self._clock = clock
         self._company_id = company_id
 
-    async def make(self, record_type: str, unique: str, fields: Mapping[str, Any]) -> int:
+    async def ensure(self, record_type: str, unique: str, fields: Mapping[str, Any]) -> int:
         """Return the id of the record that has the value of the unique field; ask for it where there is none.
 
-        Raises `NotMadeError` after a bounded wait, and `LogError`.
+        Raises `RecordNotCreatedError` after a bounded wait, and `LogError`.
         """
         found = self.find(record_type, unique, fields[unique])
         if found is not None:
@@ -52,7 +52,7 @@ class RecordAsker:
             if found is not None:
                 return found
             await self._clock.sleep(LOOK_SECONDS)
-        raise NotMadeError(
+        raise RecordNotCreatedError(
             f"the {record_type} {fields[unique]!r} was not made within {WAIT_SECONDS:.0f} s: "
             "no `leadclock accounts` runs, or it refused (see accounts.decisions)"
         )
@@ -65,10 +65,10 @@ class RecordAsker:
         return None
 
     def fields(self, record_type: str, record_id: int) -> dict[str, Any]:
-        """Return the fields of a record that was found or made. Raises `NotMadeError` where it is gone."""
+        """Return the fields of a record that was found or made. Raises `RecordNotCreatedError` where it is gone."""
         record = self._rules.rules.record(record_type, record_id)
         if record is None:
-            raise NotMadeError(f"the {record_type} {record_id} is gone")
+            raise RecordNotCreatedError(f"the {record_type} {record_id} is gone")
         return record.body
 
     async def _ask(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
