@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from engine.account.did_you_mean import did_you_mean
-from engine.contact.schedule.step_graph import Way, reachable, ways_of
+from engine.contact.schedule.step_graph import Edge, edges_of, reachable
 from schemas.schedule import CallStep, Step, Trigger, WaitStep
 
 IDS_SHOWN_MAX = 10
@@ -30,7 +30,7 @@ def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list
 def _unknown_goals(steps: Sequence[Step]) -> Iterator[Fault]:
     known = [step.id for step in steps]
     for place, step in enumerate(steps):
-        for way in ways_of(step):
+        for way in edges_of(step):
             if way.goto is not None and way.goto not in known:
                 yield place, way.field, _unknown_goal(way.goto, known)
 
@@ -61,7 +61,7 @@ def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterat
 def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
     """Yield the first way round that takes less than a minute, where there is one."""
     places = {step.id: place for place, step in enumerate(steps)}
-    quick = [[_target(way, place, places) for way in ways_of(step) if not way.waits] for place, step in enumerate(steps)]
+    quick = [[_target(way, place, places) for way in edges_of(step) if not way.waits] for place, step in enumerate(steps)]
     for place, step in enumerate(steps):
         if isinstance(step, CallStep):
             quick[place] += [places[row.goto] for row in triggers if row.goto is not None and row.type in AFTER_CALLS]
@@ -81,7 +81,7 @@ def _begins_elsewhere(triggers: Sequence[Trigger]) -> bool:
     return first is not None and (first.goto is not None or first.end_result is not None)
 
 
-def _target(way: Way, place: int, places: dict[str, int]) -> int:
+def _target(way: Edge, place: int, places: dict[str, int]) -> int:
     return place + 1 if way.goto is None else places[way.goto]
 
 

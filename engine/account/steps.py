@@ -9,7 +9,7 @@ from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
 from engine.contact.schedule.filters import FilterError, parse_filter
-from engine.contact.schedule.templates import TOKEN, own_words, segments
+from engine.contact.schedule.templates import TOKEN, literal_text, segments
 from engine.limits import SMS_SEGMENTS_MAX
 from engine.submission.columns import RESERVED
 from engine.submission.fields import FieldError, check_token, parse_email, parse_text, sound_text
@@ -99,7 +99,7 @@ def _(step: SmsStep, exists: Exists) -> Iterator[Fault]:
     yield from _contact_faults(step, "sms")
     yield from _parsed("from_number", optional(number), step.from_number)
     yield from _template("template", step.template, SMS_LENGTH_MAX)
-    count = segments(own_words(step.template))
+    count = segments(literal_text(step.template))
     if count > SMS_SEGMENTS_MAX:
         yield "template", f"has {count} segments without its tokens; carriers join at most {SMS_SEGMENTS_MAX}"
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 from engine.contact.commands import buyers, slots
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import failed_timers, replan, stop
-from engine.contact.lifecycle.moving import forward, take_in
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.moving import forward, move_in
+from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import (
     call_changes,
     call_start,
@@ -20,9 +20,9 @@ from engine.contact.requests import (
     submission,
     update,
 )
-from engine.contact.requests.fallback_stop import stop_alone
+from engine.contact.requests.fallback_stop import stop_only
 from engine.contact.schedule.cadence import cadence_for
-from engine.contact.timing.holding import CAPS_USED_UP, wait_for_reset
+from engine.contact.timing.holding import CAPS_USED_UP, hold_until_reset
 from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
@@ -56,7 +56,7 @@ from schemas.state import asking_key, kind_of
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, Topic
 from schemas.wire import Entity, Message
 
-ASKED_BY_NAME = (
+REQUESTS_WITH_ID = (
     LeadSubmitted,
     LeadUpdateRequested,
     LeadDeleteRequested,
@@ -114,14 +114,14 @@ class ContactAggregate:
 
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
         """Decide a request. Raises `RefusedError` or `RepeatedError`."""
-        person, asked = _asked(draft, request, envelope)
+        person, asked = _load_person(draft, request, envelope)
         _DECIDERS[type(asked)](person, asked)
         person.put()
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
         """Stop the person, or delete the lead, where that is what a request asks that could not be decided whole."""
-        person, asked = _asked(draft, request, envelope)
-        if not stop_alone(person, asked):
+        person, asked = _load_person(draft, request, envelope)
+        if not stop_only(person, asked):
             return False
         person.put()
         return True
@@ -146,7 +146,7 @@ class ContactAggregate:
                 person.put()
             case Relay():
                 person = Person(draft, entity.company_id, entity.contact_key)
-                contact_relay.close(person, entity.command_id)
+                contact_relay.close_relay(person, entity.command_id)
                 person.put()
             case Replan():
                 replan.sweep(draft, key, entity)
@@ -172,7 +172,7 @@ class ContactAggregate:
             due_at = entity.wake_at
             if due_at is None:
                 return None
-            gate, opens_at = _gate_of(entity) if _waits(entity) else ("", 0)
+            gate, opens_at = _gate_of(entity) if _waits_at_gate(entity) else ("", 0)
             urgency, priority, company_id = entity.urgency_class, entity.lead_priority, entity.company_id
             return Timer(due_at, urgency, priority, entity.id, key, entity.aging, gate, opens_at, company_id)
         if isinstance(entity, Call):
@@ -188,7 +188,7 @@ class ContactAggregate:
         return None
 
 
-def _waits(lead: Lead) -> bool:
+def _waits_at_gate(lead: Lead) -> bool:
     """Tell whether a due lead waits for more than its time."""
     return bool(lead.slot_waits) or lead.sweep_key is not None or lead.awaits_place is not None
 
@@ -202,48 +202,48 @@ def _gate_of(lead: Lead) -> tuple[str, Instant]:
     return gate, 0 if lead.ending else lead.expires_at or 0
 
 
-def _asked(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:
+def _load_person(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:
     """Return whom a request is about, its id noted. Raises `RefusedError` or `RepeatedError`."""
     asked = cast("ContactRequest", request)
     if not asked.contact_key.startswith(f"{asked.company_id}|"):
         problem = "must begin with the company's id"
         raise RefusedError("validation_failed", f"contact_key {problem}", {"contact_key": [problem]})
     person = Person(draft, asked.company_id, asked.contact_key)
-    if isinstance(asked, ASKED_BY_NAME):
-        person.see(envelope)
+    if isinstance(asked, REQUESTS_WITH_ID):
+        person.refuse_repeated(envelope)
     return person, asked
 
 
-def _take_reach_answer(person: Person, request: ReachAnswered) -> None:
+def _take_relay_answer(person: Person, request: ReachAnswered) -> None:
     if person.lead(request.lead_id) is not None or not forward(person, request, request.lead_id):
         outcome.take_refusal(person, request)
 
 
-def _take_lead(person: Person, request: LeadMoved) -> None:
-    go_on(person, take_in(person, request))
+def _take_moved_lead(person: Person, request: LeadMoved) -> None:
+    advance(person, move_in(person, request))
 
 
-def _take_slot(person: Person, answer: SlotAnswered) -> None:
+def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
     """Use a slot that was granted, after everything was checked again; what is not used is given back."""
-    lead = slots.take(person, answer)
+    lead = slots.accept_answer(person, answer)
     if lead is None:
         return
     about = {} if answer.until is None else {"until": answer.until}
     person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted, **about)
     if not answer.granted:
-        _go_without(person, lead, answer.reason or "no_buyer_available", answer.until)
+        _hold_without_slot(person, lead, answer.reason or "no_buyer_available", answer.until)
         return
     person.grant = answer
-    go_on(person, lead)
+    advance(person, lead)
     person.grant = None
     if not slots.is_used(lead, answer.request_id):
         slots.release(person, lead.id, answer.request_id)
 
 
-def _go_without(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
+def _hold_without_slot(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
     """Hold a lead that gets no slot: until a cap is reset, or for some time."""
     if reason in CAPS_USED_UP:
-        wait_for_reset(person, lead, reason, until)
+        hold_until_reset(person, lead, reason, until)
     else:
         hold(person, lead, reason)
 
@@ -255,18 +255,18 @@ def _wake_lead(person: Person, lead: Lead) -> None:
         if lead.flight.due_at <= now:
             outcome.time_out(person, lead, lead.flight)
         return
-    if slots.overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
+    if slots.is_overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
         if lead.callback_asks:  # perhaps it is another one's turn by now
             slots.withdraw(person, lead)
-            go_on(person, lead)
+            advance(person, lead)
             return
         step = cadence_for(person, lead).step(lead.step or "")
         if isinstance(step, CallStep):
-            slots.ask_again(person, lead, buyers.wanted(person, lead, step.connect))
+            slots.send_request(person, lead, buyers.choice_for(person, lead, step.connect))
             return
     if lead.disposition_due_at is not None and lead.disposition_due_at <= now and not _has_expired(lead, now):
         dispositions.time_out(person, lead)
-    go_on(person, lead)
+    advance(person, lead)
 
 
 def _has_expired(lead: Lead, now: Instant) -> bool:
@@ -276,7 +276,7 @@ def _has_expired(lead: Lead, now: Instant) -> bool:
 _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     LeadSubmitted: submission.submit,
     LeadUpdateRequested: update.update,
-    LeadDeleteRequested: update.destroy,
+    LeadDeleteRequested: update.delete_lead,
     CallerActed: caller.act,
     CallProgressed: outcome.progress,
     OutcomeRecorded: outcome.record,
@@ -287,9 +287,9 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallKeysRequested: call_changes.press_keys,
     CallReceived: inbound.receive,
     ReachRequested: contact_relay.answer_request,
-    ReachAnswered: _take_reach_answer,
+    ReachAnswered: _take_relay_answer,
     ReachWithdrawn: contact_relay.withdraw,
-    SlotAnswered: _take_slot,
-    LeadMoved: _take_lead,
+    SlotAnswered: _take_slot_answer,
+    LeadMoved: _take_moved_lead,
 }
 assert _DECIDERS.keys() == set(CONTACT_REQUESTS.values())  # noqa: S101 - at import: no request is without its room

@@ -77,7 +77,7 @@ def what_was_not_committed_stays_in_memory(patch: Patch) -> None:
 
 
 def a_repeated_request_is_not_known(patch: Patch) -> None:
-    patch.setattr(Person, "see", lambda *_: None)
+    patch.setattr(Person, "refuse_repeated", lambda *_: None)
 
 
 def a_repeated_number_is_not_known(patch: Patch) -> None:

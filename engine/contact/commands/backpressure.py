@@ -15,11 +15,11 @@ def has_place(person: Person, lead: Lead, channel: str) -> bool:
     return person.draft.has_place(channel, lead.company_id, is_in_turn=is_in_turn)
 
 
-def line_up(person: Person, lead: Lead, channel: str) -> None:
+def wait_for_place(person: Person, lead: Lead, channel: str) -> None:
     """Let a lead wait, due as it is, until a place is free and it is its turn."""
     if lead.status_wait != WAITS_FOR_PLACE:
         person.draft.fact("lead.waiting", lead_id=lead.id, reason=WAITS_FOR_PLACE)
     lead.awaits_place = channel
     lead.status, lead.status_wait = "waiting", WAITS_FOR_PLACE
     lead.recheck_at = min(person.now, lead.planned_at or lead.next_action_at or person.now)
-    person.keep(lead)
+    person.save(lead)

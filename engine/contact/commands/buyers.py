@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from engine.calendar.business import is_open_for_business
 from engine.contact.commands.emission import Connection
 from engine.contact.facts.person import Person
-from engine.contact.schedule.round_robin import turn_of
+from engine.contact.schedule.round_robin import pick_index
 from schemas.contact import Lead
 from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
@@ -21,7 +21,7 @@ from schemas.schedule import Connect
 Buyers = list[tuple[int, Buyer]]
 
 
-class Wanted(Struct, frozen=True):
+class BuyerChoice(Struct, frozen=True):
     """Who may take a call: the buyers of the groups; where none of them takes calls, the buyers named beside them.
 
     Where nobody is named, the call is connected to whomever the gateway has. A traffic source is named if it has a limit.
@@ -37,10 +37,10 @@ class Wanted(Struct, frozen=True):
         return not self.buyer_group_ids and not self.buyer_ids
 
 
-ANYONE = Wanted()
+ANY_BUYER = BuyerChoice()
 
 
-class Way(Struct, frozen=True):
+class Route(Struct, frozen=True):
     """The buyers that take calls now in one group, or named without one."""
 
     buyers: Buyers
@@ -48,23 +48,23 @@ class Way(Struct, frozen=True):
     group: BuyerGroup | None = None
 
 
-def named_by(connect: Connect) -> Wanted:
+def choice_of_step(connect: Connect) -> BuyerChoice:
     """Return whom a step names itself: a group, or buyers."""
     if connect.buyer_group_id is not None:
-        return Wanted(buyer_group_ids=(connect.buyer_group_id,))
-    return Wanted(buyer_ids=connect.buyer_ids)
+        return BuyerChoice(buyer_group_ids=(connect.buyer_group_id,))
+    return BuyerChoice(buyer_ids=connect.buyer_ids)
 
 
-def wanted(person: Person, lead: Lead, connect: Connect) -> Wanted:
+def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
     """Return who may take the call of a step: whom the step names, else whom the lead's offer names."""
-    named = named_by(connect)
-    if named == ANYONE:
+    named = choice_of_step(connect)
+    if named == ANY_BUYER:
         offer = _offer(person, lead)
-        named = ANYONE if offer is None else Wanted(offer.buyer_group_ids, offer.buyer_ids)
-    return from_source(person, lead, named)
+        named = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
+    return with_traffic_source(person, lead, named)
 
 
-def from_source(person: Person, lead: Lead, named: Wanted) -> Wanted:
+def with_traffic_source(person: Person, lead: Lead, named: BuyerChoice) -> BuyerChoice:
     """Name the traffic source of the lead as well, where it has a limit."""
     source_id = source_of(lead)
     if source_id is None or not person.rules.owns(person.company_id, "traffic_source", source_id):
@@ -79,59 +79,59 @@ def source_of(lead: Lead) -> int | None:
     return source_id if isinstance(source_id, int) and not isinstance(source_id, bool) else None
 
 
-def is_limited(person: Person, named: Wanted) -> bool:
+def is_limited(person: Person, named: BuyerChoice) -> bool:
     """Tell whether a slot must be asked for: a group, one of the buyers or the traffic source has a cap."""
     if named.traffic_source_id is not None:
         return True
     groups = [_group(person, group_id) for group_id in named.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
         return True
-    return any(_has_limit(buyer) for way in _ways(person, named) for _, buyer in way.buyers)
+    return any(_has_limit(buyer) for way in _routes(person, named) for _, buyer in way.buyers)
 
 
 def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
     return body.concurrency_cap_limit is not None or bool(body.caps)
 
 
-def connection(person: Person, lead: Lead, named: Wanted, grant: SlotAnswered | None) -> Connection | None:
+def connection(person: Person, lead: Lead, named: BuyerChoice, grant: SlotAnswered | None) -> Connection | None:
     """Return whom to connect to, or None where buyers are named and none of them takes calls."""
     if grant is not None and grant.buyer_id is not None:
         return _granted(person, grant)
     if named.is_anyone:
         return Connection(slot_id=None if grant is None else grant.request_id)
-    ways = list(_ways(person, named))
+    ways = list(_routes(person, named))
     if not ways:
         return None
-    way, turns = _way_in_turn(lead, ways)
-    buyer_id, buyer = _buyer_in_turn(lead, way.buyers, turns)
+    way, turns = _next_route(lead, ways)
+    buyer_id, buyer = _next_buyer(lead, way.buyers, turns)
     slot_id = grant.request_id if grant is not None else None
     return Connection(buyer_id, way.group_id, buyer.number, buyer.timeout_seconds, slot_id)
 
 
-def _way_in_turn(lead: Lead, ways: Sequence[Way]) -> tuple[Way, int]:
+def _next_route(lead: Lead, ways: Sequence[Route]) -> tuple[Route, int]:
     """Return the group of the lowest tier whose turn it is, else the buyers without one; and how many turns there are."""
     groups = [(way, way.group) for way in ways if way.group is not None]
     if not groups:
         return ways[0], 1
     first_tier = min(group.tier for _, group in groups)
     tier = [(way, group.weight) for way, group in groups if group.tier == first_tier]
-    ends = list(accumulate(_shares([weight for _, weight in tier])))
-    return tier[bisect_right(ends, turn_of(lead, ends[-1], later=lead.attempts))][0], ends[-1]
+    ends = list(accumulate(_usable_weights([weight for _, weight in tier])))
+    return tier[bisect_right(ends, pick_index(lead, ends[-1], later=lead.attempts))][0], ends[-1]
 
 
-def _buyer_in_turn(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
+def _next_buyer(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
     """Return the buyer of the lowest tier whose turn it is: each has as many turns as its weight.
 
     Each of the `turns` of the groups is divided once more, so that the choice of a group does not decide the buyer.
     """
     first_tier = min(buyer.tier for _, buyer in buyers)
     tier = [found for found in buyers if found[1].tier == first_tier]
-    ends = list(accumulate(_shares([buyer.weight for _, buyer in tier])))
-    turn = turn_of(lead, turns * ends[-1], later=lead.attempts) % ends[-1]
+    ends = list(accumulate(_usable_weights([buyer.weight for _, buyer in tier])))
+    turn = pick_index(lead, turns * ends[-1], later=lead.attempts) % ends[-1]
     return tier[bisect_right(ends, turn)]
 
 
-def _shares(weights: list[int]) -> list[int]:
+def _usable_weights(weights: list[int]) -> list[int]:
     """Return the weights; where nobody has one all share alike."""
     return weights if any(weights) else [1] * len(weights)
 
@@ -154,17 +154,17 @@ def _offer(person: Person, lead: Lead) -> Offer | None:
     return person.rules.body(Offer, "offer", offer_id)
 
 
-def _ways(person: Person, named: Wanted) -> Iterator[Way]:
+def _routes(person: Person, named: BuyerChoice) -> Iterator[Route]:
     """Yield the ways in which the call can be connected now."""
     for group_id in named.buyer_group_ids:
         group = _group(person, group_id)
         if group is not None and _takes_calls(person, group):
             buyers = _available(person, group.buyer_ids)
             if buyers:
-                yield Way(buyers, group_id, group)
+                yield Route(buyers, group_id, group)
     buyers = _available(person, named.buyer_ids)
     if buyers:
-        yield Way(buyers)
+        yield Route(buyers)
 
 
 def _available(person: Person, buyer_ids: Sequence[int]) -> Buyers:

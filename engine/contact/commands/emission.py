@@ -6,12 +6,12 @@ import msgspec
 
 from engine.contact.commands.numbers import dialing_number, texting_number
 from engine.contact.facts import ledger
-from engine.contact.facts.call_record import enter, of_order, tier_of
+from engine.contact.facts.call_record import add_call, new_outbound_call, tier_of
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
 from engine.contact.schedule.templates import Lookup, TextTooLongError, render, render_body, render_sms, segments
-from engine.contact.timing.contact_hours import PROMISED, closing, countries_of, purpose_of
+from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
 from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
@@ -42,8 +42,8 @@ MANUAL = "(manual)"
 CALL_NOW = "call_now"
 """The source of an order that was not planned: somebody asked for it."""
 
-MINDS_NOT = "empty"
-FAILS = "fail"
+ALLOW_EMPTY = "empty"
+FAIL_LEAD = "fail"
 """What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
 
 TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
@@ -94,8 +94,8 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
     command = PlaceCall(
-        **_common(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
-        not_after=_dialled_until(person, lead, cadence, connection, _sent_until(person, until)),
+        **_header(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
+        not_after=_call_not_after(person, lead, cadence, connection, _latest_send_at(person, until)),
         to=lead.caller_id or "",
         from_number=step.from_number or dialing_number(person, lead),
         call_id=call_id,
@@ -112,7 +112,7 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
         call_id=call_id,
         slot_id=connection.slot_id,
         callback=connection.callback or connection.manual,
-        **_flight(person, lead, command, until),
+        **_flight_fields(person, lead, command, until),
     )
     lead.outbound_calls_count += 1
     lead.attempted_call_id = call_id
@@ -121,14 +121,14 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
         lead.dial_tier = tier_of(person, connection.buyer_group_id, connection.buyer_id)
     _dispatch(person, lead, command, flight)
     step_id = None if flight.callback else step.id
-    enter(person, of_order(person, lead, command, origin=connection.origin, step_id=step_id))
+    add_call(person, new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id))
 
 
-def _dialled_until(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
+def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
     """Return when the hours for the call are over; for one that passes over the law its lead's expiry alone counts."""
     if connection.overrides_law:
         return until if lead.expires_at is None else min(until, lead.expires_at)
-    return _close(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
+    return _not_after(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
 
 
 def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
@@ -137,7 +137,7 @@ def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connecti
     place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
 
 
-class UnsayableError(SenderError):
+class RenderingError(SenderError):
     """A message cannot be put into words for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
 
     def __init__(self, reason: str) -> None:
@@ -145,16 +145,16 @@ class UnsayableError(SenderError):
         self.reason = reason
 
 
-class Said(msgspec.Struct, frozen=True):
+class RenderedMessage(msgspec.Struct, frozen=True):
     """What a message says to one person; a text has no subject."""
 
     body: str
     subject: str = ""
 
 
-def compose(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Said:
+def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> RenderedMessage:
     """Put a message into words. Raises `UnsayableError`."""
-    lookup = lookup_of(person, lead)
+    lookup = token_lookup(person, lead)
     subject, not_in_subject = "", tuple[str, ...]()
     try:
         if isinstance(step, SmsStep):
@@ -163,38 +163,38 @@ def compose(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Said:
             subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX)
             body, missing = render_body(step.template, lookup, is_recorded=True)
     except TextTooLongError as error:
-        raise UnsayableError(TEXT_TOO_LARGE) from error
-    if (missing or not_in_subject) and step.missing_token != MINDS_NOT:
-        raise UnsayableError(TOKEN_MISSING)
+        raise RenderingError(TEXT_TOO_LARGE) from error
+    if (missing or not_in_subject) and step.missing_token != ALLOW_EMPTY:
+        raise RenderingError(TOKEN_MISSING)
     for tokens in (not_in_subject, missing):
         if tokens:
             person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(tokens))
-    return Said(body, subject)
+    return RenderedMessage(body, subject)
 
 
-def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: Said) -> None:
+def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: RenderedMessage) -> None:
     """Order a text."""
     until = person.now + _timeout("sms", step.outcome_timeout)
     command = SendSms(
-        **_common(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
-        not_after=_close(person, lead, cadence, "sms", _sent_until(person, until)),
+        **_header(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
+        not_after=_not_after(person, lead, cadence, "sms", _latest_send_at(person, until)),
         to=lead.caller_id or "",
         from_number=step.from_number or texting_number(person, lead),
         body=said.body,
         segments=segments(said.body),
     )
     lead.sms_count += 1
-    _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight(person, lead, command, until)))
+    _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight_fields(person, lead, command, until)))
 
 
-def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, said: Said) -> None:
+def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, said: RenderedMessage) -> None:
     """Order an e-mail; where the lead is keyed by a number, the contact of the address is asked to."""
     until = person.now + _timeout("email", step.outcome_timeout)
     address_key = email_key(lead.company_id, lead.email or "")
     command = SendEmail(
-        **_common(person, lead, step.id, next_command_id(lead, step.id), address_key),
+        **_header(person, lead, step.id, next_command_id(lead, step.id), address_key),
         # Late mail is still welcome: it may go out long after the lead was moved on.
-        not_after=_close(person, lead, cadence, "email", person.now + _lateness(step)),
+        not_after=_not_after(person, lead, cadence, "email", person.now + _max_lateness(step)),
         to=lead.email or "",
         from_address=step.from_address,
         subject=said.subject,
@@ -202,34 +202,34 @@ def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, sa
     )
     lead.emails_count += 1
     lead.last_email_at = person.now
-    _dispatch(person, lead, command, Flight(kind="email", **_flight(person, lead, command, until)))
+    _dispatch(person, lead, command, Flight(kind="email", **_flight_fields(person, lead, command, until)))
 
 
 def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
     """Order a webhook and await its outcome."""
     until = person.now + _timeout("webhook", step.outcome_timeout)
-    command = webhook_command(person, lead, step)
-    _dispatch(person, lead, command, Flight(kind="webhook", **_flight(person, lead, command, until)))
+    command = step_webhook(person, lead, step)
+    _dispatch(person, lead, command, Flight(kind="webhook", **_flight_fields(person, lead, command, until)))
 
 
-def webhook_command(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
+def step_webhook(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
     """Return the order of a webhook step."""
     record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
     return PostWebhook(
-        **_common(person, lead, step.id, next_command_id(lead, step.id), person.key),
+        **_header(person, lead, step.id, next_command_id(lead, step.id), person.key),
         outgoing_webhook_id=step.outgoing_webhook_id,
         webhook_version=record.version if record else 0,
         payload={"type": WEBHOOK_EVENT, "timestamp": to_rfc3339(person.now), "data": _payload(lead, step.id)},
     )
 
 
-def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
+def call_webhook(person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
     """Return the order of a webhook about a call, outside any step."""
     record = person.rules.record("outgoing_webhook", webhook_id)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     about: dict[str, Any] = {} if lead is None else _payload(lead, step_id)
     return PostWebhook(
-        **about_call(person, call, step_id, identity),
+        **call_command_header(person, call, step_id, identity),
         urgency_class=5,
         outgoing_webhook_id=webhook_id,
         webhook_version=record.version if record else 0,
@@ -238,7 +238,7 @@ def webhook_about(person: Person, call: Call, webhook_id: int, identity: str, *,
     )
 
 
-def about_call(person: Person, call: Call, step_id: str, identity: str) -> dict[str, Any]:
+def call_command_header(person: Person, call: Call, step_id: str, identity: str) -> dict[str, Any]:
     """Return what every order about a call says that no step gave: whose it is, and that it may go out at once."""
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     return {
@@ -302,11 +302,15 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
         if flight.counted:
             ledger.reserve(person, flight.kind, command.command_id)
         person.draft.emit(command)
-        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
+        person.draft.fact(
+            "command.emitted", lead_id=lead.id, call_id=flight.call_id, **_command_fact(person, command, flight)
+        )
     else:
         flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
-        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _reach(person, lead, command, flight))
-        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **_about(person, command, flight))
+        person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _relay_request(person, lead, command, flight))
+        person.draft.fact(
+            "reach.requested", lead_id=lead.id, call_id=flight.call_id, **_command_fact(person, command, flight)
+        )
     lead.flight = flight
     person.draft.take_place(flight.kind)
     lead.status, lead.status_wait = "running", "awaiting_outcome"
@@ -319,10 +323,10 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
         lead.heard = ()
     if lead.pause is not None and lead.pause.until <= now:
         lead.pause = None
-    person.keep(lead)
+    person.save(lead)
 
 
-def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
+def _command_fact(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
     """Return what is told of an order whose outcome the lead awaits; its `source` is that of its plan."""
     about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
     if isinstance(command, SendSms):
@@ -332,7 +336,7 @@ def _about(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
     return about
 
 
-def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> ReachRequested:
+def _relay_request(person: Person, lead: Lead, command: Command, flight: Flight) -> ReachRequested:
     return ReachRequested(
         company_id=command.company_id,
         contact_key=command.contact_key,
@@ -342,12 +346,12 @@ def _reach(person: Person, lead: Lead, command: Command, flight: Flight) -> Reac
         command=msgspec.Raw(to_json(command)),
         states=lead.states,
         countries=countries_of(lead),
-        purpose=PROMISED if flight.callback else purpose_of(person.rules, lead),
+        purpose=CALLBACK_PURPOSE if flight.callback else purpose_of(person.rules, lead),
         offer_id=lead.offer_id,
     )
 
 
-def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
+def _header(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
     due_at = lead.planned_at or lead.next_action_at
     return {
         "command_id": identity,
@@ -366,7 +370,7 @@ def _common(person: Person, lead: Lead, step_id: str, identity: str, contact_key
     }
 
 
-def _flight(person: Person, lead: Lead, command: Command, until: Instant) -> dict[str, Any]:
+def _flight_fields(person: Person, lead: Lead, command: Command, until: Instant) -> dict[str, Any]:
     return {
         "command_id": command.command_id,
         "step_id": command.step_id,
@@ -380,16 +384,18 @@ def _timeout(kind: str, text: str | None) -> Instant:
     return OUTCOME_TIMEOUT[kind] if text is None else duration(text).elapsed
 
 
-def _sent_until(person: Person, until: Instant) -> Instant:
+def _latest_send_at(person: Person, until: Instant) -> Instant:
     """Return the term of a command whose outcome is given up at `until`."""
     return until - min(DROP_REPORTED_WITHIN, (until - person.now) // DROP_REPORTED_SHARE)
 
 
-def _lateness(step: EmailStep) -> Instant:
+def _max_lateness(step: EmailStep) -> Instant:
     return MAX_LATENESS["email"] if step.max_lateness is None else duration(step.max_lateness).elapsed
 
 
-def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True) -> Instant:
+def _not_after(
+    person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True
+) -> Instant:
     """Return until when a command may be carried out: its hours, its lead's expiry and its own term.
 
     The term of a telephone is over before its outcome is given up: it must not ring after the lead was moved on.
@@ -399,7 +405,7 @@ def _close(person: Person, lead: Lead, cadence: Cadence, kind: str, until: Insta
     return min(moment for moment in (close, expiry, until) if moment is not None)
 
 
-def lookup_of(person: Person, lead: Lead) -> Lookup:
+def token_lookup(person: Person, lead: Lead) -> Lookup:
     """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows.
 
     `svc_number` is the number that calls come from, whatever a sender wrote under this name (research/domain.md 2.17).

@@ -1,6 +1,6 @@
 """How is a call that is under way ended from here? By an order past all others; what comes of the call is told as ever."""
 
-from engine.contact.commands.emission import about_call
+from engine.contact.commands.emission import call_command_header
 from engine.contact.facts.person import Person
 from engine.identity import command_id
 from schemas.commands import HangUp
@@ -10,7 +10,7 @@ from schemas.instant import MINUTE
 HANG_UP = "(hang up)"
 """Stands for the step of an order that is no step."""
 
-WITHIN = MINUTE
+HANG_UP_WITHIN = MINUTE
 """Later than this the order is left: whoever it was for has hung up, or the call has been taken for another."""
 
 
@@ -25,8 +25,8 @@ def hang_up_all(person: Person) -> None:
 
 def _hang_up(person: Person, call: Call, call_command_id: str) -> None:
     order = HangUp(
-        **about_call(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
-        not_after=person.now + WITHIN,
+        **call_command_header(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
+        not_after=person.now + HANG_UP_WITHIN,
         urgency_class=0,
         call_id=call.id,
         call_command_id=call_command_id,

@@ -4,7 +4,7 @@ One that was kept is given up when it is paused, deleted, or of this use no long
 """
 
 from engine.contact.facts.person import Person
-from engine.contact.schedule.round_robin import turn_of
+from engine.contact.schedule.round_robin import pick_index
 from engine.rules import Capability
 from schemas.contact import Lead
 from schemas.records import Number
@@ -13,14 +13,14 @@ from schemas.records import Number
 def dialing_number(person: Person, lead: Lead) -> str | None:
     """Return the number that the lead is called from, giving it one if it has none; None where the company has none."""
     if not _is_usable(person, lead.svc_number, "voice"):
-        lead.svc_number = _in_turn(person, lead, "voice")
+        lead.svc_number = _next_number(person, lead, "voice")
     return lead.svc_number
 
 
 def texting_number(person: Person, lead: Lead) -> str | None:
     """Return the number that the lead is texted from, giving it one if it has none; None where the company has none."""
     if not _is_usable(person, lead.sms_number, "sms"):
-        lead.sms_number = _in_turn(person, lead, "sms")
+        lead.sms_number = _next_number(person, lead, "sms")
     return lead.sms_number
 
 
@@ -30,6 +30,6 @@ def _is_usable(person: Person, kept: str | None, capability: Capability) -> bool
     return body is not None and not body.paused and bool(getattr(body, capability))
 
 
-def _in_turn(person: Person, lead: Lead, capability: Capability) -> str | None:
+def _next_number(person: Person, lead: Lead, capability: Capability) -> str | None:
     fleet = person.rules.numbers_for(person.company_id, lead.offer_id, capability)
-    return fleet[turn_of(lead, len(fleet))] if fleet else None
+    return fleet[pick_index(lead, len(fleet))] if fleet else None

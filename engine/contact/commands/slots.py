@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from engine.contact.commands.buyers import Wanted
+from engine.contact.commands.buyers import BuyerChoice
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
 from schemas.contact import LIVE_STATUSES, Asked, Asking, Lead
@@ -18,12 +18,12 @@ from schemas.schedule import CallStep
 from schemas.state import asking_key, lead_key
 from schemas.topics import ACCOUNTS_REQUESTS
 
-ANSWER_AWAITED = 5 * MINUTE
+ANSWER_TIMEOUT = 5 * MINUTE
 """After this long without an answer the same request is sent again: the account knows it by its id."""
 
 WAITS_FOR_SLOT = "concurrency_cap"
 
-Ended = Literal["unused", "attempted", "connected", "unknown"]
+SlotUse = Literal["unused", "attempted", "connected", "unknown"]
 """What of a slot was used; `unknown` where the call is under way and nobody will say: then all of it counts."""
 
 PROMISED_CLASS = -1
@@ -31,37 +31,37 @@ PROMISED_CLASS = -1
 pass for one to the second."""
 
 
-def ask(person: Person, lead: Lead, step_id: str, named: Wanted, request_id: str | None = None) -> None:
+def request_slot(person: Person, lead: Lead, step_id: str, named: BuyerChoice, request_id: str | None = None) -> None:
     """Ask for a slot, or wait for the turn to ask. The request's id is that of the command: each asking has its own."""
-    if not _opened(person, lead, is_promised=request_id is not None):
-        _line_up(person, lead)
+    if not _open_request(person, lead, is_promised=request_id is not None):
+        _wait_for_turn(person, lead)
         return
     lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step_id), request_id is not None
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step_id)
-    ask_again(person, lead, named)
+    send_request(person, lead, named)
 
 
-def ask_again(person: Person, lead: Lead, named: Wanted) -> None:
+def send_request(person: Person, lead: Lead, named: BuyerChoice) -> None:
     """Send the open request, for the first time or because no answer came."""
     assert lead.slot_id is not None  # noqa: S101 - asked for above
-    lead.slot_due_at = person.now + ANSWER_AWAITED
+    lead.slot_due_at = person.now + ANSWER_TIMEOUT
     request = SlotRequested(
         company_id=lead.company_id,
         contact_key=person.key,
         lead_id=lead.id,
         request_id=lead.slot_id,
-        **_named(named),
+        **_choice_fields(named),
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         due_at=_due_at(person, lead),
         aging=_aging(person, lead),
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
-    person.keep(lead)
+    person.save(lead)
 
 
-def _named(named: Wanted) -> dict[str, Any]:
+def _choice_fields(named: BuyerChoice) -> dict[str, Any]:
     """Return who may take the call as a request says it: one group alone stands in its own field."""
     if len(named.buyer_group_ids) == 1 and not named.buyer_ids:
         return {"buyer_group_id": named.buyer_group_ids[0], "traffic_source_id": named.traffic_source_id}
@@ -82,7 +82,7 @@ def withdraw(person: Person, lead: Lead) -> None:
         _close(person, lead)
 
 
-def _opened(person: Person, lead: Lead, *, is_promised: bool) -> bool:
+def _open_request(person: Person, lead: Lead, *, is_promised: bool) -> bool:
     """Take a place among the open requests; False where there is none and all who have one are more urgent."""
     now, key = person.now, asking_key(lead.company_id)
     asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
@@ -92,7 +92,7 @@ def _opened(person: Person, lead: Lead, *, is_promised: bool) -> bool:
         least = asking.least_urgent(now)[0]
         if least.urgency_class == PROMISED_CLASS or least.rank(now) <= own.rank(now):
             return False
-        _send_back(person, least)
+        _preempt(person, least)
         asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
     asking.open = (*asking.open, own)
     person.draft.put(key, asking)
@@ -104,7 +104,7 @@ def _due_at(person: Person, lead: Lead) -> Instant:
     return lead.planned_at or lead.next_action_at or person.now
 
 
-def _send_back(person: Person, asked: Asked) -> None:
+def _preempt(person: Person, asked: Asked) -> None:
     """Take the place of the least urgent request: its lead waits for another turn."""
     known = person.lead(asked.lead_id) or person.draft.get(lead_key(asked.lead_id), Lead)
     if known is None or known.slot_id is None:
@@ -112,24 +112,24 @@ def _send_back(person: Person, asked: Asked) -> None:
         return
     other = person if known.contact_key == person.key else Person(person.draft, known.company_id, known.contact_key)
     withdraw(other, known)
-    _line_up(other, known)
+    _wait_for_turn(other, known)
     if other is not person:
         other.put()
 
 
-def _line_up(person: Person, lead: Lead) -> None:
+def _wait_for_turn(person: Person, lead: Lead) -> None:
     """Let a lead wait, due as it is, until a request of its company ends."""
     if lead.status_wait != WAITS_FOR_SLOT:
         person.draft.fact("slot.awaited", lead_id=lead.id)
     lead.slot_waits = True
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     lead.recheck_at = _due_at(person, lead)
-    person.keep(lead)
+    person.save(lead)
 
 
 def _close(person: Person, lead: Lead) -> None:
     lead.slot_id = lead.slot_due_at = None
-    person.keep(lead)
+    person.save(lead)
     _remove(person, lead.id)
 
 
@@ -145,7 +145,7 @@ def _remove(person: Person, lead_id: int) -> None:
         person.draft.remove(key)
 
 
-def release(person: Person, lead_id: int, request_id: str, ended: Ended = "unused") -> None:
+def release(person: Person, lead_id: int, request_id: str, ended: SlotUse = "unused") -> None:
     """Give a slot, or the request for one, back; say what of it was used."""
     message = SlotReleased(
         company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id, ended=ended
@@ -154,7 +154,7 @@ def release(person: Person, lead_id: int, request_id: str, ended: Ended = "unuse
     person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
 
 
-def take(person: Person, answer: SlotAnswered) -> Lead | None:
+def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:
     """Return the lead that an answer is for, its request closed; None where the answer is old, its slot then given back."""
     lead = person.lead(answer.lead_id)
     if lead is not None and lead.slot_id == answer.request_id and lead.status in LIVE_STATUSES:
@@ -177,6 +177,6 @@ def is_used(lead: Lead, request_id: str) -> bool:
     return lead.flight is not None and lead.flight.slot_id == request_id
 
 
-def overdue(lead: Lead, now: Instant) -> bool:
+def is_overdue(lead: Lead, now: Instant) -> bool:
     """Tell whether the answer has stayed out."""
     return lead.slot_due_at is not None and lead.slot_due_at <= now

@@ -11,12 +11,12 @@ OPT_IN = "opt_in"
 YES = frozenset({"true", "1", "yes"})
 
 
-def is_missing(person: Person, lead: Lead) -> bool:
+def is_consent_missing(person: Person, lead: Lead) -> bool:
     """Tell whether nothing says that the person has consented to texts."""
     return person.head.opted_in_at is None and str(lead.data.get(OPT_IN)).casefold() not in YES
 
 
-def wait(person: Person, lead: Lead) -> None:
+def wait_for_consent(person: Person, lead: Lead) -> None:
     """Stand before a text that needs consent: whatever gives it wakes the lead, and lateness is measured from then."""
     before = lead.status_wait
     lead.status, lead.status_wait = "waiting", CONSENT_MISSING

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.person import Person, bounded_batch
 from engine.identity import uuid_of
 from engine.tokens import CALL_BYTES_MAX, check_tokens
 from schemas.commands import PlaceCall
@@ -31,12 +31,12 @@ TEXT_LENGTH_MAX = 500
 """Of what a gateway says in words."""
 
 
-def of_order(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
+def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
     """Return the record of a call that is being ordered."""
     number = person.rules.number(person.company_id, command.from_number)
     return Call(
-        **_identity(person, command.call_id),
-        **_of_lead(lead),
+        **_new_call_fields(person, command.call_id),
+        **_fields_of_lead(lead),
         schedule_action_id=step_id,
         command_id=command.command_id,
         origin=origin,
@@ -51,15 +51,15 @@ def of_order(person: Person, lead: Lead, command: PlaceCall, *, origin: str, ste
     )
 
 
-def of_caller(person: Person, lead: Lead | None, *, from_number: str, number_called: str) -> Call:
+def new_inbound_call(person: Person, lead: Lead | None, *, from_number: str, number_called: str) -> Call:
     """Return the record of a call that the person makes to one of the company's numbers."""
     number = person.rules.number(person.company_id, number_called)
     own = None if number is None else person.rules.body(Number, "number", number.id)
-    fields: dict[str, Any] = {} if lead is None else _of_lead(lead)
+    fields: dict[str, Any] = {} if lead is None else _fields_of_lead(lead)
     # The number that was called says which offer it is for, whatever else the person was sent to.
     fields["offer_id"] = fields.get("offer_id") if own is None or own.offer_id is None else own.offer_id
     return Call(
-        **_identity(person, person.draft.next_id()),
+        **_new_call_fields(person, person.draft.next_id()),
         **fields,
         direction="inbound",
         origin="inbound",
@@ -71,21 +71,21 @@ def of_caller(person: Person, lead: Lead | None, *, from_number: str, number_cal
     )
 
 
-def enter(person: Person, call: Call) -> None:
+def add_call(person: Person, call: Call) -> None:
     """Put a call into the person's record, compared with those before it."""
-    compare(person, call)
+    mark_repeat_caller(person, call)
     person.head.call_ids = (*person.head.call_ids[-CALLS_LISTED_MAX + 1 :], call.id)
-    person.keep_head()
-    person.keep_call(call)
+    person.save_head()
+    person.save_call(call)
 
 
-def drop(person: Person, call: Call) -> None:
+def delete_call(person: Person, call: Call) -> None:
     """Let a call go for good; what its gateway still tells of it is of no call any more."""
     if call.gateway_ref is not None:
         person.head.deleted_refs = (*person.head.deleted_refs, _hash(call.gateway_ref))[-DELETED_REFS_MAX:]
     person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
-    person.keep_head()
-    person.drop_call(call)
+    person.save_head()
+    person.remove_call(call)
 
 
 def is_deleted(person: Person, gateway_ref: str) -> bool:
@@ -98,16 +98,16 @@ def _hash(gateway_ref: str) -> str:
     return blake2b(gateway_ref.encode(), digest_size=8).hexdigest()
 
 
-def leave_alone(person: Person, lead: Lead) -> None:
+def detach_call(person: Person, lead: Lead) -> None:
     """The lead goes away, and nobody waits for what comes of its call: the call itself is given up when the lead would."""
     flight = lead.flight
     call = None if flight is None else person.call(flight.call_id)
     if flight is not None and call is not None and call.ended_at is None:
         call.give_up_at = flight.due_at
-        person.keep_call(call)
+        person.save_call(call)
 
 
-def calls_of(person: Person) -> Iterator[Call]:
+def listed_calls(person: Person) -> Iterator[Call]:
     """Iterate over the listed calls of the person, newest first."""
     for call_id in reversed(person.head.call_ids):
         call = person.call(call_id)
@@ -115,12 +115,12 @@ def calls_of(person: Person) -> Iterator[Call]:
             yield call
 
 
-def compare(person: Person, call: Call) -> None:
+def mark_repeat_caller(person: Person, call: Call) -> None:
     """Say whether an earlier call of the person was for the same buyer or offer, and whether it converted there.
 
     An offer is the same where its traffic source is, too: that is who would be paid twice.
     """
-    earlier = list(islice((other for other in calls_of(person) if other.id < call.id), CALLS_COMPARED_MAX))
+    earlier = list(islice((other for other in listed_calls(person) if other.id < call.id), CALLS_COMPARED_MAX))
     same_buyer = [other for other in earlier if call.buyer_id is not None and other.buyer_id == call.buyer_id]
     offer = call.offer_id, call.traffic_source_id
     same_offer = [other for other in earlier if (other.offer_id, other.traffic_source_id) == offer and offer[0] is not None]
@@ -137,7 +137,7 @@ def tier_of(person: Person, buyer_group_id: int | None, buyer_id: int | None) ->
     return None if found is None else found.tier
 
 
-def note_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
+def copy_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
     """Keep who and what handled the call, as far as this report of its gateway says."""
     call.provider = request.provider or call.provider
     call.provider_ref = request.provider_ref or call.provider_ref
@@ -152,13 +152,13 @@ def merge_tokens(call: Call, data: dict[str, Any], *, field: str = "data") -> No
     check_tokens(call.token_values, "call", CALL_BYTES_MAX, field=field)
 
 
-def apply_data(person: Person, lead: Lead, data: dict[str, Any]) -> None:
+def copy_data_to_calls(person: Person, lead: Lead, data: dict[str, Any]) -> None:
     """Write the data of a lead to its calls as well: the newest, as many as one decision may change."""
     if not data:
         return
-    for call in at_once([call for call in calls_of(person) if call.lead_id == lead.id], growth=len(to_json(data))):
+    for call in bounded_batch([call for call in listed_calls(person) if call.lead_id == lead.id], growth=len(to_json(data))):
         merge_tokens(call, data)
-        person.keep_call(call)
+        person.save_call(call)
         person.draft.fact("call.updated", lead_id=lead.id, call_id=call.id, fields=["token_values"])
 
 
@@ -177,7 +177,7 @@ def take_off_hold(call: Call, at: Instant) -> None:
     call.status = "established"
 
 
-def _identity(person: Person, call_id: int) -> dict[str, Any]:
+def _new_call_fields(person: Person, call_id: int) -> dict[str, Any]:
     return {
         "id": call_id,
         "uuid": uuid_of("call", call_id),
@@ -189,7 +189,7 @@ def _identity(person: Person, call_id: int) -> dict[str, Any]:
     }
 
 
-def _of_lead(lead: Lead) -> dict[str, Any]:
+def _fields_of_lead(lead: Lead) -> dict[str, Any]:
     columns = lead.columns
     return {
         "lead_id": lead.id,

@@ -8,6 +8,6 @@ SKEW_MAX = 5 * MINUTE
 """What is of a later time than this is marked: a gateway's clock is wrong."""
 
 
-def marked(now: Instant, told: Instant) -> dict[str, Any]:
+def skew_mark(now: Instant, told: Instant) -> dict[str, Any]:
     """Return what a fact says of a moment that was told: nothing, or that the clock it is from is ahead of ours."""
     return {"clock_skew": True} if told > now + SKEW_MAX else {}

@@ -12,11 +12,11 @@ from schemas.records import Buyer, BuyerGroup, TrafficSource
 from schemas.requests import CallEarned
 from schemas.topics import ACCOUNTS_REQUESTS
 
-Brought = Mapping[str, Mapping[str, float]]
+Earnings = Mapping[str, Mapping[str, float]]
 """Resource (`buyer_group/7`) -> metric -> amount."""
 
 
-def brought(call: Call) -> Brought:
+def earnings_of(call: Call) -> Earnings:
     """Return what a call has brought so far, whether anybody has caps or not."""
     found: dict[str, Mapping[str, float]] = {}
     earned = {
@@ -33,9 +33,9 @@ def brought(call: Call) -> Brought:
     return found
 
 
-def tell(person: Person, call: Call, before: Brought) -> None:
+def report_change(person: Person, call: Call, before: Earnings) -> None:
     """Tell the account by how much a change of a call changed what it brought, where that counts against a cap."""
-    after, amounts = brought(call), dict[str, dict[str, float]]()
+    after, amounts = earnings_of(call), dict[str, dict[str, float]]()
     for resource in dict.fromkeys((*before, *after)):
         had, has = before.get(resource, {}), after.get(resource, {})
         more = {name: round(has.get(name, 0) - had.get(name, 0), MONEY_DIGITS) for name in dict.fromkeys((*had, *has))}

@@ -48,7 +48,7 @@ def reserve(person: Person, kind: str, command_id: str) -> None:
     _write(head, (*kept, Attempt(at=person.now, kind=kind, command_id=command_id)))
     if kind == "call":
         head.last_call_at = person.now
-    person.keep_head()
+    person.save_head()
 
 
 def release(person: Person, command_id: str) -> None:
@@ -56,10 +56,10 @@ def release(person: Person, command_id: str) -> None:
     head = person.head
     if any(entry.command_id == command_id for entry in head.ledger):
         _write(head, tuple(entry for entry in attempts_of(head) if entry.command_id != command_id))
-        person.keep_head()
+        person.save_head()
 
 
-def shorten(head: Head) -> None:
+def compact(head: Head) -> None:
     """Keep what a ledger holds in as few bytes as may be."""
     _write(head, attempts_of(head)[-LEDGER_MAX:])
 
@@ -87,14 +87,14 @@ def is_at_limit(lead: Lead, limit: int | None) -> bool:
     return most is not None and lead.attempts >= most
 
 
-def guarded_until(head: Head, kind: str) -> Instant | None:
+def guard_ends_at(head: Head, kind: str) -> Instant | None:
     """Return until when the number may not be called again, or None."""
     if kind != "call" or head.last_call_at is None:
         return None
     return head.last_call_at + SAME_NUMBER_GUARD
 
 
-def spaced_until(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
+def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
     """Return until when a schedule keeps its distance to earlier contacts of the person, or None.
 
     `spacing` (`call`, `sms`, `email`, `any`: milliseconds) is between two of a kind, and between any two. No law counts
@@ -110,7 +110,7 @@ def spaced_until(person: Person, kind: str, spacing: Mapping[str, Instant]) -> I
     return max((*alike, *others), default=None)
 
 
-def placed(person: Person, command_id: str, at: Instant) -> None:
+def move_to_placement(person: Person, command_id: str, at: Instant) -> None:
     """Count an attempt from when its call was placed, where a gateway tells: the law counts calls, not orders.
 
     Never earlier than its order, and never later than now.
@@ -120,7 +120,7 @@ def placed(person: Person, command_id: str, at: Instant) -> None:
         if entry.command_id == command_id and entry.at < at <= person.now:
             moved = Attempt(at=at, kind=entry.kind, command_id=command_id)
             head.ledger = (*head.ledger[:place], moved, *head.ledger[place + 1 :])
-            person.keep_head()
+            person.save_head()
             return
 
 

@@ -62,7 +62,7 @@ class Person:
         self.key = contact_key
         self._head_key = head_key(contact_key)
         self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
-        self._kept: dict[str, Head | Lead | Call] = {}
+        self._saved: dict[str, Head | Lead | Call] = {}
 
     @property
     def law(self) -> CompiledRulePack:
@@ -75,7 +75,7 @@ class Person:
     def lead(self, lead_id: int) -> Lead | None:
         """Return a lead of this contact, or None."""
         key = lead_key(lead_id)
-        kept = self._kept.get(key)
+        kept = self._saved.get(key)
         lead = kept if isinstance(kept, Lead) else self.draft.get(key, Lead)
         return lead if lead is not None and lead.contact_key == self.key else None
 
@@ -95,20 +95,20 @@ class Person:
         if call_id is None:
             return None
         key = call_key(call_id)
-        kept = self._kept.get(key)
+        kept = self._saved.get(key)
         call = kept if isinstance(kept, Call) else self.draft.get(key, Call)
         return call if call is not None and call.contact_key == self.key else None
 
     def add(self, lead: Lead) -> None:
         """List a new lead. Raises `RefusedError` too_many_leads where as many live ones are listed as may be."""
-        if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.makes_room():
+        if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.make_room():
             detail = f"This person has {LEADS_LISTED_MAX} live leads, which is the most."
             raise RefusedError("too_many_leads", f"{detail} End or delete some, then send it again.")
         self.head.lead_ids = (*self.head.lead_ids, lead.id)
-        self.keep_head()
-        self.keep(lead)
+        self.save_head()
+        self.save(lead)
 
-    def makes_room(self) -> bool:
+    def make_room(self) -> bool:
         """Leave out the oldest ended leads until one more can be listed; return False where there are not enough."""
         head = self.head
         excess = len(head.lead_ids) - LEADS_LISTED_MAX + 1
@@ -117,7 +117,7 @@ class Person:
         left_out = set(islice(self._ended_ids(), excess))
         head.sweep_from -= sum(lead_id in left_out for lead_id in head.lead_ids[: head.sweep_from])
         head.lead_ids = tuple(lead_id for lead_id in head.lead_ids if lead_id not in left_out)
-        self.keep_head()
+        self.save_head()
         return len(left_out) == excess
 
     def _ended_ids(self) -> Iterator[int]:
@@ -127,56 +127,56 @@ class Person:
             if lead is None or (lead.status not in LIVE_STATUSES and lead.flight is None):
                 yield lead_id
 
-    def drop(self, lead: Lead) -> None:
+    def remove_lead(self, lead: Lead) -> None:
         """Let a lead go: it was deleted, or it moved to another contact."""
         self.head.lead_ids = tuple(lead_id for lead_id in self.head.lead_ids if lead_id != lead.id)
         self.head.sweep_from = max(0, self.head.sweep_from - 1)
-        self.keep_head()
-        self._kept.pop(lead_key(lead.id), None)
+        self.save_head()
+        self._saved.pop(lead_key(lead.id), None)
         self.draft.remove(lead_key(lead.id))
 
-    def keep(self, lead: Lead) -> None:
+    def save(self, lead: Lead) -> None:
         """Remember that a lead was changed."""
-        self._kept[lead_key(lead.id)] = lead
+        self._saved[lead_key(lead.id)] = lead
 
-    def keep_call(self, call: Call) -> None:
+    def save_call(self, call: Call) -> None:
         """Remember that a call was made or changed."""
-        self._kept[call_key(call.id)] = call
+        self._saved[call_key(call.id)] = call
 
-    def drop_call(self, call: Call) -> None:
+    def remove_call(self, call: Call) -> None:
         """Let a call go: it was deleted."""
-        self._kept.pop(call_key(call.id), None)
+        self._saved.pop(call_key(call.id), None)
         self.draft.remove(call_key(call.id))
 
     def changes_others_than(self, lead: Lead) -> bool:
         """Tell whether this decision changes other leads, or calls."""
-        return any(entity is not lead and entity is not self.head for entity in self._kept.values())
+        return any(entity is not lead and entity is not self.head for entity in self._saved.values())
 
-    def keep_head(self) -> None:
+    def save_head(self) -> None:
         """Remember that the head was changed."""
-        self._kept[self._head_key] = self.head
+        self._saved[self._head_key] = self.head
 
     def put(self) -> None:
         """Write what was kept into the draft: one rise of the version per entity and decision."""
-        for entity in self._kept.values():
+        for entity in self._saved.values():
             entity.version += 1
             if isinstance(entity, Lead):
                 entity.updated_at = self.now
                 entity.wake_at = wake_at(entity)
             elif isinstance(entity, Call):
                 entity.updated_at = self.now
-        self.draft.put_all(self._kept)
+        self.draft.put_all(self._saved)
 
-    def see(self, envelope: Envelope) -> None:
+    def refuse_repeated(self, envelope: Envelope) -> None:
         """Refuse a request that came before. Raises `RepeatedError`.
 
         Numbered streams are the runner's to refuse; a producer's own id within one is remembered here all the same.
         """
         if envelope.stream is not None and envelope.id == f"{envelope.stream}/{envelope.number}":
             return
-        self.see_id(envelope.source, envelope.id)
+        self.refuse_repeated_id(envelope.source, envelope.id)
 
-    def see_id(self, source: str, name: str) -> None:
+    def refuse_repeated_id(self, source: str, name: str) -> None:
         """Refuse what came before under this name. Raises `RepeatedError`."""
         seen = self.head.seen
         mark = blake2b(f"{source}\n{name}".encode(), digest_size=8).hexdigest()
@@ -189,7 +189,7 @@ class Person:
         _forget(seen, since)
         if len(seen) < SEEN_INLINE_MAX:
             seen[mark] = self.now
-            self.keep_head()
+            self.save_head()
             return
         apart = apart or Seen(company_id=self.company_id)
         _forget(apart.ids, since, most=SEEN_APART_MAX - 1)
@@ -205,7 +205,7 @@ def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None
         del seen[old]
 
 
-def at_once(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
+def bounded_batch(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
     """Iterate over as many of the leads or calls as one decision may change, each by `growth` bytes more; at least one."""
     size = 0
     for number, entity in enumerate(entities):
@@ -222,7 +222,7 @@ def wake_at(lead: Lead) -> Instant | None:
     if lead.status not in LIVE_STATUSES:
         return None
     # Asked for every lead that is put: plain comparisons cost a fifth of a list and its least.
-    due_at = _next_look(lead) if lead.slot_id is None else lead.slot_due_at
+    due_at = _next_look_at(lead) if lead.slot_id is None else lead.slot_due_at
     expires_at, disposition_due_at = lead.expires_at, lead.disposition_due_at
     if expires_at is not None and not lead.ending and (due_at is None or expires_at < due_at):
         due_at = expires_at
@@ -231,7 +231,7 @@ def wake_at(lead: Lead) -> Instant | None:
     return due_at
 
 
-def _next_look(lead: Lead) -> Instant | None:
+def _next_look_at(lead: Lead) -> Instant | None:
     if lead.recheck_at is None and lead.held_at is not None and lead.status_wait in PAUSES:
         return None
     return lead.next_action_at if lead.recheck_at is None else lead.recheck_at

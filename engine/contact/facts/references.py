@@ -8,11 +8,11 @@ from msgspec import UNSET
 from engine.contact.facts.person import Person
 from engine.partition.draft import RefusedError
 
-Named = tuple[str, str, Any]
+Reference = tuple[str, str, Any]
 """Field, type of record, and the id that was given: None and `UNSET` name nothing."""
 
 
-def check_references(person: Person, named: Iterable[Named]) -> None:
+def check_references(person: Person, named: Iterable[Reference]) -> None:
     """Raise `RefusedError` where an id is that of no live record of the company."""
     errors: dict[str, list[str]] = {}
     for field, record_type, record_id in named:

@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import callbacks
-from engine.contact.lifecycle.enrolment import begin, expiry, schedule_of
+from engine.contact.lifecycle.enrolment import enrol, expiry, schedule_of
 from engine.contact.lifecycle.step_position import set_tokens
 from engine.contact.lifecycle.stop import block, opt_out, stop, suppress
 from engine.contact.schedule.cadence import Cadence, duration
@@ -49,7 +49,7 @@ def apply(
         case TagStep():
             _tag(person, lead, step)
         case CallbackStep():
-            _promise(person, lead, cadence, step)
+            _schedule_callback(person, lead, cadence, step)
         case OptOutStep():
             opt_out(person, f"step {step.id}", offer_id=lead.offer_id, channel=step.channel, scope=step.scope)
             if lead.status in LIVE_STATUSES and step.scope != "channel":  # one of more leads than end at once
@@ -78,13 +78,13 @@ def moves_too_often(person: Person, lead: Lead) -> bool:
     return sum(moved_at > person.now - DAY for moved_at in lead.moves) >= MOVES_PER_DAY_MAX
 
 
-def begin_again(person: Person, lead: Lead, step: MoveStep | RestartStep) -> None:
+def start_new_run(person: Person, lead: Lead, step: MoveStep | RestartStep) -> None:
     """Begin this schedule again, or another one. Whoever has expired gets the time of the new schedule in any case."""
     found = schedule_of(person, _target(lead, step))
     assert found is not None  # noqa: S101 - the caller has asked for reasons to stay
     person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=KIND_OF_STEP[type(step)])
     attempts, connected, restarts, pause = lead.attempts, lead.connected, lead.restarts + 1, lead.pause
-    begin(person, lead, found[0])
+    enrol(person, lead, found[0])
     lead.pause = pause
     lead.moves = (*(moved_at for moved_at in lead.moves if moved_at > person.now - DAY), person.now)
     has_expired = lead.expires_at is not None and lead.expires_at <= person.now
@@ -109,7 +109,7 @@ def _update(person: Person, lead: Lead, step: UpdateLeadStep) -> None:
         if value is not None:
             lead.columns[name] = value
     person.draft.fact("lead.updated", lead_id=lead.id)
-    person.keep(lead)
+    person.save(lead)
 
 
 def _tag(person: Person, lead: Lead, step: TagStep) -> None:
@@ -117,7 +117,7 @@ def _tag(person: Person, lead: Lead, step: TagStep) -> None:
     tags = list(dict.fromkeys((*kept, *step.add)))[-TAGS_MAX:]
     set_tokens(person, lead, {TAGS: tags}, step_id=step.id)
     person.draft.fact("lead.updated", lead_id=lead.id)
-    person.keep(lead)
+    person.save(lead)
 
 
 def _tags(value: Any) -> list[Any]:
@@ -127,12 +127,12 @@ def _tags(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else []
 
 
-def _promise(person: Person, lead: Lead, cadence: Cadence, step: CallbackStep) -> None:
+def _schedule_callback(person: Person, lead: Lead, cadence: Cadence, step: CallbackStep) -> None:
     if step.at is not None:
         at = local_time(lead, cadence, step.at, person.now)
     else:
         at = after(person.now, duration(step.after or "0s"), lead, cadence)
     is_owned = step.buyer_id is not None or step.buyer_group_id is not None
     owner = CallbackOwner(step.buyer_id, step.buyer_group_id, step.grace_minutes) if is_owned else None
-    callbacks.schedule(person, lead, at, owner)
-    person.keep(lead)
+    callbacks.schedule_callback(person, lead, at, owner)
+    person.save(lead)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.contact.commands.emission import has_webhook, webhook_command
+from engine.contact.commands.emission import has_webhook, step_webhook
 from engine.contact.commands.slots import withdraw
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import earned
@@ -26,7 +26,7 @@ def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback:
     lead.step, lead.base_at, lead.planned_at, lead.disposition_due_at = None, person.now, None, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
     person.draft.fact("lead.ending", lead_id=lead.id, status=status)
-    person.keep(lead)
+    person.save(lead)
 
 
 def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = None) -> None:
@@ -40,11 +40,11 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     lead.callback_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = lead.pause = None
     lead.reasons, lead.zone_deciding, lead.ending = (), None, False
     lead.schedule_ended_at = lead.schedule_ended_at or person.now
-    person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_why(reason))
-    person.keep(lead)
+    person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_reason_field(reason))
+    person.save(lead)
 
 
-def tell_webhooks(person: Person, lead: Lead) -> bool:
+def emit_end_webhooks(person: Person, lead: Lead) -> bool:
     """Order the webhooks among the end steps at once: all that a person who must not be contacted still causes.
 
     Nothing waits for their outcomes; a gateway tries a webhook again by itself. Return whether any was ordered.
@@ -56,7 +56,7 @@ def tell_webhooks(person: Person, lead: Lead) -> bool:
     for step in () if schedule is None else cadence_of(schedule).end_steps:
         if isinstance(step, WebhookStep) and has_webhook(person, step):
             lead.step_entered += 1
-            command = webhook_command(person, lead, step)
+            command = step_webhook(person, lead, step)
             person.draft.emit(command)
             ordered = True
             person.draft.fact(
@@ -72,5 +72,5 @@ def remove_excess_tokens(person: Person, lead: Lead, reason: str) -> None:
         person.draft.fact("lead.tokens_removed", lead_id=lead.id, reason=reason)
 
 
-def _why(reason: str | None) -> dict[str, Any]:
+def _reason_field(reason: str | None) -> dict[str, Any]:
     return {"reason": reason} if reason else {}

@@ -43,7 +43,7 @@ def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Ins
     return None if hours is None else since + hours * HOUR
 
 
-def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
+def enrol(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
     """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
 
     A lead that comes to the schedule of another offer is that offer's from then on; the token of the first still finds it. A
@@ -54,7 +54,7 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     was_live = lead.status in LIVE_STATUSES
     has_no_expiry = lead.schedule_id is None and lead.expires_at is None
     if lead.schedule_id != record.id:
-        _go_over_to_offer(person, lead, record.id)
+        _switch_offer(person, lead, record.id)
     lead.schedule_id, lead.schedule_version = record.id, record.version
     if hours is not None or not was_live or has_no_expiry:
         lead.expires_at = expiry(person, lead, person.now, hours)
@@ -71,10 +71,10 @@ def begin(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.disposition_due_at, lead.disposition, lead.heard, lead.pause, lead.judged = None, None, (), None, {}
     lead.first_queued_at = lead.first_queued_at or person.now
     person.draft.fact("lead.enrolled", lead_id=lead.id, schedule_id=record.id, enrolment=lead.enrolment)
-    person.keep(lead)
+    person.save(lead)
 
 
-def _go_over_to_offer(person: Person, lead: Lead, schedule_id: int) -> None:
+def _switch_offer(person: Person, lead: Lead, schedule_id: int) -> None:
     schedule = person.rules.body(Schedule, "schedule", schedule_id)
     if schedule is None or schedule.offer_id is None or schedule.offer_id == lead.offer_id:
         return

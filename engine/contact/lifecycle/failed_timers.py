@@ -25,18 +25,18 @@ GIVEN_UP_AFTER = DAY
 
 def give_up(person: Person, lead: Lead, reason: str) -> None:
     """Let a lead wait for its next try, or end it."""
-    if reason == DECISION_FAILED and _waits(person, lead):
+    if reason == DECISION_FAILED and _wait_for_retry(person, lead):
         return
     flight, lead.flight = lead.flight, None
     if flight is not None and flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id, "unknown")
     remove_excess_tokens(person, lead, reason)
-    person.keep(lead)
+    person.save(lead)
     if lead.status in LIVE_STATUSES:
         end(person, lead, "failure", reason)
 
 
-def _waits(person: Person, lead: Lead) -> bool:
+def _wait_for_retry(person: Person, lead: Lead) -> bool:
     """Let the lead wait; False where it has failed for too long, or is due for something that cannot wait."""
     now = person.now
     is_first = lead.status_wait != DECISION_FAILED or lead.held_at is None
@@ -55,5 +55,5 @@ def _waits(person: Person, lead: Lead) -> bool:
         return False
     if is_first:
         person.draft.fact("lead.waiting", lead_id=lead.id, reason=DECISION_FAILED)
-    person.keep(lead)
+    person.save(lead)
     return True

@@ -3,7 +3,7 @@
 import msgspec
 
 from engine.contact.commands import slots
-from engine.contact.facts.call_record import leave_alone
+from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import end
 from engine.contact.lifecycle.stop import block, fence, opt_out, recall
@@ -21,7 +21,7 @@ TOO_MANY_LEADS = "too_many_leads"
 """Why a lead ends that moved to a contact which lists as many live ones as it may: nobody is left who could be refused."""
 
 
-def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
+def move_out(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
     """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted.
 
     With `opt_out` or `blocked` the new contact is stopped as well.
@@ -31,12 +31,12 @@ def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = F
         slots.release(person, lead.id, lead.flight.slot_id, "unknown")
     fence(person, "lead_moved", lead.id)
     recall(person, lead, "lead_moved")
-    leave_alone(person, lead)
+    detach_call(person, lead)
     lead.flight = None
     lead.contact_key = contact_key
     lead.updated_at = person.now
     lead.version += 1
-    person.drop(lead)
+    person.remove_lead(lead)
     moved = person.head.moved
     for oldest in list(moved)[: max(0, len(moved) - STUBS_MAX + 1)]:
         del moved[oldest]
@@ -53,14 +53,14 @@ def send_away(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = F
     person.draft.fact("lead.sent_away", lead_id=lead.id)
 
 
-def take_in(person: Person, request: LeadMoved) -> Lead:
+def move_in(person: Person, request: LeadMoved) -> Lead:
     """Take a lead from the contact that it was keyed by before; the caller plans it anew."""
     lead = from_json(bytes(request.lead), Lead)
     person.head.moved.pop(str(lead.id), None)
     if lead.status in LIVE_STATUSES and lead.status != "captured":
         lead.status, lead.status_wait = "queue", None
     person.draft.fact("lead.taken_in", lead_id=lead.id)
-    if person.makes_room():
+    if person.make_room():
         person.add(lead)
     else:
         end(person, lead, "failure", TOO_MANY_LEADS)

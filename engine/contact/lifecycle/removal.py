@@ -1,7 +1,7 @@
 """How does a lead leave for good? Taken off its schedule, or deleted; what was ordered is fenced, the legal ledger stays."""
 
 from engine.contact.commands import slots
-from engine.contact.facts.call_record import leave_alone
+from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import end
 from engine.contact.lifecycle.stop import fence, recall
@@ -28,8 +28,8 @@ def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
     fence(person, "deleted", lead.id)
     recall(person, lead, "deleted")
     if calls_too:
-        leave_alone(person, lead)
+        detach_call(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
-    person.drop(lead)
+    person.remove_lead(lead)
     person.draft.fact("lead.deleted", lead_id=lead.id)

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import structs
 
 from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.walk import advance
 from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.holding import CAPS_USED_UP
 from engine.decision_rules import FIRST_VERSION, VERSION_NAME
@@ -26,7 +26,7 @@ from schemas.records import CAPPED_TYPES, Company, Offer, Record, Schedule, body
 from schemas.state import lead_key, replan_key
 from schemas.wire import to_json, to_pack
 
-LOOKED_AT_MAX = 500
+LEADS_SCANNED_MAX = 500
 """Leads looked at in one tick: some 3 ms where none of them is meant, 15 ms where all are and none changes."""
 
 PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
@@ -36,9 +36,9 @@ PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
 def adopt(draft: Draft, adoption: Adoption) -> None:
     """Note which leads are to be gone through because of newer rules or versions."""
     for news in adoption.news:
-        for meant in _meant(news, draft.now):
+        for meant in _replans_of(news, draft.now):
             key = replan_key(f"{news.after.type}/{news.after.id}")
-            draft.put(key, _joined(draft.get(key, Replan), meant))
+            draft.put(key, _merged(draft.get(key, Replan), meant))
     before, after = adoption.versions_before, adoption.versions
     changed = [name for name in PLANNED_BY if before and _version(before, name) != _version(after, name)]
     if changed:
@@ -52,22 +52,22 @@ def _version(versions: Mapping[str, str], name: str) -> str | None:
 
 def sweep(draft: Draft, key: str, replan: Replan) -> None:
     """Plan the next of the leads anew; the timer of the entity brings the others."""
-    found = draft.lead_ids_after(replan.after, LOOKED_AT_MAX)
+    found = draft.lead_ids_after(replan.after, LEADS_SCANNED_MAX)
     changed = size = 0
     for lead_id in found:
         if changed >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX:
             break
         replan.after = lead_id
         lead = draft.get(lead_key(lead_id), Lead)
-        if lead is None or not _is_meant(lead, replan):
+        if lead is None or not _is_concerned(lead, replan):
             continue
-        done = draft.run_isolated(partial(_plan_again, draft, key, lead, replan))
+        done = draft.run_isolated(partial(_replan_lead, draft, key, lead, replan))
         if isinstance(done, str):  # one lead that no code can plan must not keep the others from going on
             draft.fact("lead.replan_failed", lead_id=lead_id, cause=replan.cause, error=done)
         elif done:
             changed += 1
             size += len(to_json(lead))
-    if not found or (len(found) < LOOKED_AT_MAX and replan.after == found[-1]):
+    if not found or (len(found) < LEADS_SCANNED_MAX and replan.after == found[-1]):
         draft.remove(key)
         draft.end_lead_sweep()
         return
@@ -75,7 +75,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
     draft.put(key, replan)
 
 
-def _meant(news: RuleChange, now: Instant) -> Iterator[Replan]:
+def _replans_of(news: RuleChange, now: Instant) -> Iterator[Replan]:
     """Yield which leads a newer version of a record concerns."""
     before, after = news.before, news.after
     cause = f"{after.type}/{after.id}@{after.version}"
@@ -121,7 +121,7 @@ def _is_paused(record: Record) -> bool:
     return record.deleted_at is None and isinstance(body, Company | Offer | Schedule) and body.paused
 
 
-def _joined(known: Replan | None, meant: Replan) -> Replan:
+def _merged(known: Replan | None, meant: Replan) -> Replan:
     """Return who is to be gone through, from the first on, where some are not done yet."""
     if known is None:
         return meant
@@ -129,7 +129,7 @@ def _joined(known: Replan | None, meant: Replan) -> Replan:
     return structs.replace(meant, version=meant.version or known.version, waits=tuple(dict.fromkeys(waits)))
 
 
-def _is_meant(lead: Lead, replan: Replan) -> bool:
+def _is_concerned(lead: Lead, replan: Replan) -> bool:
     if lead.status not in LIVE_STATUSES or lead.status == "captured":
         return False
     if replan.company_id is not None and lead.company_id != replan.company_id:
@@ -142,14 +142,14 @@ def _is_meant(lead: Lead, replan: Replan) -> bool:
     return lead.status_wait in replan.waits if replan.waits else lead.held_at is None
 
 
-def _plan_again(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
+def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     """Plan a lead anew; False where that changed nothing."""
     person = Person(draft, lead.company_id, lead.contact_key)
     person.sweep_key = key
     before, told = to_pack(lead), len(draft.facts)
-    _go_over(person, lead, replan.version)
-    if not _has_its_turn(person, lead):
-        go_on(person, lead)
+    _migrate(person, lead, replan.version)
+    if not _is_due_already(person, lead):
+        advance(person, lead)
     if to_pack(lead) == before and len(draft.facts) == told:
         return False
     draft.fact("lead.replanned", lead_id=lead.id, cause=replan.cause, law=person.law.stamp)
@@ -157,14 +157,14 @@ def _plan_again(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     return True
 
 
-def _has_its_turn(person: Person, lead: Lead) -> bool:
+def _is_due_already(person: Person, lead: Lead) -> bool:
     """Tell whether a lead is due already: it keeps its place, and is planned by the newest rules when its turn comes."""
     if lead.wake_at is None or lead.wake_at > person.now:
         return False
     return lead.schedule_id is None or person.rules.body(Schedule, "schedule", lead.schedule_id) is not None
 
 
-def _go_over(person: Person, lead: Lead, version: int | None) -> None:
+def _migrate(person: Person, lead: Lead, version: int | None) -> None:
     """Pin a lead to a newer version where its step is there too; what it has begun of the step stays as it is."""
     if version is None or lead.schedule_id is None or (lead.schedule_version or 0) >= version:
         return
@@ -173,4 +173,4 @@ def _go_over(person: Person, lead: Lead, version: int | None) -> None:
         person.draft.fact("lead.not_migrated", lead_id=lead.id, step_id=lead.step, version=version)
         return
     lead.schedule_version = version
-    person.keep(lead)
+    person.save(lead)

@@ -18,7 +18,7 @@ CHANNEL_CLOSED_FOR = 15 * DAY
 def close_channel(person: Person, lead_id: int | None, channel: str, outcome: str) -> None:
     """Remember that the number or address does not work, or is somebody else's."""
     person.head.disabled_until[channel] = person.now + CHANNEL_CLOSED_FOR
-    person.keep_head()
+    person.save_head()
     person.draft.fact("channel.closed", lead_id=lead_id, channel=channel, outcome=outcome)
 
 

@@ -8,13 +8,13 @@ from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
-from engine.contact.lifecycle.step_position import pass_over
+from engine.contact.lifecycle.step_position import skip_step
 from engine.contact.lifecycle.stop import is_closed, is_opted_out_of, stop
 from engine.contact.schedule.cadence import CONTACTS, COUNTED, Cadence, channel_of, duration
-from engine.contact.timing.contact_hours import is_lost
+from engine.contact.timing.contact_hours import is_zone_unknown
 from engine.contact.timing.earliest import misses_window
-from engine.contact.timing.holding import is_held
-from engine.contact.timing.plan import hold, look_again, plan, stand
+from engine.contact.timing.holding import hold_step
+from engine.contact.timing.plan import hold, plan, plan_without_hours, schedule_recheck
 from schemas.contact import Lead
 from schemas.schedule import CallStep, EmailStep, SmsStep, Step, WebhookStep
 
@@ -25,35 +25,35 @@ LARGE_BODY_LENGTH = 50_000
 640 KB of tokens of call and lead, and must not fail for the size of the e-mail that follows it."""
 
 
-def act(  # noqa: PLR0911 - the reasons not to act, line by line
+def execute(  # noqa: PLR0911 - the reasons not to act, line by line
     person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
 ) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
-    if _is_spent(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
+    if _has_no_attempts_left(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
         return True
-    passed_over = _reason_to_pass_over(person, lead, cadence, step)
-    if passed_over == OPTED_OUT_OF and not lead.ending and _wants_only_what_is_opted_out_of(person, lead, cadence):
+    passed_over = _skip_reason(person, lead, cadence, step)
+    if passed_over == OPTED_OUT_OF and not lead.ending and _is_opted_out_of_all_contacts(person, lead, cadence):
         stop(person, lead, "opt_out")
         return False
     if passed_over is not None:
-        return _cannot_be_done(person, lead, cadence, step, passed_over)
+        return _skip_when_due(person, lead, cadence, step, passed_over)
     if not cadence.is_plain and misses_window(person, lead, cadence, step):
-        _use_up_requested_time(lead)
-        return pass_over(person, lead, cadence, step, "window_missed")
-    if not plan(person, lead, cadence, step) or is_held(person, lead, step):
+        _consume_requested_time(lead)
+        return skip_step(person, lead, cadence, step, "window_missed")
+    if not plan(person, lead, cadence, step) or hold_step(person, lead, step):
         return False
-    if isinstance(step, SmsStep) and step.require_opt_in and opt_in.is_missing(person, lead):
+    if isinstance(step, SmsStep) and step.require_opt_in and opt_in.is_consent_missing(person, lead):
         if lead.ending:  # it has no expiry any more, and would wait for ever
-            return pass_over(person, lead, cadence, step, opt_in.CONSENT_MISSING)
-        opt_in.wait(person, lead)
+            return skip_step(person, lead, cadence, step, opt_in.CONSENT_MISSING)
+        opt_in.wait_for_consent(person, lead)
         return False
     if _is_late(person, lead, step):
-        return _is_too_late(person, lead, cadence, step)
-    return _order(person, lead, cadence, step)
+        return _handle_lateness(person, lead, cadence, step)
+    return _emit(person, lead, cadence, step)
 
 
-def _cannot_be_done(
+def _skip_when_due(
     person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep, reason: str
 ) -> bool:
     """Pass over a step once it is reached, not before: until then a number may come, or a channel open again.
@@ -61,44 +61,46 @@ def _cannot_be_done(
     A lead that nobody reached yet has failed where no contact that may still come can be made either.
     """
     if lead.ending or isinstance(step, WebhookStep):
-        return pass_over(person, lead, cadence, step, reason)
-    at_once = is_lost(lead, cadence, channel_of(step))
-    if not (stand(person, lead) if at_once else plan(person, lead, cadence, step)) or is_held(person, lead, step):
+        return skip_step(person, lead, cadence, step, reason)
+    at_once = is_zone_unknown(lead, cadence, channel_of(step))
+    if not (plan_without_hours(person, lead) if at_once else plan(person, lead, cadence, step)) or hold_step(
+        person, lead, step
+    ):
         return False
-    _use_up_requested_time(lead)
+    _consume_requested_time(lead)
     was_reached = lead.attempts > 0 or lead.emails_count > 0
     later = cadence.contacts_from(step.id)
-    if was_reached or any(_reason_to_pass_over(person, lead, cadence, other) is None for other in later):
-        return pass_over(person, lead, cadence, step, reason)
+    if was_reached or any(_skip_reason(person, lead, cadence, other) is None for other in later):
+        return skip_step(person, lead, cadence, step, reason)
     person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
     begin_end(person, lead, "failure")
     return True
 
 
-def _use_up_requested_time(lead: Lead) -> None:
+def _consume_requested_time(lead: Lead) -> None:
     """Forget the time that the passed step was asked for; the waits behind it begin there."""
     lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
     lead.requested_next_action_at = None
 
 
-def _wants_only_what_is_opted_out_of(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def _is_opted_out_of_all_contacts(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Tell whether every contact that may still come is on a channel that the person opted out of."""
     return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
 
 
-def _cannot_be_said(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep, reason: str) -> bool:
+def _skip_message(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep, reason: str) -> bool:
     """Pass over a message that lacks a token or is too large, or leave the schedule as failed: as `missing_token` says.
 
     A lead whose only contacts were too large has failed, whatever the step says: `completed` would not be true of it.
     """
     is_lost = reason == emission.TEXT_TOO_LARGE and _has_no_other_contact(lead, cadence, step)
-    if (step.missing_token == emission.FAILS or is_lost) and not lead.ending:
+    if (step.missing_token == emission.FAIL_LEAD or is_lost) and not lead.ending:
         person.draft.fact("step.failed", lead_id=lead.id, step_id=step.id, reason=reason)
         begin_end(person, lead, "failure")
         return True
     lead.requested_next_action_at = None
     lead.base_at = person.now
-    return pass_over(person, lead, cadence, step, reason)
+    return skip_step(person, lead, cadence, step, reason)
 
 
 def _has_no_other_contact(lead: Lead, cadence: Cadence, step: Step) -> bool:
@@ -107,11 +109,11 @@ def _has_no_other_contact(lead: Lead, cadence: Cadence, step: Step) -> bool:
     return made == 0 and all(other.id == step.id for other in cadence.contacts_from(step.id))
 
 
-def _is_spent(lead: Lead, cadence: Cadence) -> bool:
+def _has_no_attempts_left(lead: Lead, cadence: Cadence) -> bool:
     return ledger.is_at_limit(lead, cadence.schedule.max_contact_attempts)
 
 
-def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step) -> str | None:
+def _skip_reason(person: Person, lead: Lead, cadence: Cadence, step: Step) -> str | None:
     """Return why the step cannot be carried out for this lead at all, or None."""
     if isinstance(step, WebhookStep):
         return None if emission.has_webhook(person, step) else "no_webhook"
@@ -124,7 +126,7 @@ def _reason_to_pass_over(person: Person, lead: Lead, cadence: Cadence, step: Ste
         return None
     if lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
         return "expired"  # research/domain.md E11: who expired is not contacted once more
-    return "attempts_used" if isinstance(step, COUNTED) and _is_spent(lead, cadence) else None
+    return "attempts_used" if isinstance(step, COUNTED) and _has_no_attempts_left(lead, cadence) else None
 
 
 def _is_late(person: Person, lead: Lead, step: Step) -> bool:
@@ -134,38 +136,40 @@ def _is_late(person: Person, lead: Lead, step: Step) -> bool:
     return person.now - lead.planned_at > most
 
 
-def _is_too_late(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+def _handle_lateness(
+    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
+) -> bool:
     on_late = None if isinstance(step, WebhookStep) else step.on_late
     match on_late or ("skip" if isinstance(step, SmsStep) else "run"):
         case "skip":
             lead.requested_next_action_at = None
             lead.base_at = person.now
-            return pass_over(person, lead, cadence, step, "too_late")
+            return skip_step(person, lead, cadence, step, "too_late")
         case "exit" if not lead.ending:
             begin_end(person, lead, COMPLETED)
             return True
         case _:
-            return _order(person, lead, cadence, step)
+            return _emit(person, lead, cadence, step)
 
 
-def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+def _emit(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
     """Order what the step is for; True where it could not be, and the lead must be looked at again at once."""
     channel = channel_of(step)
     if not backpressure.has_place(person, lead, channel):
-        backpressure.line_up(person, lead, channel)
+        backpressure.wait_for_place(person, lead, channel)
         return False
     match step:
         case CallStep():
             _call(person, lead, cadence, step)
         case SmsStep() | EmailStep():
             try:
-                said = emission.compose(person, lead, step)
-            except emission.UnsayableError as error:
-                return _cannot_be_said(person, lead, cadence, step, error.reason)
+                said = emission.render_message(person, lead, step)
+            except emission.RenderingError as error:
+                return _skip_message(person, lead, cadence, step, error.reason)
             if isinstance(step, SmsStep):
                 emission.send_sms(person, lead, cadence, step, said)
             elif len(said.body) > LARGE_BODY_LENGTH and person.changes_others_than(lead):
-                look_again(person, lead, 1)  # a decision holds such a body beside one lead, but not beside much more
+                schedule_recheck(person, lead, 1)  # a decision holds such a body beside one lead, but not beside much more
             else:
                 emission.send_email(person, lead, cadence, step, said)
         case WebhookStep():
@@ -177,9 +181,9 @@ def _order(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsSte
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
     grant = slots.grant_for(person, lead, step)
-    named = buyers.wanted(person, lead, step.connect)
+    named = buyers.choice_for(person, lead, step.connect)
     if grant is None and buyers.is_limited(person, named):
-        slots.ask(person, lead, step.id, named)
+        slots.request_slot(person, lead, step.id, named)
         return
     connection = buyers.connection(person, lead, named, grant)
     if connection is None:

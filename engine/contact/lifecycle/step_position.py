@@ -13,7 +13,7 @@ from schemas.instant import Instant
 from schemas.schedule import Step
 
 
-def enter(lead: Lead, step: Step | None, base: Instant) -> None:
+def enter_step(lead: Lead, step: Step | None, base: Instant) -> None:
     """Let the lead stand before a step, to be planned from a base; None: behind the last one."""
     lead.step = None if step is None else step.id
     lead.step_entered += 1
@@ -29,14 +29,14 @@ def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> N
     assert lead.step is not None  # noqa: S101 - a step was stood before
     following = cadence.after(lead.step)
     if following is not None:
-        enter(lead, following, base)
+        enter_step(lead, following, base)
     elif lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
     else:
         begin_end(person, lead, COMPLETED)
 
 
-def pass_over(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
+def skip_step(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
     """Leave a step that is not carried out, and say why; True, because the next one is to be looked at."""
     person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
     leave_step(person, lead, cadence, lead.base_at or person.now)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from engine.contact.facts.person import Person, at_once
-from engine.contact.lifecycle.ending import end, remove_excess_tokens, tell_webhooks
+from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
 from schemas.records import Company
@@ -67,12 +67,12 @@ def opt_out(
     `offer_id` and `channel` are what the opt-out is about and what it was said on, where that is known. Whatever was ordered
     is fenced, whatever is planned ends.
     """
-    reached = _reached(person, scope or _scope_of(person), offer_id, channel)
+    reached = _scope_reached(person, scope or _company_scope(person), offer_id, channel)
     head = person.head
     if head.opted_out_at is not None or reached in head.opt_outs:
         if source != TEXTED and head.opted_out_by_text is not None:
             head.opted_out_by_text = None  # said in another way as well, so START does not lift it
-            person.keep_head()
+            person.save_head()
         return False
     head.opted_in_at = None
     head.opted_out_by_text = (reached or COMPANY) if source == TEXTED else None
@@ -90,12 +90,12 @@ def opt_out(
     return True
 
 
-def _scope_of(person: Person) -> OptOutScope:
+def _company_scope(person: Person) -> OptOutScope:
     company = person.rules.body(Company, "company", person.company_id)
     return "company" if company is None else company.optout_scope
 
 
-def _reached(person: Person, scope: OptOutScope, offer_id: int | None, channel: str | None) -> str | None:
+def _scope_reached(person: Person, scope: OptOutScope, offer_id: int | None, channel: str | None) -> str | None:
     """Return the part of the company that an opt-out reaches, None for all of it."""
     if len(person.head.opt_outs) >= OPT_OUTS_MAX:
         return None
@@ -122,7 +122,7 @@ def _stop_some(person: Person, leads: list[Lead]) -> None:
 
 def _close(person: Person, channel: str) -> None:
     """Fence what is on its way on a channel. Its steps are passed over from now on: whoever stands there is woken."""
-    person.keep_head()
+    person.save_head()
     flown = [lead for lead in person.leads() if lead.flight is not None and lead.flight.kind == channel]
     if flown:
         fence(person, "opt_out", *(lead.id for lead in flown))
@@ -130,9 +130,11 @@ def _close(person: Person, channel: str) -> None:
         recall(person, lead, "opt_out")
     if person.ends_leads_later:
         return
-    for lead in at_once([lead for lead in person.live_leads() if lead.flight is None and lead.schedule_id is not None]):
+    for lead in bounded_batch(
+        [lead for lead in person.live_leads() if lead.flight is None and lead.schedule_id is not None]
+    ):
         lead.recheck_at = person.now + 1
-        person.keep(lead)
+        person.save(lead)
 
 
 def block(person: Person, source: str) -> None:
@@ -157,24 +159,24 @@ def opt_in(person: Person, offer_id: int | None) -> None:
     """Lift every opt-out that holds for leads of an offer, a suppression, a doubt about one; nothing resumes by itself."""
     if person.head.suppressed_at is not None:
         person.head.suppressed_at = None
-        person.keep_head()
+        person.save_head()
         person.draft.fact("contact.unsuppressed")
     if person.head.review_until is not None:
         person.head.review_until = None
-        person.keep_head()
+        person.save_head()
         person.draft.fact("contact.optout_reviewed", opted_out=False)
     lifted = [scope for scope in person.head.opt_outs if scope == _offer_scope(offer_id) or scope.startswith("channel/")]
     if person.head.opted_out_at is None and not lifted:
         return
     person.head.opted_out_at = person.head.opted_out_by_text = None
     person.head.opt_outs = {scope: at for scope, at in person.head.opt_outs.items() if scope not in lifted}
-    person.keep_head()
+    person.save_head()
     about: dict[str, Any] = {"scopes": lifted} if lifted else {}
     person.draft.fact("contact.opted_in", **about)
     free = (lead for lead in person.leads() if lead.opt_out and stop_reason(person.head, lead.offer_id) != "opt_out")
-    for lead in at_once(free):
+    for lead in bounded_batch(free):
         lead.opt_out = False
-        person.keep(lead)
+        person.save(lead)
 
 
 def opt_in_by_text(person: Person) -> None:
@@ -196,12 +198,12 @@ def opt_in_by_text(person: Person) -> None:
     else:
         return
     head.opted_out_by_text = None
-    person.keep_head()
+    person.save_head()
     person.draft.fact("contact.opted_in", source=TEXTED, scopes=[texts])
     free = (lead for lead in person.leads() if lead.opt_out and stop_reason(head, lead.offer_id) != "opt_out")
-    for lead in at_once(free):
+    for lead in bounded_batch(free):
         lead.opt_out = False
-        person.keep(lead)
+        person.save(lead)
 
 
 def unblock(person: Person) -> None:
@@ -209,11 +211,11 @@ def unblock(person: Person) -> None:
     if person.head.blocked_at is None:
         return
     person.head.blocked_at = None
-    person.keep_head()
+    person.save_head()
     person.draft.fact("contact.unblocked")
-    for lead in at_once(lead for lead in person.leads() if lead.blocked):
+    for lead in bounded_batch(lead for lead in person.leads() if lead.blocked):
         lead.blocked = False
-        person.keep(lead)
+        person.save(lead)
 
 
 def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
@@ -224,7 +226,7 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     mark(person, lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)
-    if was_live and isinstance(error := person.draft.run_isolated(partial(tell_webhooks, person, lead)), str):
+    if was_live and isinstance(error := person.draft.run_isolated(partial(emit_end_webhooks, person, lead)), str):
         person.draft.fact("lead.webhooks_failed", lead_id=lead.id, error=error)  # no webhook may hold up a stop
     remove_excess_tokens(person, lead, reason)
 
@@ -233,21 +235,21 @@ def mark(person: Person, lead: Lead, reason: LeadStatus) -> None:
     """Let the lead read what holds for its contact: who opted out may be blocked as well."""
     lead.opt_out = lead.opt_out or reason == "opt_out"
     lead.blocked = lead.blocked or reason == "blocked" or person.head.blocked_at is not None
-    person.keep(lead)
+    person.save(lead)
 
 
 def sweep(person: Person) -> None:
     """End the next of the leads of a stopped person, a bounded number at a time; the head's timer brings the others."""
     head = person.head
     last = None
-    for lead in at_once(_stopped_from(person, head.sweep_from)):
+    for lead in bounded_batch(_stopped_from(person, head.sweep_from)):
         stop(person, lead, stop_reason(head, lead.offer_id) or "opt_out")
         last = lead.id
     left = None if last is None else next(_stopped_from(person, head.lead_ids.index(last) + 1), None)
     head.sweep_from = 0 if left is None else head.lead_ids.index(left.id)
     # A tick must leave a later timer: at the same instant it would pass for stuck.
     head.sweep_at = None if left is None else person.now + 1
-    person.keep_head()
+    person.save_head()
 
 
 def _stopped_from(person: Person, index: int) -> Iterator[Lead]:
@@ -294,6 +296,6 @@ def _end_leads(person: Person) -> None:
     person.head.sweep_from = 0
     if person.ends_leads_later:
         person.head.sweep_at = person.now + 1
-        person.keep_head()
+        person.save_head()
     else:
         sweep(person)

@@ -7,17 +7,17 @@ from engine.contact.facts.ledger import attempts_of
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import effects, triggers
-from engine.contact.lifecycle.callbacks import is_promised_sooner, waits_for_callback
+from engine.contact.lifecycle.callbacks import is_callback_first, wait_for_callback
 from engine.contact.lifecycle.ending import begin_end, end
-from engine.contact.lifecycle.step_execution import act
-from engine.contact.lifecycle.step_position import enter, leave_step, pass_over
+from engine.contact.lifecycle.step_execution import execute
+from engine.contact.lifecycle.step_position import enter_step, leave_step, skip_step
 from engine.contact.lifecycle.stop import is_closed, stop, stop_reason
 from engine.contact.schedule.branching import branch_goto, has_happened, split_goto
 from engine.contact.schedule.cadence import Cadence, cadence_for, duration
 from engine.contact.schedule.filters import lookup_for
 from engine.contact.timing.contact_hours import after, local_time
-from engine.contact.timing.holding import is_held
-from engine.contact.timing.plan import hold, stand
+from engine.contact.timing.holding import hold_step
+from engine.contact.timing.plan import hold, plan_without_hours
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Schedule
@@ -50,32 +50,32 @@ EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
 
 
-def go_on(person: Person, lead: Lead) -> None:
+def advance(person: Person, lead: Lead) -> None:
     """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
     lead.recheck_at = None
     lead.slot_waits = False
     lead.sweep_key = lead.awaits_place = None
-    person.keep(lead)
+    person.save(lead)
     for _ in range(STEPS_AT_ONCE_MAX):
-        if not _moves_on(person, lead):
+        if not _advance_once(person, lead):
             return
     hold(person, lead, effects.LOOP_GUARD)
 
 
-def basis(lead: Lead) -> tuple[object, ...]:
+def plan_inputs(lead: Lead) -> tuple[object, ...]:
     """Return what the plan of a lead rests on, of what can be changed from outside."""
     asked = lead.lead_priority, lead.requested_next_action_at, lead.callback_at
     return (*asked, lead.zones, lead.caller_id, lead.email, lead.enrolment, lead.ending)
 
 
-def plan_again(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
+def replan_lead(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
     """Plan anew after a change; where the plan rests on something else now, an open slot request is taken back first."""
-    if basis(lead) != before:
+    if plan_inputs(lead) != before:
         slots.withdraw(person, lead)
-    go_on(person, lead)
+    advance(person, lead)
 
 
-def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
+def _advance_once(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
     """Take one step; True where the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
@@ -85,8 +85,8 @@ def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order 
         return False
     cadence = cadence_for(person, lead)
     if not lead.ending and lead.expires_at is not None and lead.expires_at <= person.now:
-        triggers.expires(person, lead, cadence)
-    if cadence.triggers and triggers.happens(person, lead, cadence, ("tokens_match",)):
+        triggers.fire_on_expiry(person, lead, cadence)
+    if cadence.triggers and triggers.fire_on_exit(person, lead, cadence, ("tokens_match",)):
         return True
     if lead.slot_id is not None:
         return False
@@ -94,25 +94,25 @@ def _moves_on(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order 
         end(person, lead, "disabled", "schedule_deleted")
         return False
     if lead.step is None:
-        return _begins(person, lead, cadence)
+        return _begin(person, lead, cadence)
     if lead.disposition_due_at is not None:
-        return _waits_for_disposition(person, lead, cadence)
-    return _takes(person, lead, cadence, cadence.step(lead.step))
+        return _wait_for_disposition(person, lead, cadence)
+    return _take_step(person, lead, cadence, cadence.step(lead.step))
 
 
-def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def _begin(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Stand before the first step of the steps or end steps; a promise outlives the steps (research/domain.md 3.6)."""
     if lead.callback_at is not None and (lead.ending or lead.schedule_id is None):
-        return waits_for_callback(person, lead, cadence)
+        return wait_for_callback(person, lead, cadence)
     if lead.schedule_id is None and not lead.ending:
-        return _is_captured(lead)
-    if cadence.triggers and not lead.ending and triggers.enters(person, lead, cadence):
+        return _capture(lead)
+    if cadence.triggers and not lead.ending and triggers.fire_on_enter(person, lead, cadence):
         return True
     first = cadence.first(ending=lead.ending)
     if first is not None:
-        enter(lead, first, lead.base_at or person.now)
+        enter_step(lead, first, lead.base_at or person.now)
         # A trigger may see what the one of entering changed; where there is none, nothing is left to look at again.
-        return bool(cadence.triggers) or _takes(person, lead, cadence, first)
+        return bool(cadence.triggers) or _take_step(person, lead, cadence, first)
     if lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
     else:
@@ -120,10 +120,10 @@ def _begins(person: Person, lead: Lead, cadence: Cadence) -> bool:
     return True
 
 
-def _waits_for_disposition(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def _wait_for_disposition(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Stand where the call was until somebody says how it went; a promised call is kept meanwhile."""
     if lead.callback_at is not None:
-        return waits_for_callback(person, lead, cadence)
+        return wait_for_callback(person, lead, cadence)
     before = lead.status_wait
     lead.status, lead.status_wait = "waiting", DISPOSITION_AWAITED
     lead.next_action_at, lead.reasons, lead.zone_deciding = None, (), None
@@ -132,36 +132,36 @@ def _waits_for_disposition(person: Person, lead: Lead, cadence: Cadence) -> bool
     return False
 
 
-def _is_captured(lead: Lead) -> bool:
+def _capture(lead: Lead) -> bool:
     lead.status, lead.status_wait, lead.next_action_at = "captured", None, None
     return False
 
 
-def _takes(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  # noqa: PLR0911 - one line per kind of step
+def _take_step(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  # noqa: PLR0911 - one line per kind of step
     match step:
         case WaitStep():
-            return _waits(person, lead, cadence, step)
-        case _ if lead.callback_at is not None and is_promised_sooner(person, lead, step):
-            return waits_for_callback(person, lead, cadence)
+            return _wait(person, lead, cadence, step)
+        case _ if lead.callback_at is not None and is_callback_first(person, lead, step):
+            return wait_for_callback(person, lead, cadence)
         case CallStep() | SmsStep() | EmailStep() | WebhookStep():
-            return act(person, lead, cadence, step)
+            return execute(person, lead, cadence, step)
         case ExitStep():
-            return _exits(person, lead, step)
+            return _exit(person, lead, step)
         case WaitForStep():
-            return _waits_for(person, lead, cadence, step)
+            return _wait_for_event(person, lead, cadence, step)
         case BranchStep() | SplitStep():
-            return _chooses(person, lead, cadence, step)
+            return _choose_path(person, lead, cadence, step)
         case MoveStep() | RestartStep():
-            return _begins_again(person, lead, cadence, step)
+            return _restart_or_move(person, lead, cadence, step)
         case UpdateLeadStep() | TagStep() | CallbackStep() | OptOutStep() | BlockStep() | SuppressStep():
-            return _has_effect(person, lead, cadence, step)
+            return _apply_effect(person, lead, cadence, step)
         case ActionGroupStep():  # its steps took its place when the schedule was published
-            return pass_over(person, lead, cadence, step, "not_published")
+            return skip_step(person, lead, cadence, step, "not_published")
         case _:
             assert_never(step)
 
 
-def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool:
+def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool:
     """Move the base by the wait and go on to the next step: a wait takes no time of its own, what follows does.
 
     Only behind a last wait does the lead stand until it is over, because nothing follows.
@@ -170,9 +170,9 @@ def _waits(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool
         lead.step_attempts = 1
         lead.base_at = wait_end(lead, cadence, step, lead.base_at or person.now)
     if cadence.after(step.id) is None:
-        if is_promised_sooner(person, lead, step):
-            return waits_for_callback(person, lead, cadence)
-        if not stand(person, lead):
+        if is_callback_first(person, lead, step):
+            return wait_for_callback(person, lead, cadence)
+        if not plan_without_hours(person, lead):
             return False
     leave_step(person, lead, cadence, lead.base_at or person.now)
     return True
@@ -186,8 +186,8 @@ def wait_end(lead: Lead, cadence: Cadence, step: WaitStep, base: Instant) -> Ins
     return after(base, wait, lead, cadence, step.mode)
 
 
-def _exits(person: Person, lead: Lead, step: ExitStep) -> bool:
-    if not stand(person, lead):
+def _exit(person: Person, lead: Lead, step: ExitStep) -> bool:
+    if not plan_without_hours(person, lead):
         return False
     if lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
@@ -196,10 +196,10 @@ def _exits(person: Person, lead: Lead, step: ExitStep) -> bool:
     return True
 
 
-def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) -> bool:
+def _wait_for_event(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) -> bool:
     """Wait until something is true of the lead, or the time is up; every change of the lead comes by here."""
     if lead.step_attempts == 0:  # not begun: the wait before it comes first
-        if not _is_due(person, lead, step):
+        if not _reach_step(person, lead, step):
             return False
         lead.step_attempts = 1
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
@@ -207,67 +207,67 @@ def _waits_for(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) 
     if has_happened(step, lead, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
         if step.event in lead.heard:  # this schedule heeds it: no pause for the same
             lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
-        return _goes_to(person, lead, cadence, step.on_match)
-    if not stand(person, lead, EVENT_AWAITED):
+        return _go_to(person, lead, cadence, step.on_match)
+    if not plan_without_hours(person, lead, EVENT_AWAITED):
         return False
     lead.requested_next_action_at = None
-    return _goes_to(person, lead, cadence, step.on_timeout)
+    return _go_to(person, lead, cadence, step.on_timeout)
 
 
-def _chooses(person: Person, lead: Lead, cadence: Cadence, step: BranchStep | SplitStep) -> bool:
-    if not _is_due(person, lead, step):
+def _choose_path(person: Person, lead: Lead, cadence: Cadence, step: BranchStep | SplitStep) -> bool:
+    if not _reach_step(person, lead, step):
         return False
     if isinstance(step, SplitStep):
         goto: str | None = split_goto(step, lead)
     else:
         goto = branch_goto(step, lookup_for(lead, cadence, person.now, attempts_of(person.head)))
     person.draft.fact("step.chose", lead_id=lead.id, step_id=step.id, goto=goto)
-    return _goes_to(person, lead, cadence, goto)
+    return _go_to(person, lead, cadence, goto)
 
 
-def _begins_again(person: Person, lead: Lead, cadence: Cadence, step: MoveStep | RestartStep) -> bool:
+def _restart_or_move(person: Person, lead: Lead, cadence: Cadence, step: MoveStep | RestartStep) -> bool:
     """Begin this schedule again or another one; go on where that cannot be, wait where it was too often today."""
-    if not _is_due(person, lead, step):
+    if not _reach_step(person, lead, step):
         return False
     reason = effects.reason_to_stay(person, lead, step)
     if reason is not None:
         lead.base_at = person.now
-        return pass_over(person, lead, cadence, step, reason)
+        return skip_step(person, lead, cadence, step, reason)
     if effects.moves_too_often(person, lead):
         hold(person, lead, effects.LOOP_GUARD)
         return False
-    effects.begin_again(person, lead, step)
+    effects.start_new_run(person, lead, step)
     return True
 
 
-def _has_effect(
+def _apply_effect(
     person: Person,
     lead: Lead,
     cadence: Cadence,
     step: UpdateLeadStep | TagStep | CallbackStep | OptOutStep | BlockStep | SuppressStep,
 ) -> bool:
-    if not _is_due(person, lead, step):
+    if not _reach_step(person, lead, step):
         return False
     if isinstance(step, CallbackStep) and (not lead.caller_id or is_closed(person, lead, "call")):
         lead.base_at = person.now
-        return pass_over(person, lead, cadence, step, "not_callable")
+        return skip_step(person, lead, cadence, step, "not_callable")
     effects.apply(person, lead, cadence, step)
     if lead.status in LIVE_STATUSES:
         leave_step(person, lead, cadence, person.now)
     return True
 
 
-def _is_due(person: Person, lead: Lead, step: Step) -> bool:
+def _reach_step(person: Person, lead: Lead, step: Step) -> bool:
     """Tell whether a step that takes no time happens now: what stands behind a wait is decided when the wait is over."""
-    if not stand(person, lead) or is_held(person, lead, step):
+    if not plan_without_hours(person, lead) or hold_step(person, lead, step):
         return False
     lead.requested_next_action_at = None
     return True
 
 
-def _goes_to(person: Person, lead: Lead, cadence: Cadence, goto: str | None) -> bool:
+def _go_to(person: Person, lead: Lead, cadence: Cadence, goto: str | None) -> bool:
     if goto is None:
         leave_step(person, lead, cadence, person.now)
     else:
-        enter(lead, cadence.step(goto), person.now)
+        enter_step(lead, cadence.step(goto), person.now)
     return True

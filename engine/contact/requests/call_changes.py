@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from engine.contact.commands.emission import about_call, webhook_about
+from engine.contact.commands.emission import call_command_header, call_webhook
 from engine.contact.facts import earnings
-from engine.contact.facts.call_record import MONEY_DIGITS, calls_of, compare, drop, merge_tokens
-from engine.contact.facts.person import Person, at_once
-from engine.contact.facts.references import Named, check_references
+from engine.contact.facts.call_record import MONEY_DIGITS, delete_call, listed_calls, mark_repeat_caller, merge_tokens
+from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.references import Reference, check_references
 from engine.contact.lifecycle.moving import forward
 from engine.contact.requests import reactions
 from engine.contact.requests.update import CONVERSIONS
@@ -36,7 +36,7 @@ KEYS_WITHIN = 10 * SECOND
 def update(person: Person, request: CallUpdateRequested) -> None:
     """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`; then nothing is."""
     _check_references(person, request)
-    calls = _meant(person, request)
+    calls = _calls_to_change(person, request)
     for call in calls:
         _change(person, call, request, callback_at=request.callback_at if call is calls[0] else None)
     ids = tuple(call.id for call in calls)
@@ -50,14 +50,14 @@ def delete(person: Person, request: CallDeleteRequested) -> None:
     """
     call = _one(person, request.call_id)
     if call.direction == "inbound" and call.ended_at is None:
-        reactions.inbound_ended(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
-    drop(person, call)
-    _take_money_back(person, call)
+        reactions.end_inbound(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
+    delete_call(person, call)
+    _subtract_money(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
 
 
-def _take_money_back(person: Person, call: Call) -> None:
+def _subtract_money(person: Person, call: Call) -> None:
     """Let a lead, wherever it is now, have earned what its other calls did."""
     if call.lead_id is None or not (call.revenue or call.payout):
         return
@@ -85,17 +85,17 @@ def press_keys(person: Person, request: CallKeysRequested) -> None:
     if request.data:
         merge_tokens(call, request.data, field="post_call_tokens")
     call.user_updated_at = person.now
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact("call.keys_pressed", lead_id=call.lead_id, call_id=call.id, digits=request.digits)
-    person.draft.emit(_press(person, call, call.command_id, request.digits))
+    person.draft.emit(_press_command(person, call, call.command_id, request.digits))
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
 
 
-def _press(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
+def _press_command(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
     # The version is another one at every change of the call: no two presses share an id.
     identity = command_id(call.uuid, 0, call.version + 1, KEYS, 1)
     return PressKeys(
-        **about_call(person, call, KEYS, identity),
+        **call_command_header(person, call, KEYS, identity),
         not_after=person.now + KEYS_WITHIN,
         urgency_class=0,
         call_id=call.id,
@@ -111,19 +111,19 @@ def _one(person: Person, call_id: int) -> Call:
     return call
 
 
-def _meant(person: Person, request: CallUpdateRequested) -> list[Call]:
+def _calls_to_change(person: Person, request: CallUpdateRequested) -> list[Call]:
     """Return the call, or the newest calls of the offer; as many as one decision may change."""
     if request.call_id is not None:
         return [_one(person, request.call_id)]
     since: Instant = request.since or 0
-    found = [call for call in calls_of(person) if call.offer_id == request.offer_id and call.created_at >= since]
+    found = [call for call in listed_calls(person) if call.offer_id == request.offer_id and call.created_at >= since]
     if not found:
         raise RefusedError("not_found", "There is no call of this number and offer within the time.")
-    return list(at_once(found))
+    return list(bounded_batch(found))
 
 
 def _check_references(person: Person, request: CallUpdateRequested) -> None:
-    named: list[Named] = [
+    named: list[Reference] = [
         ("svc_buyer_id", "buyer", request.buyer_id),
         ("svc_traffic_source_id", "traffic_source", request.traffic_source_id),
         ("call_disposition_id", "call_disposition", request.call_disposition_id),
@@ -135,23 +135,23 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
 def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
     """Change one call; `callback_at` is when its lead is to be called back, whatever the disposition is."""
     before = call.revenue, call.payout
-    had_brought = earnings.brought(call)
+    had_brought = earnings.earnings_of(call)
     had_disposition = call.call_disposition_id
     had_converted = {flag: getattr(call, flag) for flag in CONVERSIONS}
     changed = _write(call, request)
     if {"buyer_id", "traffic_source_id", "buyer_converted", "offer_converted"} & set(changed):
-        compare(person, call)
+        mark_repeat_caller(person, call)
     if changed:
         call.user_updated_at = person.now
         person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
     if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
-        person.keep_call(call)
-        earnings.tell(person, call, had_brought)
+        person.save_call(call)
+        earnings.report_change(person, call, had_brought)
     if callback_at is not None:
-        _promise(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
-    _tell_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
+        _schedule_callback(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
+    _update_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
     if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
-        _tell_disposition(person, call, request)
+        _apply_disposition(person, call, request)
     for webhook_id in request.outgoing_webhook_ids:
         _fire(person, call, webhook_id)
 
@@ -186,7 +186,7 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
     return changed
 
 
-def _tell_lead(
+def _update_lead(
     person: Person,
     call: Call,
     request: CallUpdateRequested,
@@ -200,14 +200,14 @@ def _tell_lead(
         return
     lead = person.lead(call.lead_id)
     if lead is not None:
-        _name_on_lead(person, lead, call, request)
+        _copy_to_lead(person, lead, call, request)
     message = LeadUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,
         lead_id=call.lead_id,
         call_id=call.id,
-        buyer_converted=_news(person, call, "buyer_converted", had_converted),
-        offer_converted=_news(person, call, "offer_converted", had_converted),
+        buyer_converted=_changed_flag(person, call, "buyer_converted", had_converted),
+        offer_converted=_changed_flag(person, call, "offer_converted", had_converted),
         add_revenue=round(revenue, MONEY_DIGITS),
         add_payout=round(payout, MONEY_DIGITS),
     )
@@ -220,7 +220,7 @@ def _tell_lead(
         forward(person, message, call.lead_id)
 
 
-def _name_on_lead(person: Person, lead: Lead, call: Call, request: CallUpdateRequested) -> None:
+def _copy_to_lead(person: Person, lead: Lead, call: Call, request: CallUpdateRequested) -> None:
     """Write to the lead who its buyer is now, and which other call its conversion is of, where it is not of this one."""
     if request.buyer_id is not UNSET:
         lead.buyer_id = request.buyer_id
@@ -228,10 +228,10 @@ def _name_on_lead(person: Person, lead: Lead, call: Call, request: CallUpdateReq
         other = None if getattr(call, flag) or getattr(lead, named) != call.id else _other_converted(person, call, flag)
         if other is not None:
             setattr(lead, named, other.id)
-    person.keep(lead)
+    person.save(lead)
 
 
-def _news(person: Person, call: Call, flag: str, had_converted: Mapping[str, bool]) -> bool | UnsetType:
+def _changed_flag(person: Person, call: Call, flag: str, had_converted: Mapping[str, bool]) -> bool | UnsetType:
     """Return what the lead's flag becomes, UNSET where nothing is new.
 
     A conversion that is told again leads no lead on once more; one is taken back only where no other call of it converted.
@@ -244,11 +244,11 @@ def _news(person: Person, call: Call, flag: str, had_converted: Mapping[str, boo
 
 def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
     """Return the newest other call of the lead that converted."""
-    others = (other for other in calls_of(person) if other.lead_id == call.lead_id and other.id != call.id)
+    others = (other for other in listed_calls(person) if other.lead_id == call.lead_id and other.id != call.id)
     return next((other for other in others if getattr(other, flag)), None)
 
 
-def _promise(person: Person, call: Call, callback_at: Instant) -> None:
+def _schedule_callback(person: Person, call: Call, callback_at: Instant) -> None:
     """Promise the lead of the call a call back, as its own update would. Raises `RefusedError` where it has ended."""
     message = LeadUpdateRequested(
         company_id=person.company_id,
@@ -263,14 +263,14 @@ def _promise(person: Person, call: Call, callback_at: Instant) -> None:
         raise RefusedError("lead_not_live", "The call has no lead that could be called back.")
 
 
-def _tell_disposition(person: Person, call: Call, request: CallUpdateRequested) -> None:
+def _apply_disposition(person: Person, call: Call, request: CallUpdateRequested) -> None:
     body = person.rules.body(CallDisposition, "call_disposition", call.call_disposition_id)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
-    reactions.dispositioned(person, lead, call, body, callback_at=request.callback_at)
+    reactions.apply_disposition(person, lead, call, body, callback_at=request.callback_at)
 
 
 def _fire(person: Person, call: Call, webhook_id: int) -> None:
     identity = command_id(call.uuid, webhook_id, call.version + 1, FIRED, 1)
-    person.draft.emit(webhook_about(person, call, webhook_id, identity, step_id=FIRED, event=FIRED_EVENT))
+    person.draft.emit(call_webhook(person, call, webhook_id, identity, step_id=FIRED, event=FIRED_EVENT))
     about: dict[str, Any] = {"command_id": identity, "kind": "webhook", "step_id": FIRED, "outgoing_webhook_id": webhook_id}
     person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)

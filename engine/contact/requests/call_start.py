@@ -15,9 +15,9 @@ from engine.contact.facts.references import check_references
 from engine.contact.lifecycle.enrolment import expiry, new_lead, schedule_of
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.contact.schedule.cadence import Cadence, cadence_for
-from engine.contact.timing.contact_hours import is_lost, limits, opening
+from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
 from engine.contact.timing.earliest import OPTOUT_REVIEW
-from engine.contact.timing.plan import paused
+from engine.contact.timing.plan import pause_reason
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -30,19 +30,19 @@ from schemas.schedule import CallStep
 CLASS_NOW = 0
 """Goes before everything else that is due (research/domain.md 3.8)."""
 
-CAPS_LOOKED_AT = 50
+CAP_CHECKS_MAX = 50
 """Hours open into a cap and caps end outside hours: so often at most is the one looked at after the other."""
 
 
 def start(person: Person, request: CallStartRequested) -> None:
     """Order the call and answer with it. Raises `RefusedError` for the first guard that says no; then nothing is changed."""
     _check_caller(person, request)
-    lead = _present(person, request)
+    lead = _find_lead(person, request)
     schedule = _schedule(person, request, lead)
     _check_active(person, lead, schedule, request)
     _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id)
     is_new = lead is None
-    lead = lead or _new(person, request, schedule)
+    lead = lead or _create_lead(person, request, schedule)
     if request.override_reason is None:
         _check_hours(person, lead, force=request.force)
     _check_recent(person)
@@ -52,14 +52,14 @@ def start(person: Person, request: CallStartRequested) -> None:
         person.draft.fact(
             "lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id, source="call_start"
         )
-    call_id = _place(person, lead, request)
+    call_id = _place_call(person, lead, request)
     if request.override_reason is not None:
         about: dict[str, Any] = {"reason": request.override_reason, "key_id": request.override_key_id}
         person.draft.fact("law.overridden", lead_id=lead.id, call_id=call_id, **about)
     person.draft.answer = Answer(status=201, record_type="call", record_id=call_id, record_ids=(call_id,))
 
 
-def _present(person: Person, request: CallStartRequested) -> Lead | None:
+def _find_lead(person: Person, request: CallStartRequested) -> Lead | None:
     """Return the lead to call: the one named, else the live one of the schedule or offer, else the person's newest."""
     if request.lead_id is not None:
         lead = person.lead(request.lead_id)
@@ -126,7 +126,7 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
     """Refuse where the company, the offer or the schedule is paused."""
     schedule_id = None if schedule is None else schedule.id
     offer_id = _offer_id(person, request) if lead is None else lead.offer_id
-    reason = paused(person, offer_id, schedule_id)
+    reason = pause_reason(person, offer_id, schedule_id)
     if reason is not None:
         raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
 
@@ -157,7 +157,7 @@ def _check_hours(person: Person, lead: Lead, *, force: bool) -> None:
     """Refuse outside the hours of the law and over its caps; outside those of the schedule as well, unless forced."""
     cadence = cadence_for(person, lead)
     legal = Cadence(msgspec.structs.replace(cadence.schedule, windows={}, pauses=(), steps=(), end_steps=(), triggers=()))
-    if is_lost(lead, cadence, "call"):
+    if is_zone_unknown(lead, cadence, "call"):
         raise RefusedError(
             "quiet_hours", "Nothing tells in which time zone this person is.", extra={"next_allowed_at": None}
         )
@@ -178,7 +178,7 @@ def _check_hours(person: Person, lead: Lead, *, force: bool) -> None:
 
 def _first_allowed(person: Person, lead: Lead, cadence: Cadence, at: Instant) -> Instant | None:
     """Return the first instant >= at in all hours and under all caps, or None."""
-    for _ in range(CAPS_LOOKED_AT):
+    for _ in range(CAP_CHECKS_MAX):
         release = _release(person, lead, cadence, at)
         found = opening(person.law, lead, cadence, "call", at if release is None else release)
         if found is None or found.at == at:
@@ -203,7 +203,7 @@ def _check_recent(person: Person) -> None:
     if person.draft.behind:
         detail = "An opt-out may be among what is still being read; try again in a moment."
         raise RefusedError("requests_unread", detail, extra={"retry_after_seconds": 1})
-    until = ledger.guarded_until(person.head, "call")
+    until = ledger.guard_ends_at(person.head, "call")
     if until is not None and until > person.now:
         seconds = -(-(until - person.now) // SECOND)
         raise RefusedError("number_recently_dialed", f"Try again in {seconds} s.", extra={"retry_after_seconds": seconds})
@@ -220,7 +220,7 @@ def _check_in_progress(person: Person, lead: Lead) -> None:
         raise RefusedError("call_in_progress", f"{what} of this lead is on its way; try again when its outcome is known.")
 
 
-def _new(person: Person, request: CallStartRequested, schedule: Record | None) -> Lead:
+def _create_lead(person: Person, request: CallStartRequested, schedule: Record | None) -> Lead:
     """Return a lead for a person who has none here: on the schedule where it enrols, else of the offer alone."""
     lead = new_lead(person)
     lead.status, lead.offer_id = "captured", _offer_id(person, request)
@@ -234,7 +234,7 @@ def _new(person: Person, request: CallStartRequested, schedule: Record | None) -
     return lead
 
 
-def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:
+def _place_call(person: Person, lead: Lead, request: CallStartRequested) -> int:
     """Order the call; a lead that has ended stays as it ended."""
     if not person.draft.has_place("call", lead.company_id, is_in_turn=True):
         raise RefusedError("commands_open", "As many calls are on their way as may be; try again in a moment.")
@@ -248,6 +248,6 @@ def _place(person: Person, lead: Lead, request: CallStartRequested) -> int:
     place_call(person, lead, cadence, CallStep(id=MANUAL, from_number=request.from_number), connection)
     if status not in LIVE_STATUSES:
         lead.status, lead.status_wait, lead.expires_at = status, wait, expires_at
-        person.keep(lead)
+        person.save(lead)
     assert lead.attempted_call_id is not None  # noqa: S101 - just placed
     return lead.attempted_call_id

@@ -2,12 +2,12 @@
 
 from typing import assert_never
 
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.removal import remove
 from engine.contact.lifecycle.stop import mark, opt_out, stop
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.walk import advance
 from engine.contact.requests.submission import matches
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -17,7 +17,7 @@ from schemas.requests import CallerActed
 
 def act(person: Person, request: CallerActed) -> None:
     """Do it and answer with the lead, also one that has ended. Raises `RefusedError` for none, or nothing to skip."""
-    leads = _meant(person, request)
+    leads = _matching_leads(person, request)
     match request.action:
         case "opt_out":
             _opt_out(person, leads)
@@ -32,13 +32,13 @@ def act(person: Person, request: CallerActed) -> None:
     person.draft.answer = Answer(status=200, record_type="lead", record_id=ids[0], record_ids=ids)
 
 
-def _meant(person: Person, request: CallerActed) -> list[Lead]:
+def _matching_leads(person: Person, request: CallerActed) -> list[Lead]:
     """Return the newest live lead of the token, else the newest; or all of them, where all are asked for."""
     matching = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
     if not matching:
         raise RefusedError("not_found", "There is no lead of this token and number.")
     if request.update_all_matching_leads:
-        return list(at_once(matching))
+        return list(bounded_batch(matching))
     return [next((lead for lead in matching if lead.status in LIVE_STATUSES), matching[0])]
 
 
@@ -58,4 +58,4 @@ def _move_to_end(person: Person, leads: list[Lead], *, keeps_callback: bool) -> 
     for lead in live:
         if not lead.ending:
             begin_end(person, lead, COMPLETED, keeps_callback=keeps_callback)
-            go_on(person, lead)
+            advance(person, lead)

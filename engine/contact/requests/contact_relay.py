@@ -5,7 +5,7 @@ import msgspec
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import fence, is_opted_out_of, stop_reason
-from engine.contact.timing.earliest import CALLED, OPTOUT_REVIEW
+from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -28,15 +28,15 @@ RELAYS_FULL = "too_many_open"
 BEHIND = "requests_unread"
 """The answer where an opt-out may still be unread: the lead asks again."""
 
-TEMPORARY = frozenset({BEHIND, RELAYS_FULL, "min_spacing", "too_late", CALLED})
+TEMPORARY = frozenset({BEHIND, RELAYS_FULL, "min_spacing", "too_late", INBOUND_PAUSE})
 """Refusals after which the same step may be tried again."""
 
-Order = PlaceCall | SendSms | SendEmail
+RelayedCommand = PlaceCall | SendSms | SendEmail
 
 
 def answer_request(person: Person, request: ReachRequested) -> None:
     """Emit the command of another contact's lead, or tell it why not."""
-    order: Order = from_json(bytes(request.command), PlaceCall | SendSms | SendEmail)  # type: ignore[arg-type]
+    order: RelayedCommand = from_json(bytes(request.command), PlaceCall | SendSms | SendEmail)  # type: ignore[arg-type]
     if order.contact_key != person.key or order.company_id != person.company_id:
         raise RefusedError(
             "validation_failed", "the command is not one for this contact", {"command": ["is another contact's"]}
@@ -71,7 +71,7 @@ def withdraw(person: Person, request: ReachWithdrawn) -> None:
     person.draft.fact("reach.withdrawn", lead_id=request.lead_id, command_id=request.command_id, reason=request.reason)
 
 
-def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
+def relay_outcome(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
     """Pass on what came of a command that was emitted for another contact's lead; False where it was none."""
     relay = person.draft.get(relay_key(request.command_id), Relay)
     if relay is None or relay.contact_key != person.key:
@@ -80,24 +80,24 @@ def pass_on(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
     if isinstance(answer, OutcomeRecorded):
         answer = msgspec.structs.replace(answer, reached=person.key)
         if answer.final:
-            close(person, request.command_id)
+            close_relay(person, request.command_id)
     person.draft.send(CONTACTS_REQUESTS.name, relay.reply_to, answer)
     return True
 
 
-def close(person: Person, command_id: str) -> None:
+def close_relay(person: Person, command_id: str) -> None:
     """Forget a command that was emitted for another contact's lead: its outcome was passed on, or stays out."""
     person.draft.remove(relay_key(command_id))
     person.head.relays = max(0, person.head.relays - 1)  # it counts those since counting began
-    person.keep_head()
+    person.save_head()
 
 
-def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str | None, Instant | None]:
+def _refusal(person: Person, order: RelayedCommand, request: ReachRequested) -> tuple[str | None, Instant | None]:
     """Return why the order must not be emitted, and until when where that is known; None where it may be.
 
     A cap counts every contact with this number, whichever lead made it (research/domain.md E40).
     """
-    reason = _stop(person, order, request)
+    reason = _stop_code(person, order, request)
     if reason is not None or request.kind == "email":
         return reason, None
     if person.head.review_until is not None and person.head.review_until > person.now:
@@ -107,7 +107,7 @@ def _refusal(person: Person, order: Order, request: ReachRequested) -> tuple[str
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
 
 
-def _stop(person: Person, order: Order, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
+def _stop_code(person: Person, order: RelayedCommand, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
     kind = request.kind
     stopped = stop_reason(person.head, request.offer_id)
     if stopped is not None:
@@ -121,14 +121,14 @@ def _stop(person: Person, order: Order, request: ReachRequested) -> str | None: 
     if person.head.relays >= RELAYS_MAX:
         return RELAYS_FULL
     if person.head.inbound_until is not None and person.head.inbound_until > person.now:
-        return CALLED
+        return INBOUND_PAUSE
     if order.not_after is not None and order.not_after <= person.now:
         return "too_late"
-    until = ledger.guarded_until(person.head, kind)
+    until = ledger.guard_ends_at(person.head, kind)
     return "min_spacing" if until is not None and until > person.now else None
 
 
-def _emit(person: Person, order: Order, request: ReachRequested) -> None:
+def _emit(person: Person, order: RelayedCommand, request: ReachRequested) -> None:
     if request.kind != "email":
         ledger.reserve(person, request.kind, order.command_id)
     relay = Relay(
@@ -143,7 +143,7 @@ def _emit(person: Person, order: Order, request: ReachRequested) -> None:
         offer_id=request.offer_id,
     )
     person.head.relays += 1
-    person.keep_head()
+    person.save_head()
     person.draft.emit(order)
     person.draft.put(relay_key(order.command_id), relay)
     person.draft.fact(

@@ -3,13 +3,13 @@
 from typing import Any
 
 from engine.contact.commands import slots
-from engine.contact.commands.emission import has_webhook, webhook_about
+from engine.contact.commands.emission import call_webhook, has_webhook
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import callbacks, effects, triggers
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
-from engine.contact.lifecycle.step_position import enter, leave_step
+from engine.contact.lifecycle.step_position import enter_step, leave_step
 from engine.contact.lifecycle.stop import block, opt_out, suppress
 from engine.contact.schedule.cadence import cadence_for, duration
 from engine.identity import command_id
@@ -30,16 +30,16 @@ from schemas.schedule import (
     WebhookStep,
 )
 
-HEARD = "disposition"
+DISPOSITION_EVENT = "disposition"
 """The event of a `wait_for`, and the type of a trigger."""
 
-JUDGED = "(disposition)"
+DISPOSITION_RETRIES = "(disposition)"
 """Where the tries are counted that dispositions asked for; in brackets, so that it is no outcome's name."""
 
-TOLD_EVENT = "call.dispositioned"
+WEBHOOK_EVENT = "call.dispositioned"
 """What a webhook of a disposition's action group is told of."""
 
-SPOKEN_TO = frozenset({"connected_human", "connected_buyer", "caller_hung_up"})
+ANSWERED_OUTCOMES = frozenset({"connected_human", "connected_buyer", "caller_hung_up"})
 """Outcomes after which somebody has something to say of the call; nobody was there to judge the others."""
 
 WRONG_NUMBER = Outcome(disables_channel=True)
@@ -50,13 +50,13 @@ def code_of(disposition: CallDisposition) -> str:
     return disposition.code or disposition.name
 
 
-def of_call(person: Person, call: Call | None) -> CallDisposition | None:
+def disposition_of(person: Person, call: Call | None) -> CallDisposition | None:
     """Return the disposition that a call has."""
     found = None if call is None else call.call_disposition_id
     return person.rules.body(CallDisposition, "call_disposition", found)
 
 
-def awaits(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at: Instant) -> bool:
+def await_disposition(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at: Instant) -> bool:
     """Let the lead wait for a disposition after this outcome of its step, or follow the one that the call has already.
 
     False where the outcome itself moves the lead on.
@@ -65,11 +65,11 @@ def awaits(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at
     if not isinstance(step, CallStep):
         return False
     call = person.call(flight.call_id)
-    disposition = of_call(person, call)
+    disposition = disposition_of(person, call)
     if step.await_disposition is None:
-        return call is not None and disposition is not None and tries_again(person, lead, call, disposition)
-    is_known = call is not None and disposition is not None and may_be_led(person, lead, call)
-    if not is_known and outcome not in SPOKEN_TO:
+        return call is not None and disposition is not None and retry_step(person, lead, call, disposition)
+    is_known = call is not None and disposition is not None and is_awaiting(person, lead, call)
+    if not is_known and outcome not in ANSWERED_OUTCOMES:
         return False
     lead.disposition_due_at = max(person.now, occurred_at + duration(step.await_disposition).elapsed)
     if call is not None and disposition is not None and is_known:
@@ -77,7 +77,7 @@ def awaits(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at
     return True
 
 
-def check(lead: Lead | None, disposition: CallDisposition, callback_at: Instant | None) -> None:
+def check_callback_time(lead: Lead | None, disposition: CallDisposition, callback_at: Instant | None) -> None:
     """Refuse a disposition that promises a call at no time. Raises `RefusedError`."""
     has_time = callback_at is not None or disposition.retry_delay_seconds is not None
     if disposition.requires_callback_time and not has_time and (lead is None or lead.callback_at is None):
@@ -85,7 +85,7 @@ def check(lead: Lead | None, disposition: CallDisposition, callback_at: Instant 
         raise RefusedError("validation_failed", f"call_disposition_id {problem}", {"call_disposition_id": [problem]})
 
 
-def stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
+def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
     """Do what the disposition says of the person and the number, whatever becomes of the lead."""
     source = f"disposition {code_of(disposition)}"
     if disposition.sets_opt_out:
@@ -97,7 +97,7 @@ def stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> No
             close_channel(person, None if lead is None else lead.id, channel, "wrong_number")
 
 
-def act(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
+def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
     """Do the steps of the disposition's action group, in order, at once; those that would contact or wait are passed over.
 
     A lead that has ended is not begun again: of it only tokens and tags are changed, and webhooks told.
@@ -109,17 +109,17 @@ def act(person: Person, lead: Lead, call: Call, disposition: CallDisposition) ->
             case UpdateLeadStep() | TagStep():
                 effects.apply(person, lead, cadence_for(person, lead), step)
             case WebhookStep():
-                _tell_webhook(person, call, step)
+                _post_webhook(person, call, step)
             case CallbackStep() | OptOutStep() | BlockStep() | SuppressStep() if is_live:
                 effects.apply(person, lead, cadence_for(person, lead), step)
             case MoveStep() if is_live and effects.reason_to_stay(person, lead, step) is None:
                 if not effects.moves_too_often(person, lead):
-                    effects.begin_again(person, lead, step)
+                    effects.start_new_run(person, lead, step)
             case _:
                 person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason="not_at_once")
 
 
-def stops_in_group(person: Person, lead: Lead, disposition: CallDisposition) -> None:
+def apply_group_stops(person: Person, lead: Lead, disposition: CallDisposition) -> None:
     """Do of the disposition's action group only what stops contact with the person."""
     group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
     is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
@@ -135,18 +135,18 @@ def stops_in_group(person: Person, lead: Lead, disposition: CallDisposition) -> 
                 pass
 
 
-def _tell_webhook(person: Person, call: Call, step: WebhookStep) -> None:
+def _post_webhook(person: Person, call: Call, step: WebhookStep) -> None:
     if not has_webhook(person, step):
         person.draft.fact("step.skipped", lead_id=call.lead_id, call_id=call.id, step_id=step.id, reason="no_webhook")
         return
-    identity = command_id(call.uuid, step.outgoing_webhook_id, call.version + 1, f"{HEARD}/{step.id}", 1)
-    person.draft.emit(webhook_about(person, call, step.outgoing_webhook_id, identity, step_id=step.id, event=TOLD_EVENT))
+    identity = command_id(call.uuid, step.outgoing_webhook_id, call.version + 1, f"{DISPOSITION_EVENT}/{step.id}", 1)
+    person.draft.emit(call_webhook(person, call, step.outgoing_webhook_id, identity, step_id=step.id, event=WEBHOOK_EVENT))
     about: dict[str, Any] = {"command_id": identity, "kind": "webhook", "step_id": step.id}
     about |= {"outgoing_webhook_id": step.outgoing_webhook_id}
     person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)
 
 
-def promise(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:
+def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:
     """Take down the call that was promised: at the time agreed on, else after the disposition's delay; what is, stands."""
     at = callback_at
     if at is None and disposition.category == "callback" and lead.callback_at is None:
@@ -154,24 +154,24 @@ def promise(person: Person, lead: Lead, disposition: CallDisposition, callback_a
         at = None if delay is None else person.now + delay * SECOND
     if at is None or not lead.caller_id or at == lead.callback_promised_at:
         return
-    callbacks.schedule(person, lead, at)
-    person.keep(lead)
+    callbacks.schedule_callback(person, lead, at)
+    person.save(lead)
 
 
-def follow(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
+def follow_disposition(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
     """Lead a live lead where the disposition says; the caller lets it go on. What is on its way is waited for."""
-    person.keep(lead)
-    if triggers.happens(person, lead, cadence_for(person, lead), (HEARD,)):
+    person.save(lead)
+    if triggers.fire_on_exit(person, lead, cadence_for(person, lead), (DISPOSITION_EVENT,)):
         return
     if disposition.is_final:
         begin_end(person, lead, _result(disposition))
-    elif lead.flight is None and may_be_led(person, lead, call):
+    elif lead.flight is None and is_awaiting(person, lead, call):
         lead_on(person, lead, call, disposition)
     elif lead.flight is None:
-        tries_again(person, lead, call, disposition)
+        retry_step(person, lead, call, disposition)
 
 
-def tries_again(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> bool:
+def retry_step(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> bool:
     """Let a lead that waited for no disposition try the step of the call again, where the disposition says so.
 
     Only where it has done nothing since the call, and as often in a run as the disposition allows; said again of one call
@@ -182,17 +182,17 @@ def tries_again(person: Person, lead: Lead, call: Call, disposition: CallDisposi
     if step_id is None or not asks or not _is_last_thing_done(lead, call) or not cadence_for(person, lead).has(step_id):
         return False
     tried = lead.judged.get(step_id, ())
-    if call.id not in tried and len(tried) >= _times(disposition):
+    if call.id not in tried and len(tried) >= _retry_limit(disposition):
         return False
     slots.withdraw(person, lead)
     lead.judged = {**lead.judged, step_id: tuple(dict.fromkeys((*tried, call.id)))}
     if lead.step != step_id:
-        enter(lead, cadence_for(person, lead).step(step_id), person.now)
+        enter_step(lead, cadence_for(person, lead).step(step_id), person.now)
     _plan_from(person, lead, disposition, len(lead.judged[step_id]))
     return True
 
 
-def _times(disposition: CallDisposition) -> int:
+def _retry_limit(disposition: CallDisposition) -> int:
     return 1 if disposition.retry_max is None else disposition.retry_max
 
 
@@ -201,35 +201,35 @@ def _plan_from(person: Person, lead: Lead, disposition: CallDisposition, times: 
     lead.base_at = person.now + (disposition.retry_delay_seconds or 0) * SECOND
     lead.planned_at = None
     person.draft.fact("step.retried", lead_id=lead.id, step_id=lead.step, disposition=code_of(disposition), times=times)
-    person.keep(lead)
+    person.save(lead)
 
 
 def lead_on(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
     """Let the lead try the step of the call again, or go on to the next one."""
     lead.status, lead.status_wait = "queue", None
-    if disposition.category == "wrong_number" and _stands_there(lead, call):
-        _settle(lead)
+    if disposition.category == "wrong_number" and _is_at_step_of(lead, call):
+        _end_wait(lead)
         retry_or_leave(person, lead, "wrong_number", WRONG_NUMBER, person.now)
     elif disposition.retry_delay_seconds is not None and disposition.category != "callback":
         _try_again(person, lead, call, disposition)
-    elif _stands_there(lead, call):
+    elif _is_at_step_of(lead, call):
         _leave(person, lead, disposition)
 
 
 def time_out(person: Person, lead: Lead) -> None:
     """Nobody said how the call went: the outcome itself moves the lead on; the caller lets it."""
     person.draft.fact("disposition.timed_out", lead_id=lead.id, call_id=lead.attempted_call_id)
-    _settle(lead)
+    _end_wait(lead)
     lead.status, lead.status_wait = "queue", None
-    _by_outcome(person, lead)
+    _follow_outcome(person, lead)
 
 
-def _by_outcome(person: Person, lead: Lead) -> None:
+def _follow_outcome(person: Person, lead: Lead) -> None:
     outcome = lead.last_outcome or "unknown"
     retry_or_leave(person, lead, outcome, CALL_OUTCOMES.get(outcome, CALL_OUTCOMES["unknown"]), person.now)
 
 
-def _settle(lead: Lead) -> None:
+def _end_wait(lead: Lead) -> None:
     lead.disposition_due_at = None
 
 
@@ -237,7 +237,7 @@ def _result(disposition: CallDisposition) -> LeadStatus:
     return "success" if disposition.category == "final_positive" else COMPLETED
 
 
-def may_be_led(person: Person, lead: Lead, call: Call) -> bool:
+def is_awaiting(person: Person, lead: Lead, call: Call) -> bool:
     """Tell whether the lead has done nothing since this call of a step that waits for dispositions, in this run."""
     if not _is_last_thing_done(lead, call):
         return False
@@ -251,7 +251,7 @@ def _is_last_thing_done(lead: Lead, call: Call) -> bool:
     return is_last and not lead.ending and call.schedule_id == lead.schedule_id and call.schedule_action_id is not None
 
 
-def _stands_there(lead: Lead, call: Call) -> bool:
+def _is_at_step_of(lead: Lead, call: Call) -> bool:
     """Tell whether the lead is still before the step of the call: it waits for this, or to try again."""
     return lead.step == call.schedule_action_id
 
@@ -260,23 +260,23 @@ def _try_again(person: Person, lead: Lead, call: Call, disposition: CallDisposit
     """Try the step of the call again, as often as the disposition allows; said again of one call, it counts once."""
     cadence = cadence_for(person, lead)
     is_first_word = lead.disposition_due_at is not None
-    if not _stands_there(lead, call):  # the lead had gone on: a later word replaces the one before
-        enter(lead, cadence.step(call.schedule_action_id or ""), person.now)
-    made = lead.retries.get(JUDGED, 0)
-    if is_first_word and made >= _times(disposition):
-        _settle(lead)
+    if not _is_at_step_of(lead, call):  # the lead had gone on: a later word replaces the one before
+        enter_step(lead, cadence.step(call.schedule_action_id or ""), person.now)
+    made = lead.retries.get(DISPOSITION_RETRIES, 0)
+    if is_first_word and made >= _retry_limit(disposition):
+        _end_wait(lead)
         leave_step(person, lead, cadence, person.now)
         return
-    lead.retries[JUDGED] = made + 1 if is_first_word else max(1, made)
-    _settle(lead)
-    _plan_from(person, lead, disposition, lead.retries[JUDGED])
+    lead.retries[DISPOSITION_RETRIES] = made + 1 if is_first_word else max(1, made)
+    _end_wait(lead)
+    _plan_from(person, lead, disposition, lead.retries[DISPOSITION_RETRIES])
 
 
 def _leave(person: Person, lead: Lead, disposition: CallDisposition) -> None:
     """Go on: nobody was spoken to after all, so the outcome decides; else with the next step."""
     is_waiting = lead.disposition_due_at is not None
-    _settle(lead)
+    _end_wait(lead)
     if disposition.category == "no_contact" and is_waiting:
-        _by_outcome(person, lead)
+        _follow_outcome(person, lead)
     else:
         leave_step(person, lead, cadence_for(person, lead), person.now)

@@ -12,11 +12,11 @@ from msgspec import UNSET, structs
 
 from engine.contact.consent.opt_out import meaning_of
 from engine.contact.facts.call_record import CALLS_LISTED_MAX
-from engine.contact.facts.ledger import row_of, shorten
+from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, opt_out
-from engine.contact.requests.dispositions import stops, stops_in_group
+from engine.contact.requests.dispositions import apply_group_stops, apply_stops
 from engine.contact.requests.replies import receive
 from engine.contact.requests.submission import matches
 from engine.limits import RECORD_BYTES_MAX
@@ -43,7 +43,7 @@ LEADS_KEPT_MAX = 10_000
 """Leads that such a head goes on listing, the newest. The others end when they are due."""
 
 
-def stop_alone(person: Person, request: ContactRequest) -> bool:
+def stop_only(person: Person, request: ContactRequest) -> bool:
     """Decide only that nobody contacts the person, as far as the request asks for it; return False where it does not.
 
     `person.draft.answer` is set where nothing else was asked for.
@@ -64,7 +64,7 @@ def _shorten(person: Person) -> None:
     head.lead_ids, head.sweep_from = head.lead_ids[-LEADS_KEPT_MAX:], 0
     head.call_ids = head.call_ids[-CALLS_LISTED_MAX:]
     head.seen, head.moved, head.deleted_refs = {}, {}, ()
-    shorten(head)
+    compact(head)
     person.draft.fact("contact.shortened", leads=len(head.lead_ids))
 
 
@@ -135,9 +135,9 @@ def _of_disposition(person: Person, request: CallUpdateRequested) -> bool:
         return False
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     facts = len(person.draft.facts)
-    stops(person, lead, disposition)
+    apply_stops(person, lead, disposition)
     if lead is not None:
-        stops_in_group(person, lead, disposition)
+        apply_group_stops(person, lead, disposition)
     return len(person.draft.facts) > facts
 
 

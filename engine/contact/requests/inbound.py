@@ -5,24 +5,24 @@ from typing import assert_never
 import msgspec
 
 from engine.contact.facts.call_record import (
-    calls_of,
-    compare,
-    enter,
+    add_call,
+    copy_handling,
     is_deleted,
-    note_handling,
-    of_caller,
+    listed_calls,
+    mark_repeat_caller,
+    new_inbound_call,
     put_on_hold,
     take_off_hold,
     tier_of,
 )
-from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
@@ -32,7 +32,7 @@ from schemas.outcomes import CALL_OUTCOMES, TIMED_OUT
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
 
-CALLS_LOOKED_AT = 20
+CALLS_SEARCHED = 20
 """Newest calls among which the one of a report is found: nobody makes more than one at a time."""
 
 BLOCKED_STATUS = "blocked"
@@ -49,23 +49,23 @@ def receive(person: Person, request: CallReceived) -> None:
     check_references(person, [("buyer_id", "buyer", request.buyer_id)])
     if is_deleted(person, request.gateway_ref):
         raise RefusedError("deleted", "This call was deleted.")
-    call = _known(person, request.gateway_ref) or _begin(person, request)
+    call = _find_call(person, request.gateway_ref) or _begin(person, request)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
-    if skew := marked(person.now, request.occurred_at):
+    if skew := skew_mark(person.now, request.occurred_at):
         person.draft.fact("call.reported", lead_id=call.lead_id, call_id=call.id, state=request.state, **skew)
     if call.ended_at is None:
         _move_on(person, call, request)
-        person.keep_call(call)
+        person.save_call(call)
     elif call.sub_status == TIMED_OUT:
-        _find(person, call, request)
+        _complete_timed_out(person, call, request)
     elif request.state == "ended":
         _complete(person, call, request)
     elif call.outcome is not None and call.status != BLOCKED_STATUS and request.occurred_at <= call.ended_at:
-        _fill_in(person, call, request)
+        _backfill(person, call, request)
 
 
-def _known(person: Person, gateway_ref: str) -> Call | None:
-    for call, _ in zip(calls_of(person), range(CALLS_LOOKED_AT), strict=False):
+def _find_call(person: Person, gateway_ref: str) -> Call | None:
+    for call, _ in zip(listed_calls(person), range(CALLS_SEARCHED), strict=False):
         if call.gateway_ref == gateway_ref:
             return call
     return None
@@ -74,30 +74,30 @@ def _known(person: Person, gateway_ref: str) -> Call | None:
 def _begin(person: Person, request: CallReceived) -> Call:
     """Make the record of a call that is new, for the lead that it is about."""
     is_blocked = person.head.blocked_at is not None
-    lead = None if is_blocked else _lead(person, request)
-    call = of_caller(person, lead, from_number=request.from_number, number_called=request.number_called)
-    at = _past(person, request.occurred_at)
+    lead = None if is_blocked else _find_lead(person, request)
+    call = new_inbound_call(person, lead, from_number=request.from_number, number_called=request.number_called)
+    at = _not_in_future(person, request.occurred_at)
     call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
     # Of a call that is told of at its end alone, the talk was before that.
     call.initiated_at = call.ringing_at = at - (request.talk_seconds * SECOND if request.state == "ended" else 0)
     if is_blocked:
         call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
         call.hung_up_by, call.hangup_cause, call.ended_at = "us", "contact_blocked", at
-    enter(person, call)
+    add_call(person, call)
     if is_blocked:
         person.draft.fact("call.refused", call_id=call.id, reason=BLOCKED_STATUS)
         return call
     if lead is not None:
         lead.inbound_calls_count += 1
         lead.last_call_at = person.now
-        person.keep(lead)
+        person.save(lead)
         if lead.status == "captured":
             person.draft.fact("lead.picked_up", lead_id=lead.id, call_id=call.id)
-    reactions.inbound_started(person, call)
+    reactions.start_inbound(person, call)
     return call
 
 
-def _lead(person: Person, request: CallReceived) -> Lead | None:
+def _find_lead(person: Person, request: CallReceived) -> Lead | None:
     """Return the lead that the call is about: of the offer of the number called first, live ones first, captured first.
 
     Where the number stands for an offer and the person has no lead of it, one is made, as if they had been sent to it.
@@ -108,9 +108,9 @@ def _lead(person: Person, request: CallReceived) -> Lead | None:
     offer_id = None if own is None else own.offer_id
     leads = [lead for lead in person.leads() if lead.status != "removed"]
     of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
-    is_new = offer_id is not None and not of_offer and person.makes_room()
+    is_new = offer_id is not None and not of_offer and person.make_room()
     if is_new and offer_id is not None and person.rules.body(Offer, "offer", offer_id) is not None:
-        return _capture(person, request, offer_id)
+        return _create_lead(person, request, offer_id)
     return min(of_offer or leads, key=_rank, default=None)
 
 
@@ -118,7 +118,7 @@ def _rank(lead: Lead) -> tuple[bool, bool, int]:
     return lead.status not in LIVE_STATUSES, lead.status != "captured", -lead.id
 
 
-def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
+def _create_lead(person: Person, request: CallReceived, offer_id: int) -> Lead:
     lead = new_lead(person)
     lead.status, lead.offer_id = "captured", offer_id
     lead.caller_id, lead.columns = request.from_number, dict(request.columns)
@@ -131,16 +131,16 @@ def _capture(person: Person, request: CallReceived, offer_id: int) -> Lead:
 
 
 def _move_on(person: Person, call: Call, request: CallReceived) -> None:
-    at = _past(person, request.occurred_at)
+    at = _not_in_future(person, request.occurred_at)
     call.give_up_at = person.now + reactions.INBOUND_MAX
     if request.state != "ended":
-        _began_by(call, at)
+        _move_start_back(call, at)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
         _connect_to(person, call, request.buyer_id)
-    note_handling(call, request)
+    copy_handling(call, request)
     call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
     if request.buyer_answered_at is not None:
-        call.buyer_answered_at = _past(person, request.buyer_answered_at)
+        call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     match request.state:
         case "ringing":
             pass
@@ -159,26 +159,26 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             assert_never(request.state)
 
 
-def _past(person: Person, told: Instant) -> Instant:
+def _not_in_future(person: Person, told: Instant) -> Instant:
     """Return a moment that a gateway told, if it can be one: neither before 1970 nor still to come."""
     return min(max(told, 0), person.now)
 
 
-def _began_by(call: Call, at: Instant) -> None:
+def _move_start_back(call: Call, at: Instant) -> None:
     """The call was there at this instant: it came in no later, whichever report of it came first."""
     call.initiated_at = at if call.initiated_at is None else min(call.initiated_at, at)
     call.ringing_at = at if call.ringing_at is None else min(call.ringing_at, at)
 
 
-def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
+def _backfill(person: Person, call: Call, request: CallReceived) -> None:
     """Take in what was before the end and is told after it: when it rang and was answered, and by whom; the end stays."""
-    before, at = msgspec.structs.replace(call), _past(person, request.occurred_at)
-    _began_by(call, at)
+    before, at = msgspec.structs.replace(call), _not_in_future(person, request.occurred_at)
+    _move_start_back(call, at)
     call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
     if call.buyer_id is None and request.buyer_id is not None:
         _connect_to(person, call, request.buyer_id)
     if call.buyer_answered_at is None and request.buyer_answered_at is not None:
-        call.buyer_answered_at = _past(person, request.buyer_answered_at)
+        call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     was_missed = call.answered_at is None
     if request.state == "connected" and call.answered_at is not None:
         call.answered_at = min(call.answered_at, at)
@@ -191,10 +191,10 @@ def _fill_in(person: Person, call: Call, request: CallReceived) -> None:
     changed = [name for name in call.__struct_fields__ if getattr(call, name) != getattr(before, name)]
     if not changed:
         return
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
     if was_missed and call.answered_at is not None:
-        _over(person, call)
+        _react_to_end(person, call)
 
 
 def _complete(person: Person, call: Call, request: CallReceived) -> None:
@@ -210,7 +210,7 @@ def _complete(person: Person, call: Call, request: CallReceived) -> None:
         return
     for name, value in news.items():
         setattr(call, name, value)
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(news))
 
 
@@ -221,40 +221,40 @@ def _connect(person: Person, call: Call, at: int) -> None:
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is not None:
         lead.connected, lead.connected_call_id = True, call.id
-        _has_buyer_of(person, lead, call)
+        _copy_buyer(person, lead, call)
 
 
 def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
     """Write down which buyer has the call, and has the lead where somebody answered already: later reports may name them."""
     call.buyer_id = buyer_id
     call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-    compare(person, call)
+    mark_repeat_caller(person, call)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if call.answered_at is not None and lead is not None:
-        _has_buyer_of(person, lead, call)
+        _copy_buyer(person, lead, call)
 
 
-def _has_buyer_of(person: Person, lead: Lead, call: Call) -> None:
+def _copy_buyer(person: Person, lead: Lead, call: Call) -> None:
     lead.buyer_id = call.buyer_id or lead.buyer_id
     lead.dial_tier = lead.dial_tier if call.dial_tier is None else call.dial_tier
-    person.keep(lead)
+    person.save(lead)
 
 
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     """Say what came of the call."""
     _write_end(person, call, request, at)
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
-    _over(person, call)
+    _react_to_end(person, call)
 
 
-def _find(person: Person, call: Call, request: CallReceived) -> None:
+def _complete_timed_out(person: Person, call: Call, request: CallReceived) -> None:
     """Take in the end of a call that was given up: its record says so; whoever waited for it has gone on (E26)."""
     if request.state != "ended":
         return
     call.sub_status = None
-    _write_end(person, call, request, _past(person, request.occurred_at))
-    person.keep_call(call)
+    _write_end(person, call, request, _not_in_future(person, request.occurred_at))
+    person.save_call(call)
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=["outcome", "ended_at"])
 
 
@@ -281,11 +281,11 @@ def _name_outcome(call: Call) -> None:
     call.status = CALL_OUTCOMES[call.outcome].call_status or call.status
 
 
-def _over(person: Person, call: Call) -> None:
+def _react_to_end(person: Person, call: Call) -> None:
     """Let the person's leads react to the call; one that only waited for it has had it."""
     is_connected = call.answered_at is not None
-    reactions.inbound_ended(person, call, connected=is_connected)
+    reactions.end_inbound(person, call, connected=is_connected)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if is_connected and lead is not None and lead.status == "captured" and lead.callback_at is None:
         begin_end(person, lead, COMPLETED)
-        go_on(person, lead)
+        advance(person, lead)

@@ -6,17 +6,17 @@ import msgspec
 
 from engine.contact.commands import slots
 from engine.contact.facts import ledger
-from engine.contact.facts.call_record import compare, note_handling, put_on_hold, take_off_hold, tier_of
-from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, put_on_hold, take_off_hold, tier_of
+from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.lifecycle import callbacks, triggers
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import dispositions
-from engine.contact.requests.contact_relay import TEMPORARY, pass_on
+from engine.contact.requests.contact_relay import TEMPORARY, relay_outcome
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.holding import SIBLING_CALLED
 from engine.law.caps import FREQUENCY_CAP_CODE
@@ -36,15 +36,15 @@ hours) the step is left: a gate that drops everything must neither spin a lead n
 DROPPED = "(dropped)"
 """Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
 
-LATE = "(late)"
+LATENESS_RESET = "(late)"
 """Marks a step whose lateness was reset because our own delay dropped its command; at most once per step."""
 
-UNHEARD_MAX = 8
+TIMED_OUT_MAX = 8
 """Commands of a lead that are remembered after they timed out, the newest: one that a gateway drops later is not counted."""
 
-NOBODY_TRIED = GATE_OUTCOMES | {"not_placed"}
+NOT_ATTEMPTED = GATE_OUTCOMES | {"not_placed"}
 
-REFUSED_FOR_GOOD = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
+REFUSED = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
 """What it counts for that the contact of an address refuses to be reached."""
 
 CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2, "on-hold": 2, "resumed": 2}
@@ -58,11 +58,11 @@ def record(person: Person, request: OutcomeRecorded) -> None:
         known = ", ".join([*OUTCOMES[request.kind], *sorted(GATE_OUTCOMES)])
         problem = f"is not an outcome of a {request.kind}; those are {known}"
         raise RefusedError("validation_failed", f"outcome {problem}", {"outcome": [problem]})
-    _tell_contact(person, request, row)
-    if pass_on(person, request):
+    _update_contact(person, request, row)
+    if relay_outcome(person, request):
         return
     lead = person.lead(request.lead_id)
-    replaced = _tell_call(person, lead, request, row)
+    replaced = _update_call(person, lead, request, row)
     if lead is None:
         sent_on = msgspec.structs.replace(request, reached=request.reached or person.key)
         is_elsewhere, cost = forward(person, sent_on, request.lead_id), _cost_of_deleted(person, request, request.call_id)
@@ -71,7 +71,7 @@ def record(person: Person, request: OutcomeRecorded) -> None:
             about |= cost
             person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
         return
-    _tell_lead(person, lead, request, row)
+    _update_lead(person, lead, request, row)
     if replaced not in {None, "unknown", request.outcome}:
         _replan(person, lead, request, row, replaced or "")
 
@@ -79,8 +79,8 @@ def record(person: Person, request: OutcomeRecorded) -> None:
 def progress(person: Person, request: CallProgressed) -> None:
     """Take in how far a call is; a later state is never taken back."""
     if request.state == "initiated":
-        ledger.placed(person, request.command_id, request.occurred_at)
-    if pass_on(person, request):
+        ledger.move_to_placement(person, request.command_id, request.occurred_at)
+    if relay_outcome(person, request):
         return
     lead = person.lead(request.lead_id)
     call = _find_call(person, lead, request.command_id, request.call_id)
@@ -93,13 +93,13 @@ def progress(person: Person, request: CallProgressed) -> None:
 
 def _progress(person: Person, call: Call, request: CallProgressed, at: Instant) -> None:
     if CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
-        _rang_before(person, call, request.state, at)
+        _backfill_ringing(person, call, request.state, at)
         return
     call.initiated_at = call.initiated_at or at
     _enter_state(call, request.state, at)
     call.provider = request.provider or call.provider
     call.provider_ref = request.provider_ref or call.provider_ref
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
 
 
@@ -119,11 +119,11 @@ def _enter_state(call: Call, state: str, at: Instant) -> None:
         call.answered_at = call.answered_at or at
 
 
-def _rang_before(person: Person, call: Call, state: str, at: Instant) -> None:
+def _backfill_ringing(person: Person, call: Call, state: str, at: Instant) -> None:
     """Keep when a call rang of which more was told already, where that was not said."""
     if state == "ringing" and call.ringing_at is None and at <= (call.answered_at or call.ended_at or at):
         call.ringing_at = at
-        person.keep_call(call)
+        person.save_call(call)
 
 
 def take_refusal(person: Person, request: ReachAnswered) -> None:
@@ -139,7 +139,7 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
         settle(person, lead, "rejected_at_gate", NOT_REACHED, person.now)
         return
     lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, lead.flight.kind)))
-    settle(person, lead, "not_placed", REFUSED_FOR_GOOD, person.now)
+    settle(person, lead, "not_placed", REFUSED, person.now)
 
 
 def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant) -> None:
@@ -148,13 +148,13 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
     if flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id)
     ledger.give_back(lead, flight)
-    _uncount(lead, flight)
-    person.keep(lead)
+    _decrement_counters(lead, flight)
+    person.save(lead)
     if lead.status not in LIVE_STATUSES:
         return
     lead.status, lead.status_wait, lead.planned_at = "queue", None, None
     lead.base_at = max(until, lead.base_at or 0)
-    go_on(person, lead)
+    advance(person, lead)
     if lead.flight is None and lead.next_action_at is not None and lead.next_action_at >= until > person.now:
         lead.status, lead.status_wait = "waiting", FREQUENCY_CAP_CODE
         lead.reasons = (FREQUENCY_CAP_CODE, *lead.reasons)
@@ -165,10 +165,10 @@ def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
-        _lose(person, call)
+        _mark_unknown(person, call)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
-    lead.unheard = (*lead.unheard, flight)[-UNHEARD_MAX:]
+    lead.unheard = (*lead.unheard, flight)[-TIMED_OUT_MAX:]
     settle(person, lead, "unknown", row, person.now)
 
 
@@ -176,11 +176,11 @@ def give_up(person: Person, call: Call) -> None:
     """Nobody told of the end of a call that no lead waits for (it is inbound, or its lead is gone): it is over."""
     if person.head.inbound_call_id == call.id:
         person.head.inbound_call_id = None
-        person.keep_head()
-    _lose(person, call)
+        person.save_head()
+    _mark_unknown(person, call)
 
 
-def _lose(person: Person, call: Call) -> None:
+def _mark_unknown(person: Person, call: Call) -> None:
     """What came of a call is unknown; it is over as of now."""
     call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
     _end_call(person, call, OUTCOMES["call"]["unknown"], person.now)
@@ -192,55 +192,55 @@ def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: 
     assert flight is not None  # noqa: S101 - whoever calls has matched it
     lead.flight = None
     if flight.slot_id is not None:
-        slots.release(person, lead.id, flight.slot_id, _ended(outcome))
+        slots.release(person, lead.id, flight.slot_id, _slot_use(outcome))
     if not row.counts_attempt:
         ledger.give_back(lead, flight)
-    if outcome in NOBODY_TRIED:
-        _uncount(lead, flight)
-    person.keep(lead)
+    if outcome in NOT_ATTEMPTED:
+        _decrement_counters(lead, flight)
+    person.save(lead)
     if lead.status in LIVE_STATUSES:
-        _go_on_from(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+        _advance_after(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
     if flight.kind == "call":
         _wake_siblings(person, lead)
 
 
-def _ended(outcome: str) -> slots.Ended:
+def _slot_use(outcome: str) -> slots.SlotUse:
     """Return what of its slot a call used: nobody knows of one whose outcome stayed out, so that counts as all."""
-    if outcome in NOBODY_TRIED:
+    if outcome in NOT_ATTEMPTED:
         return "unused"
     if outcome == "unknown":
         return "unknown"
     return "connected" if outcome == "connected_buyer" else "attempted"
 
 
-def _go_on_from(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+def _advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
     lead.status, lead.status_wait = "queue", None
     is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
-    if flight.enrolment == lead.enrolment and triggers.happens(
-        person, lead, cadence_for(person, lead), _types_of(flight, outcome)
+    if flight.enrolment == lead.enrolment and triggers.fire_on_exit(
+        person, lead, cadence_for(person, lead), _trigger_types(flight, outcome)
     ):
-        go_on(person, lead)
+        advance(person, lead)
         return
     if flight.callback:
         if flight.enrolment == lead.enrolment:
-            callbacks.tries_again(person, lead, flight, outcome, row, occurred_at)
+            callbacks.retry_callback(person, lead, flight, outcome, row, occurred_at)
         lead.base_at = max(lead.base_at or 0, occurred_at)
     elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
         drops = lead.retries.get(DROPPED, 0)
         lead.retries[DROPPED] = drops + 1
-        if outcome == EXPIRED and LATE not in lead.retries:
-            lead.retries[LATE], lead.planned_at = 1, None
+        if outcome == EXPIRED and LATENESS_RESET not in lead.retries:
+            lead.retries[LATENESS_RESET], lead.planned_at = 1, None
         lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
     elif is_own_step:
         lead.last_outcome = outcome
-        if flight.kind != "call" or not dispositions.awaits(person, lead, flight, outcome, occurred_at):
+        if flight.kind != "call" or not dispositions.await_disposition(person, lead, flight, outcome, occurred_at):
             retry_or_leave(person, lead, outcome, row, occurred_at)
-    go_on(person, lead)
+    advance(person, lead)
 
 
-def _types_of(flight: Flight, outcome: str) -> tuple[str, ...]:
+def _trigger_types(flight: Flight, outcome: str) -> tuple[str, ...]:
     """Return the types of triggers that the outcome of a command is for."""
-    if flight.kind != "call" or outcome in NOBODY_TRIED:
+    if flight.kind != "call" or outcome in NOT_ATTEMPTED:
         return ()
     return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
 
@@ -258,10 +258,10 @@ def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, 
     slots.withdraw(person, lead)
     lead.status, lead.status_wait = "queue", None
     retry_or_leave(person, lead, request.outcome, row, min(request.occurred_at, person.now))
-    go_on(person, lead)
+    advance(person, lead)
 
 
-def _uncount(lead: Lead, flight: Flight) -> None:
+def _decrement_counters(lead: Lead, flight: Flight) -> None:
     """Nobody was reached, not even tried: the counters of what was done do not say so."""
     match flight.kind:
         case "call":
@@ -279,11 +279,11 @@ def _wake_siblings(person: Person, lead: Lead) -> None:
     if len(person.head.lead_ids) == 1:
         return
     waiting = (other for other in person.live_leads() if other.flight is None and other.status_wait == SIBLING_CALLED)
-    for other in at_once([other for other in waiting if other.id != lead.id]):
-        go_on(person, other)
+    for other in bounded_batch([other for other in waiting if other.id != lead.id]):
+        advance(person, other)
 
 
-def _tell_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
+def _update_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
     """Keep what the outcome says about the number or address itself, whichever lead it was for."""
     if request.reached is None:
         if request.final and not counts_legally(row, rang=request.rang):
@@ -303,7 +303,7 @@ def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
     return None if relay is None else relay.offer_id
 
 
-def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
+def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
     flight = lead.flight
     is_awaited = flight is not None and flight.command_id == request.command_id
     call_id = request.call_id or (flight.call_id if flight is not None and is_awaited else None)
@@ -314,38 +314,38 @@ def _tell_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcom
         command_id=request.command_id,
         kind=request.kind,
         outcome=request.outcome,
-        **({} if is_awaited or _is_told_beside(request) else {"late": True}),
-        **marked(person.now, request.occurred_at),
+        **({} if is_awaited or _is_call_webhook(request) else {"late": True}),
+        **skew_mark(person.now, request.occurred_at),
         **_cost_of_deleted(person, request, call_id),
     )
     if row.disables_channel and request.reached is not None:
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
-        person.keep(lead)
+        person.save(lead)
     if row.connected:
-        judged = dispositions.of_call(person, _find_call(person, lead, request.command_id, request.call_id))
+        judged = dispositions.disposition_of(person, _find_call(person, lead, request.command_id, request.call_id))
         lead.connected = lead.connected or judged is None or judged.counts_as_contact
         lead.buyer_id = request.buyer_id or lead.buyer_id
-        person.keep(lead)
+        person.save(lead)
     if not is_awaited and request.final:
-        _hear_late(person, lead, request)
+        _record_late(person, lead, request)
     if flight is not None and is_awaited and request.final:
         # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
         settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
 
 
-def _hear_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
+def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
     """Count no attempt that a gateway dropped, also where it says so after the command timed out; each is heard of once."""
     flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
     if flight is None:
         return
     lead.unheard = tuple(one for one in lead.unheard if one is not flight)
-    if request.outcome in NOBODY_TRIED:
+    if request.outcome in NOT_ATTEMPTED:
         ledger.give_back(lead, flight)
-        _uncount(lead, flight)
-    person.keep(lead)
+        _decrement_counters(lead, flight)
+    person.save(lead)
 
 
-def _is_told_beside(request: OutcomeRecorded) -> bool:
+def _is_call_webhook(request: OutcomeRecorded) -> bool:
     """Tell whether it is of a webhook about a call, which no lead waits for: whenever it comes, it is not late."""
     return request.kind == "webhook" and request.call_id is not None
 
@@ -357,7 +357,7 @@ def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | No
     return {"cost": request.cost} if is_gone and request.cost else {}
 
 
-def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:
+def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:
     """Write the outcome into its call; return the outcome that it replaces, if any."""
     if request.kind != "call":
         return None
@@ -369,22 +369,22 @@ def _tell_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row:
     if is_known and call.ended_at is not None and call.ended_at > occurred_at:
         return None  # of two outcomes the later one holds (research/domain.md E19)
     replaced = call.outcome
-    _take_over(call, request)
+    _copy_outcome(call, request)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
         call.buyer_id = request.buyer_id
         call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-        compare(person, call)
+        mark_repeat_caller(person, call)
     _end_call(person, call, row, occurred_at)
     if lead is not None and row.connected:
         lead.connected_call_id = call.id
-        person.keep(lead)
+        person.save(lead)
     return replaced
 
 
-def _take_over(call: Call, request: OutcomeRecorded) -> None:
+def _copy_outcome(call: Call, request: OutcomeRecorded) -> None:
     """Write what an outcome says of a call into it; what it leaves out was said before."""
     call.outcome = request.outcome
-    call.sub_status = _more_precisely(request)
+    call.sub_status = _sub_status(request)
     call.answered_by = request.answered_by or call.answered_by
     call.answered_at = request.answered_at or call.answered_at
     call.ringing_at = request.ringing_at or call.ringing_at
@@ -393,15 +393,15 @@ def _take_over(call: Call, request: OutcomeRecorded) -> None:
     call.hangup_cause = request.hangup_cause or request.outcome
     call.cost = call.cost if request.cost is None else request.cost
     call.recording_url = request.recording_url or call.recording_url
-    note_handling(call, request)
+    copy_handling(call, request)
     call.detail = request.detail
     if request.outcome == "connected_buyer":
         call.buyer_answered_at = request.buyer_answered_at or call.answered_at
 
 
-def _more_precisely(request: OutcomeRecorded) -> str | None:
+def _sub_status(request: OutcomeRecorded) -> str | None:
     """Return what an outcome does not say: the gate that refused, or that a machine answered."""
-    if request.outcome in NOBODY_TRIED:
+    if request.outcome in NOT_ATTEMPTED:
         return request.outcome
     return "machine" if request.answered_by == "machine" else None
 
@@ -409,7 +409,7 @@ def _more_precisely(request: OutcomeRecorded) -> str | None:
 def _end_call(person: Person, call: Call, row: Outcome, at: Instant) -> None:
     take_off_hold(call, at)
     call.status, call.ended_at, call.give_up_at = row.call_status or "canceled", at, None
-    person.keep_call(call)
+    person.save_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
 
 

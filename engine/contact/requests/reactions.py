@@ -5,17 +5,17 @@ Whoever keeps the records of calls writes them first and then tells this page; i
 
 from collections.abc import Callable
 
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import triggers
 from engine.contact.lifecycle.ending import begin_end
-from engine.contact.lifecycle.enrolment import begin, schedule_of
+from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.stop import fence, recall
-from engine.contact.lifecycle.walk import go_on
+from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import dispositions
 from engine.contact.schedule.cadence import cadence_for, duration
 from engine.contact.timing.contact_hours import after
-from engine.contact.timing.earliest import CALLED, CALLED_IN_VAIN
+from engine.contact.timing.earliest import INBOUND_MISSED, INBOUND_PAUSE
 from schemas.contact import LIVE_STATUSES, Call, ContactPause, Lead
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import CallDisposition
@@ -27,11 +27,11 @@ CALLED_US = "call.inbound_received"
 INBOUND_MAX = 4 * HOUR
 """How long outbound is held for a call of whose end nobody tells: as long as for an outcome (research/domain.md 2.1)."""
 
-MISSED_REST = MINUTE
+MISSED_PAUSE = MINUTE
 """Whoever rang and reached nobody is contacted no sooner (research/domain.md E32): they may be ringing again."""
 
 
-def dispositioned(
+def apply_disposition(
     person: Person,
     lead: Lead | None,
     call: Call,
@@ -51,56 +51,56 @@ def dispositioned(
         if lead is not None:
             lead.disposition = None
             lead.connected = lead.connected or lead.connected_call_id == call.id
-            person.keep(lead)
+            person.save(lead)
         return
-    dispositions.check(lead, disposition, callback_at)
+    dispositions.check_callback_time(lead, disposition, callback_at)
     code = dispositions.code_of(disposition)
     person.draft.fact("call.dispositioned", lead_id=lead_id, call_id=call.id, disposition=code)
     if lead is not None:
         lead.disposition = code
         if lead.connected_call_id == call.id:
             lead.connected = disposition.counts_as_contact
-        person.keep(lead)
-    dispositions.stops(person, lead, disposition)
+        person.save(lead)
+    dispositions.apply_stops(person, lead, disposition)
     if lead is not None and disposition.action_group_id is not None:
-        dispositions.act(person, lead, call, disposition)
+        dispositions.run_action_group(person, lead, call, disposition)
     if lead is None or lead.status not in LIVE_STATUSES or lead.ending or lead.schedule_id is None:
         return
-    dispositions.promise(person, lead, disposition, callback_at)
-    hear(lead, dispositions.HEARD)
-    dispositions.follow(person, lead, call, disposition)
-    go_on(person, lead)
+    dispositions.promise_callback(person, lead, disposition, callback_at)
+    remember_event(lead, dispositions.DISPOSITION_EVENT)
+    dispositions.follow_disposition(person, lead, call, disposition)
+    advance(person, lead)
 
 
-def inbound_started(person: Person, call: Call) -> None:
-    """The person is calling us: nothing goes out to them until `inbound_ended`; what does not ring yet is called off."""
+def start_inbound(person: Person, call: Call) -> None:
+    """The person is calling us: nothing goes out to them until `end_inbound`; what does not ring yet is called off."""
     person.head.inbound_call_id, person.head.inbound_until = call.id, person.now + INBOUND_MAX
-    person.keep_head()
+    person.save_head()
     person.draft.fact("call.inbound_received", lead_id=call.lead_id, call_id=call.id)
-    call_off(person, "inbound_call")
-    for lead in at_once([lead for lead in person.live_leads() if _may_wait_for_call(person, lead)]):
-        hear(lead, CALLED_US)
-        go_on(person, lead)
+    cancel_pending(person, "inbound_call")
+    for lead in bounded_batch([lead for lead in person.live_leads() if _is_waiting_for_call(person, lead)]):
+        remember_event(lead, CALLED_US)
+        advance(person, lead)
 
 
-def inbound_ended(person: Person, call: Call, *, connected: bool) -> None:
+def end_inbound(person: Person, call: Call, *, connected: bool) -> None:
     """The person's call is over; `connected` says whether they spoke to somebody (research/domain.md 3.6, E32)."""
     if person.head.inbound_call_id in {call.id, None}:
         person.head.inbound_call_id = None
-        person.head.inbound_until = None if connected else person.now + MISSED_REST
-        person.keep_head()
+        person.head.inbound_until = None if connected else person.now + MISSED_PAUSE
+        person.save_head()
     person.draft.fact("call.inbound_ended", lead_id=call.lead_id, call_id=call.id, connected=connected)
-    react = _spoke if connected else _rang_in_vain
-    _each_live(person, lambda lead: react(person, lead, call))
+    react = _react_to_connected if connected else _react_to_missed
+    _for_each_live(person, lambda lead: react(person, lead, call))
 
 
-def converted(person: Person, lead: Lead, types: tuple[str, ...]) -> None:
+def apply_conversion(person: Person, lead: Lead, types: tuple[str, ...]) -> None:
     """The lead converted (its flags say so): its trigger of one of these types, else `on_conversion`, leads it on."""
     if lead.status not in LIVE_STATUSES or lead.ending:
         return
-    person.keep(lead)
+    person.save(lead)
     cadence = cadence_for(person, lead)
-    if triggers.happens(person, lead, cadence, types):
+    if triggers.fire_on_exit(person, lead, cadence, types):
         return
     reaction = cadence.schedule.on_conversion
     if isinstance(reaction, OnConversion):
@@ -109,7 +109,7 @@ def converted(person: Person, lead: Lead, types: tuple[str, ...]) -> None:
         begin_end(person, lead, COMPLETED)
 
 
-def call_off(person: Person, reason: str) -> None:
+def cancel_pending(person: Person, reason: str) -> None:
     """Tell the gates not to carry out what was ordered and has reached nobody yet; it is planned again when it may be."""
     silenced = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
     if silenced:
@@ -118,25 +118,25 @@ def call_off(person: Person, reason: str) -> None:
         recall(person, lead, reason)
 
 
-def hear(lead: Lead, event: str) -> None:
+def remember_event(lead: Lead, event: str) -> None:
     """Remember an event that a step may wait for, until the next action of the lead."""
     if event not in lead.heard:
         lead.heard = (*lead.heard, event)
 
 
-def waits_for(person: Person, lead: Lead, event: str) -> bool:
+def is_waiting_for(person: Person, lead: Lead, event: str) -> bool:
     """Tell whether the lead stands before a step that waits for the event: what to do about it is said there."""
     step = None if lead.step is None else cadence_for(person, lead).step(lead.step)
     return isinstance(step, WaitForStep) and step.event == event
 
 
-def _each_live(person: Person, react: Callable[[Lead], None]) -> None:
+def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
     """Let every lead of the person that is on a schedule react, as many as one decision may change."""
-    for lead in at_once([lead for lead in person.live_leads() if lead.schedule_id is not None]):
-        person.keep(lead)
+    for lead in bounded_batch([lead for lead in person.live_leads() if lead.schedule_id is not None]):
+        person.save(lead)
         if not lead.ending:
             react(lead)
-        go_on(person, lead)
+        advance(person, lead)
 
 
 def _is_on_its_way(person: Person, lead: Lead) -> bool:
@@ -148,11 +148,11 @@ def _is_on_its_way(person: Person, lead: Lead) -> bool:
     return call is None or (call.ringing_at is None and call.answered_at is None)
 
 
-def _may_wait_for_call(person: Person, lead: Lead) -> bool:
-    return lead.schedule_id is not None and not lead.ending and waits_for(person, lead, CALLED_US)
+def _is_waiting_for_call(person: Person, lead: Lead) -> bool:
+    return lead.schedule_id is not None and not lead.ending and is_waiting_for(person, lead, CALLED_US)
 
 
-def _spoke(person: Person, lead: Lead, call: Call) -> None:
+def _react_to_connected(person: Person, lead: Lead, call: Call) -> None:
     """The person was connected: a promise is kept by that, and the lead does what its schedule says."""
     if lead.callback_at is not None:
         lead.callback_at = None
@@ -160,7 +160,7 @@ def _spoke(person: Person, lead: Lead, call: Call) -> None:
     if call.lead_id == lead.id:
         lead.connected, lead.connected_call_id = True, call.id
     cadence = cadence_for(person, lead)
-    if triggers.happens(person, lead, cadence, ("inbound_connected",)) or waits_for(person, lead, CALLED_US):
+    if triggers.fire_on_exit(person, lead, cadence, ("inbound_connected",)) or is_waiting_for(person, lead, CALLED_US):
         return
     reaction = cadence.schedule.on_inbound_connected
     match reaction.action:
@@ -170,16 +170,16 @@ def _spoke(person: Person, lead: Lead, call: Call) -> None:
             _move(person, lead, reaction.schedule_id or 0)
         case _:
             until = after(person.now, duration(reaction.delay), lead, cadence)
-            lead.pause = ContactPause(until=until, code=CALLED)
+            lead.pause = ContactPause(until=until, code=INBOUND_PAUSE)
 
 
-def _rang_in_vain(person: Person, lead: Lead, call: Call) -> None:
+def _react_to_missed(person: Person, lead: Lead, call: Call) -> None:
     """Nobody took the call: what is due, or is within the minute, is done then and first of all."""
     del call
-    until = person.now + MISSED_REST
+    until = person.now + MISSED_PAUSE
     is_due = lead.next_action_at is not None and lead.next_action_at <= until
     if is_due and (lead.pause is None or lead.pause.until <= until):
-        lead.pause = ContactPause(until=until, code=CALLED_IN_VAIN)
+        lead.pause = ContactPause(until=until, code=INBOUND_MISSED)
 
 
 def _move(person: Person, lead: Lead, schedule_id: int) -> None:
@@ -188,4 +188,4 @@ def _move(person: Person, lead: Lead, schedule_id: int) -> None:
     if found is None:
         begin_end(person, lead, COMPLETED)
     else:
-        begin(person, lead, found[0])
+        enrol(person, lead, found[0])

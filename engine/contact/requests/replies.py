@@ -3,19 +3,19 @@
 from engine.contact.commands.numbers import texting_number
 from engine.contact.consent.opt_in import CONSENT_MISSING
 from engine.contact.consent.opt_out import meaning_of
-from engine.contact.facts.clock_skew import marked
+from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import reserve
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import triggers
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.stop import TEXTED as TEXT_SOURCE
 from engine.contact.lifecycle.stop import is_opted_out_of, opt_in_by_text, opt_out, stop_reason
-from engine.contact.lifecycle.walk import go_on
-from engine.contact.requests.reactions import call_off, hear, waits_for
+from engine.contact.lifecycle.walk import advance
+from engine.contact.requests.reactions import cancel_pending, is_waiting_for, remember_event
 from engine.contact.schedule.cadence import cadence_for, duration
 from engine.contact.timing.contact_hours import after
-from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLIED
+from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLY_PAUSE
 from engine.identity import command_id, contact_id
 from engine.partition.draft import RepeatedError
 from schemas.commands import SendSms
@@ -25,7 +25,7 @@ from schemas.instant import DAY, MINUTE
 from schemas.records import Company, Number
 from schemas.requests import SmsReceived
 
-TEXTED = "sms.received"
+REPLY_EVENT = "sms.received"
 """The event that a step may wait for."""
 
 REVIEW_FOR = DAY
@@ -37,14 +37,14 @@ CONFIRMED_WITHIN = 5 * MINUTE
 CONFIRMATION = "(optout-confirmation)"
 """Stands for the step of a text that is no step."""
 
-BODY_KEPT_MAX = 1_600
+BODY_LENGTH_MAX = 1_600
 """Characters of a text that are kept: ten segments, the most that carriers join."""
 
 
 def receive(person: Person, request: SmsReceived) -> None:
     """Decide a text, and answer how it was understood; one that came before changes nothing, and its sender is told so."""
-    if request.provider_ref is not None and not _is_new(person, request.provider, request.provider_ref):
-        person.draft.answer = _understood(request, None, None)
+    if request.provider_ref is not None and not _remember(person, request.provider, request.provider_ref):
+        person.draft.answer = _answer_to_sender(request, None, None)
         return
     lead = next(person.live_leads(), None) or next(person.leads(), None)
     meaning = meaning_of(request.body)
@@ -52,33 +52,33 @@ def receive(person: Person, request: SmsReceived) -> None:
         "sms.received",
         lead_id=None if lead is None else lead.id,
         # No database keeps a NUL, and no telephone shows one.
-        body=request.body.replace("\0", "")[:BODY_KEPT_MAX],
+        body=request.body.replace("\0", "")[:BODY_LENGTH_MAX],
         meaning=meaning,
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
-        **marked(person.now, request.received_at),
+        **skew_mark(person.now, request.received_at),
     )
-    person.draft.answer = _understood(request, lead, meaning)
+    person.draft.answer = _answer_to_sender(request, lead, meaning)
     match meaning:
         case "opt_out":
             _stop(person, request, lead)
         case "opt_in":
-            _consent(person, lead)
+            _opt_in(person, lead)
         case "unclear":
             _review(person, lead)
         case _:
-            _answer(person)
+            _react_to_reply(person)
 
 
-def _understood(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
+def _answer_to_sender(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
     """Return the answer to whoever told of the text; one without a meaning was told before."""
     extra = {"contact_id": contact_id(request.contact_key), "meaning": meaning, "repeated": meaning is None}
     return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
 
 
-def _is_new(person: Person, provider: str | None, provider_ref: str) -> bool:
+def _remember(person: Person, provider: str | None, provider_ref: str) -> bool:
     try:
-        person.see_id(f"sms/{provider or ''}", provider_ref)
+        person.refuse_repeated_id(f"sms/{provider or ''}", provider_ref)
     except RepeatedError:
         return False
     return True
@@ -132,7 +132,7 @@ def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> 
     person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
 
 
-def _consent(person: Person, lead: Lead | None) -> None:
+def _opt_in(person: Person, lead: Lead | None) -> None:
     """Lift an opt-out of texts that a text made, and let go on who waited for consent.
 
     What an opt-out ended is not begun again by a word: a new submission does that.
@@ -142,9 +142,9 @@ def _consent(person: Person, lead: Lead | None) -> None:
     if stop_reason(person.head) is not None or is_opted_out_of(person.head, "sms"):
         return
     person.head.opted_in_at = person.now
-    person.keep_head()
-    for waiting in at_once([other for other in person.live_leads() if other.status_wait == CONSENT_MISSING]):
-        go_on(person, waiting)
+    person.save_head()
+    for waiting in bounded_batch([other for other in person.live_leads() if other.status_wait == CONSENT_MISSING]):
+        advance(person, waiting)
 
 
 def _review(person: Person, lead: Lead | None) -> None:
@@ -152,26 +152,26 @@ def _review(person: Person, lead: Lead | None) -> None:
     if stop_reason(person.head) is not None:
         return
     person.head.review_until = person.now + REVIEW_FOR
-    person.keep_head()
+    person.save_head()
     person.draft.fact("contact.optout_review", lead_id=None if lead is None else lead.id, until=person.head.review_until)
-    call_off(person, OPTOUT_REVIEW)
-    for other in at_once([other for other in person.live_leads() if other.flight is None]):
-        go_on(person, other)
+    cancel_pending(person, OPTOUT_REVIEW)
+    for other in bounded_batch([other for other in person.live_leads() if other.flight is None]):
+        advance(person, other)
 
 
-def _answer(person: Person) -> None:
-    for lead in at_once([lead for lead in person.live_leads() if lead.schedule_id is not None]):
-        person.keep(lead)
+def _react_to_reply(person: Person) -> None:
+    for lead in bounded_batch([lead for lead in person.live_leads() if lead.schedule_id is not None]):
+        person.save(lead)
         if not lead.ending:
-            _heed(person, lead)
-        go_on(person, lead)
+            _apply_reply(person, lead)
+        advance(person, lead)
 
 
-def _heed(person: Person, lead: Lead) -> None:
+def _apply_reply(person: Person, lead: Lead) -> None:
     """Do what the schedule says of an answer: a trigger, a step that waits for it, else `on_reply`."""
-    hear(lead, TEXTED)
+    remember_event(lead, REPLY_EVENT)
     cadence = cadence_for(person, lead)
-    if triggers.happens(person, lead, cadence, ("replied",)) or waits_for(person, lead, TEXTED):
+    if triggers.fire_on_exit(person, lead, cadence, ("replied",)) or is_waiting_for(person, lead, REPLY_EVENT):
         return
     reaction = cadence.schedule.on_reply
     match reaction.action:
@@ -179,6 +179,6 @@ def _heed(person: Person, lead: Lead) -> None:
             begin_end(person, lead, COMPLETED)
         case "pause":
             until = after(person.now, duration(reaction.duration), lead, cadence)
-            lead.pause = ContactPause(until=until, code=REPLIED)
+            lead.pause = ContactPause(until=until, code=REPLY_PAUSE)
         case _:
             pass

@@ -6,14 +6,14 @@ from typing import Any
 from msgspec import Struct
 
 from engine.contact.commands.numbers import dialing_number, texting_number
-from engine.contact.facts.call_record import apply_data
-from engine.contact.facts.person import Person, at_once
+from engine.contact.facts.call_record import copy_data_to_calls
+from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
-from engine.contact.lifecycle.enrolment import begin, expiry, new_lead, schedule_of
+from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, mark, stop_reason, unblock
-from engine.contact.lifecycle.walk import basis, go_on, plan_again
+from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.partition.draft import RefusedError
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
 from schemas.contact import LIVE_STATUSES, Lead
@@ -30,7 +30,7 @@ WEAK_SOURCES = frozenset({"number", "default"})
 """Zones that were found by these give way to whatever is found later."""
 
 
-class Duplicates(Struct, frozen=True):
+class ExistingLeads(Struct, frozen=True):
     """The leads that a token and number stand for already, newest first: all that the data is for, and the live ones."""
 
     meant: list[Lead]
@@ -47,25 +47,25 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     if request.unblock_contact:
         unblock(person)
     _check_block(person, request)
-    matching, live = _there(person, request, target) if person.head.lead_ids else ([], [])
+    matching, live = _find_existing(person, request, target) if person.head.lead_ids else ([], [])
     if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
     if request.blocked:
         block(person, "submission")
     # Who creates where none is live means a new lead, never an ended one that runs again.
     candidates = live if live or request.create_or_update else matching
-    meant = _meant(request, matching, live)
+    meant = _additional_leads(request, matching, live)
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
         _create(person, request, target, action, others=() if request.delete_existing else meant)
     elif not matching:
         _create(person, request, target, "created")
-    elif (again := _run_again(person, request, target, candidates)) is not None:
+    elif (again := _schedule_to_restart(person, request, target, candidates)) is not None:
         _restart(person, request, again, _chosen(request, candidates), others=meant)
     elif not live:
         _create(person, request, target, "created", others=meant)
     else:
-        _decide_duplicate(person, request, target, Duplicates(meant, live))
+        _decide_duplicate(person, request, target, ExistingLeads(meant, live))
 
 
 def _check_block(person: Person, request: LeadSubmitted) -> None:
@@ -77,7 +77,7 @@ def _check_block(person: Person, request: LeadSubmitted) -> None:
         )
 
 
-def _meant(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
+def _additional_leads(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
     """Return all leads that the data is for beside the one that is made or found; who only updates means no ended one."""
     if not request.update_all_matching_leads:
         return []
@@ -135,7 +135,7 @@ def _target(person: Person, request: LeadSubmitted) -> Target:
     return None, None
 
 
-def _there(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
+def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
     """Return all leads that are there already, newest first, and of them the live ones.
 
     `create_or_update` means one live lead for an offer: where the schedule has none, the one on another of its schedules.
@@ -171,13 +171,13 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
             delete(person, lead)
         return "deleted_existing" if matching else "created"
     live = [lead for lead in matching if lead.status in LIVE_STATUSES]
-    for lead in at_once(live):
+    for lead in bounded_batch(live):
         begin_end(person, lead, "expired", keeps_callback=False)
-        go_on(person, lead)
+        advance(person, lead)
     return "expired_existing" if live else "created"
 
 
-def _run_again(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
+def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
     """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
     if not request.restart_schedule or not leads:
         return None
@@ -191,11 +191,11 @@ def _run_again(person: Person, request: LeadSubmitted, target: Target, leads: li
     return record
 
 
-def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: Duplicates) -> None:
+def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: ExistingLeads) -> None:
     """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
     record, schedule = target
     policy = "update" if schedule is None or _asks_for_update(request) else schedule.duplicate_policy
-    if policy in {"create", "reject"} and _named(request, leads.live) is not None:
+    if policy in {"create", "reject"} and _by_external_id(request, leads.live) is not None:
         policy = "update"  # who names the very lead sends no duplicate
     match policy:
         case "reject":
@@ -218,10 +218,10 @@ def _asks_for_update(request: LeadSubmitted) -> bool:
 
 def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
     """Return the lead that the sender's own id names, else the newest."""
-    return _named(request, leads) or leads[0]
+    return _by_external_id(request, leads) or leads[0]
 
 
-def _named(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
+def _by_external_id(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
     wanted = request.columns.get("external_record_id")
     named = (lead for lead in leads if wanted is not None and lead.columns.get("external_record_id") == wanted)
     return next(named, None)
@@ -233,7 +233,7 @@ def _growth(request: LeadSubmitted) -> int:
 
 
 def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Lead] = ()) -> None:
-    lead = _new(person, request, target)
+    lead = _new_lead(person, request, target)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
@@ -244,7 +244,7 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
         mark(person, lead, reason)
         end(person, lead, reason)
     else:
-        go_on(person, lead)
+        advance(person, lead)
     _answer(person, [lead, *_update_each(person, request, others)], 201, action)
 
 
@@ -253,13 +253,13 @@ def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
 
 
 def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) -> list[Lead]:
-    updated = list(at_once(leads, growth=_growth(request))) if leads else []
+    updated = list(bounded_batch(leads, growth=_growth(request))) if leads else []
     for lead in updated:
         _update(person, request, lead)
     return updated
 
 
-def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
+def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
     record, schedule = target
     lead = new_lead(person)
@@ -270,14 +270,14 @@ def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
         lead.offer_id = schedule.offer_id if request.offer_id is None else request.offer_id
         lead.first_queued_at = person.now
     lead.caller_id, lead.email = request.caller_id, request.email
-    lead.columns, lead.data = _said(request.columns), _said(request.data)
+    lead.columns, lead.data = _without_nulls(request.columns), _without_nulls(request.data)
     if len(lead.data) > FEW_TOKENS:
         check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
     lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     lead.attempts_max = request.max_contact_attempts
     lead.requested_next_action_at = request.next_action_at
     if request.schedule_callback_at is not None:
-        callbacks.take_down(person, lead, request.schedule_callback_at)
+        callbacks.set_callback(person, lead, request.schedule_callback_at)
     if request.lead_priority is not None:
         lead.lead_priority = request.lead_priority
     hours = request.hours_to_expire
@@ -288,7 +288,7 @@ def _new(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     return lead
 
 
-def _said(values: dict[str, Any]) -> dict[str, Any]:
+def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
     """Return a copy without the values that are None: a new lead has nothing to delete."""
     return {name: value for name, value in values.items() if value is not None} if None in values.values() else values.copy()
 
@@ -307,25 +307,25 @@ def _restart(
     action: str = "restarted",
 ) -> None:
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
-    begin(person, lead, record, hours=request.hours_to_expire)
+    enrol(person, lead, record, hours=request.hours_to_expire)
     _merge(person, request, lead)
-    go_on(person, lead)
+    advance(person, lead)
     _answer(person, [lead, *_update_each(person, request, _without(lead, others))], 200, action)
 
 
 def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action="updated")
-    before = basis(lead)
+    before = plan_inputs(lead)
     _merge(person, request, lead)
     if lead.status in LIVE_STATUSES:
-        plan_again(person, lead, before)
+        replan_lead(person, lead, before)
 
 
 def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
     """Take over what the submission says; what it does not mention stays (research/domain.md 2.17: shallow)."""
     merge_fields(lead, request.columns, request.data)
     if request.apply_to == "calls":
-        apply_data(person, lead, request.data)
+        copy_data_to_calls(person, lead, request.data)
     lead.email = request.email or lead.email
     if request.zones and (request.zone_source not in WEAK_SOURCES or lead.zone_source in WEAK_SOURCES):
         lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
@@ -337,7 +337,7 @@ def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         _merge_moments(person, request, lead)
     _assign_numbers(person, request, lead)
     person.draft.fact("lead.updated", lead_id=lead.id)
-    person.keep(lead)
+    person.save(lead)
 
 
 def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
@@ -347,7 +347,7 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not None:
-        callbacks.schedule(person, lead, request.schedule_callback_at)
+        callbacks.schedule_callback(person, lead, request.schedule_callback_at)
 
 
 def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:

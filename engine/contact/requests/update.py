@@ -4,17 +4,17 @@ from msgspec import UNSET
 
 from engine.contact.commands.emission import email_key
 from engine.contact.commands.hanging_up import hang_up_all
-from engine.contact.facts.call_record import MONEY_DIGITS, apply_data
+from engine.contact.facts.call_record import MONEY_DIGITS, copy_data_to_calls
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
 from engine.contact.lifecycle import callbacks
-from engine.contact.lifecycle.enrolment import begin, schedule_of
-from engine.contact.lifecycle.moving import forward, send_away
+from engine.contact.lifecycle.enrolment import enrol, schedule_of
+from engine.contact.lifecycle.moving import forward, move_out
 from engine.contact.lifecycle.removal import delete, remove
-from engine.contact.lifecycle.step_position import enter
+from engine.contact.lifecycle.step_position import enter_step
 from engine.contact.lifecycle.stop import AT_ITS_END, block, mark, opt_in, opt_out, stop, stop_reason, unblock
-from engine.contact.lifecycle.walk import basis, go_on, plan_again
-from engine.contact.requests.reactions import converted
+from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
+from engine.contact.requests.reactions import apply_conversion
 from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
 from engine.contact.schedule.cadence import cadence_for
 from engine.partition.draft import RefusedError
@@ -23,7 +23,7 @@ from schemas.decisions import Answer
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
-RESUMED = frozenset({"blocked", "opt_out", "dnc"})
+RESUMABLE = frozenset({"blocked", "opt_out", "dnc"})
 """What a lead may have ended as that goes on once the stop of its person is lifted."""
 
 CONVERSIONS = {"buyer_converted": "call_buyer_conversion_id", "offer_converted": "call_offer_conversion_id"}
@@ -38,23 +38,23 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
         return
     target = _check(person, lead, request)
     contact_key = _contact_key(lead, request)
-    before = basis(lead)
+    before = plan_inputs(lead)
     _change_fields(person, lead, request)
     _stop_or_lift(person, lead, request)
     if target is not None and stop_reason(person.head, lead.offer_id) is None:
-        begin(person, lead, target)
+        enrol(person, lead, target)
     _change_plan(person, lead, request)
     if contact_key != person.key:
-        send_away(person, lead, contact_key, opt_out=request.opt_out is True, blocked=request.blocked is True)
+        move_out(person, lead, contact_key, opt_out=request.opt_out is True, blocked=request.blocked is True)
     elif request.resume_on_unblock and _may_resume(person, lead):
         resume(person, lead)
-        go_on(person, lead)
+        advance(person, lead)
     elif lead.status in LIVE_STATUSES:
-        plan_again(person, lead, before)
+        replan_lead(person, lead, before)
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead.id, record_ids=(lead.id,))
 
 
-def destroy(person: Person, request: LeadDeleteRequested) -> None:
+def delete_lead(person: Person, request: LeadDeleteRequested) -> None:
     """Delete a lead and answer. Raises `RefusedError` where there is none."""
     lead = person.lead(request.lead_id)
     if lead is None:
@@ -80,7 +80,7 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     check_ahead("next_action_at", next_action_at, person.now)
     check_callback(callback_at, caller_id, person.now)
     _check_owner(person, request)
-    has_ended = lead.status not in LIVE_STATUSES and not _begins(request)
+    has_ended = lead.status not in LIVE_STATUSES and not _starts_schedule(request)
     if has_ended and (next_action_at is not None or callback_at is not None):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
@@ -114,7 +114,7 @@ def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
 
 def _may_resume(person: Person, lead: Lead) -> bool:
     """Tell whether a lead ended because its person was stopped, on its way, and the stop is over."""
-    is_stopped = lead.status in RESUMED and lead.stopped_before != AT_ITS_END
+    is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
     return is_stopped and stop_reason(person.head, lead.offer_id) is None
 
 
@@ -129,14 +129,14 @@ def resume(person: Person, lead: Lead) -> None:
         lead.status = "captured"
     else:
         step = cadence.step(step_id) if step_id is not None and cadence.has(step_id) else cadence.first(ending=False)
-        enter(lead, step, person.now)
+        enter_step(lead, step, person.now)
         lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
     lead.schedule_ended_at = None
     person.draft.fact("lead.resumed", lead_id=lead.id, step_id=lead.step)
-    person.keep(lead)
+    person.save(lead)
 
 
-def _begins(request: LeadUpdateRequested) -> bool:
+def _starts_schedule(request: LeadUpdateRequested) -> bool:
     return request.schedule_start or request.move_to_another_schedule_id is not None
 
 
@@ -214,9 +214,9 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
     lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
     lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
     if request.apply_to == "calls":
-        apply_data(person, lead, request.data)
+        copy_data_to_calls(person, lead, request.data)
     person.draft.fact("lead.updated", lead_id=lead.id)
-    person.keep(lead)
+    person.save(lead)
 
 
 def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
@@ -249,6 +249,6 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not UNSET:
-        callbacks.schedule(person, lead, request.schedule_callback_at, request.callback_owner)
+        callbacks.schedule_callback(person, lead, request.schedule_callback_at, request.callback_owner)
     if request.buyer_converted is True or request.offer_converted is True:
-        converted(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())
+        apply_conversion(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

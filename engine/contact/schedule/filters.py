@@ -17,7 +17,7 @@ from schemas.errors import SenderError
 from schemas.instant import DAY, Instant
 
 FILTER_LENGTH_MAX = 500
-FILTERS_KEPT = 4_096
+FILTERS_CACHED = 4_096
 """Filters kept ready: those of the schedules in use, read once each."""
 
 KNOWN_OF_A_LEAD = (
@@ -40,7 +40,7 @@ _FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", r
 _OPERATORS = ("!=", ">=", "<=", ">", "<", "=")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
-CONTACTED_WITHIN: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
+CONTACT_COUNT_SPANS: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
 """How often the number was called and texted of late, whichever lead it was for (research/domain.md 3.4)."""
 
 COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
@@ -71,7 +71,7 @@ class Filter(Struct, frozen=True):
         return any(_in_order(text, self.operator, value) for text in texts for value in self.values)
 
 
-@lru_cache(maxsize=FILTERS_KEPT)
+@lru_cache(maxsize=FILTERS_CACHED)
 def parse_filter(text: str) -> Filter:
     """Return the filter of a text. Raises `FilterError`."""
     found = _FILTER.fullmatch(text) if len(text) <= FILTER_LENGTH_MAX else None
@@ -98,8 +98,8 @@ def lookup_for(lead: Lead, cadence: Cadence, now: Instant, ledger: Sequence[Atte
         for values in (lead.data, lead.columns):
             if values.get(key) is not None:
                 return values[key]
-        if key in CONTACTED_WITHIN:
-            return sum(entry.at > now - CONTACTED_WITHIN[key] for entry in ledger)
+        if key in CONTACT_COUNT_SPANS:
+            return sum(entry.at > now - CONTACT_COUNT_SPANS[key] for entry in ledger)
         return _known(lead, cadence, now, key)
 
     return value_of
@@ -149,11 +149,11 @@ def _in_order(text: str, operator: str, wanted: str) -> bool:
     left, right = _number(text), _number(wanted)
     if not text or (left is None) != (right is None):
         return False
-    order = _order(left, right) if left is not None and right is not None else _order(text.casefold(), wanted.casefold())
+    order = _compare(left, right) if left is not None and right is not None else _compare(text.casefold(), wanted.casefold())
     return {">": order > 0, "<": order < 0, ">=": order >= 0, "<=": order <= 0}[operator]
 
 
-def _order(left: Any, right: Any) -> int:
+def _compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 

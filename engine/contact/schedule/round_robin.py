@@ -7,13 +7,13 @@ over half of those whose turn it should be. Multiples of the golden ratio are sp
 from engine.identity import PARTITIONS_MAX
 from schemas.contact import Lead
 
-_ROUND = 1 << 64
+_CIRCLE = 1 << 64
 _GOLDEN = 0x9E3779B97F4A7C15
 """A round over the golden ratio."""
 
 
-def turn_of(lead: Lead, count: int, *, later: int = 0) -> int:
+def pick_index(lead: Lead, count: int, *, later: int = 0) -> int:
     """Return whose turn it is, from 0 to below `count`; `later` turns on for the next of the same lead."""
     # Ids of one partition are 1024 apart: both digits take part, so that every partition begins elsewhere.
     place = sum(divmod(lead.id, PARTITIONS_MAX)) + later
-    return place * _GOLDEN % _ROUND * count // _ROUND
+    return place * _GOLDEN % _CIRCLE * count // _CIRCLE

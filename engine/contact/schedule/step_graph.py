@@ -23,7 +23,7 @@ CYCLE_WAIT_MIN: Instant = MINUTE
 """A way round that takes less is a loop (research/domain.md 3.1)."""
 
 
-class Way(Struct, frozen=True):
+class Edge(Struct, frozen=True):
     """A way out of a step: to a step by id (None: to the one that follows), and the field that names it.
 
     `waits` says that it takes at least a minute, always.
@@ -34,28 +34,28 @@ class Way(Struct, frozen=True):
     waits: bool = False
 
 
-def ways_of(step: Step) -> Iterator[Way]:
+def edges_of(step: Step) -> Iterator[Edge]:
     """Yield every way out of a step; none leads out of one that leaves the schedule for good."""
     match step:
         case OptOutStep(scope="channel"):
-            yield Way(None)
+            yield Edge(None)
         case ExitStep() | MoveStep() | OptOutStep() | BlockStep() | SuppressStep():
             return
         case BranchStep():
             for place, rule in enumerate(step.rules):
-                yield Way(rule.goto, f"rules[{place}].goto")
-            yield Way(step.otherwise, "else")
+                yield Edge(rule.goto, f"rules[{place}].goto")
+            yield Edge(step.otherwise, "else")
         case SplitStep():
             for place, path in enumerate(step.paths):
-                yield Way(path.goto, f"paths[{place}].goto")
+                yield Edge(path.goto, f"paths[{place}].goto")
         case WaitForStep():
-            yield Way(step.on_match, "on_match")
-            yield Way(step.on_timeout, "on_timeout", waits=_is_long(step.timeout))
+            yield Edge(step.on_match, "on_match")
+            yield Edge(step.on_timeout, "on_timeout", waits=_is_long(step.timeout))
         case WaitStep(duration=str(duration)):
-            yield Way(None, waits=_is_long(duration))
+            yield Edge(None, waits=_is_long(duration))
         case _:
             # A wait until a time is none here: met at that very time, it is over at once.
-            yield Way(None)
+            yield Edge(None)
 
 
 def reachable(steps: Sequence[Step], place: int) -> list[Step]:
@@ -65,7 +65,7 @@ def reachable(steps: Sequence[Step], place: int) -> list[Step]:
     left = [place]
     while left:
         here = left.pop(0)
-        for way in ways_of(steps[here]):
+        for way in edges_of(steps[here]):
             there = here + 1 if way.goto is None else places.get(way.goto, len(steps))
             if there < len(steps) and there not in met:
                 met[there] = steps[there]

@@ -73,7 +73,7 @@ def render_body(template: str, lookup: Lookup, *, is_recorded: bool) -> tuple[st
     return text, missing
 
 
-def own_words(template: str) -> str:
+def literal_text(template: str) -> str:
     """Return what a template says whatever its tokens stand for."""
     return "".join(_parts(template)[::2])
 

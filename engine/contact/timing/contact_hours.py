@@ -28,7 +28,7 @@ from schemas.instant import DAY, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
-PROMISED: Purpose = "callback_requested"
+CALLBACK_PURPOSE: Purpose = "callback_requested"
 """What a call is for that was promised, whatever its schedule is for."""
 
 TELEPHONE = frozenset({"call", "sms"})
@@ -44,7 +44,7 @@ RULES_MAX = 8_192
 _closes_at = lru_cache(maxsize=RULES_MAX)(closes_at)
 """What is ordered in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
 
-SEEN_AT_ONCE = 8 * DAY
+OPENING_HORIZON = 8 * DAY
 """An opening within this time is found from its edges alone, from wherever within the same hours it is asked for."""
 
 
@@ -63,7 +63,7 @@ def opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, b
     return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at))
 
 
-def hours_hold_until(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
+def hours_unchanged_until(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
     """Return an instant up to which nothing opens or closes on the channel: the opening stays as it is at base."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     until = same_until(base, rules)
@@ -91,7 +91,7 @@ def closing(
     return min(closes, changes_at)
 
 
-def is_lost(lead: Lead, cadence: Cadence, channel: str) -> bool:
+def is_zone_unknown(lead: Lead, cadence: Cadence, channel: str) -> bool:
     """Tell whether a telephone is held because nothing tells where it is (`unknown_zone: hold`)."""
     return not lead.zones and channel in TELEPHONE and cadence.schedule.unknown_zone == "hold"
 
@@ -112,7 +112,7 @@ def _rules(
 ) -> tuple[tuple[Constraint, ...], Instant | None]:
     """Return the hours that hold at an instant, and when the law behind them changes (None: not foreseen)."""
     schedule = cadence.schedule
-    held = limits(law, lead, channel, at, PROMISED if promised else schedule.purpose)
+    held = limits(law, lead, channel, at, CALLBACK_PURPOSE if promised else schedule.purpose)
     is_contact = channel in CHANNELS and not promised
     windows = cadence.windows.get(channel) if is_contact else None
     paused = cadence.paused_dates if is_contact else _NO_DATES

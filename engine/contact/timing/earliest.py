@@ -11,13 +11,13 @@ from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.schedule.cadence import CONTACTS, Cadence, channel_of
 from engine.contact.timing.contact_hours import (
-    PROMISED,
-    SEEN_AT_ONCE,
+    CALLBACK_PURPOSE,
+    OPENING_HORIZON,
     UNKNOWN_ZONE_CODE,
     closing,
     countries_of,
-    hours_hold_until,
-    is_lost,
+    hours_unchanged_until,
+    is_zone_unknown,
     legal_opening,
     limits,
     opening,
@@ -30,20 +30,20 @@ from schemas.instant import SECOND, Instant
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Step
 
-REPLIED = "reply_pause"
-CALLED = "inbound_pause"
-CALLED_IN_VAIN = "inbound_missed"
+REPLY_PAUSE = "reply_pause"
+INBOUND_PAUSE = "inbound_pause"
+INBOUND_MISSED = "inbound_missed"
 OPTOUT_REVIEW = "optout_review"
 """The person texted, called us, rang and reached nobody, or may have opted out: what a `ContactPause` or the head says."""
 
 MIN_SPACING = "min_spacing"
 NEVER_OPEN = "window_never_open"
 
-CAPS_LOOKED_AT_MAX = 50
+CAP_CHECKS_MAX = 50
 """Hours open into the caps of another law, and those end outside hours: so often at most is the one asked after both."""
 
 
-class Constraint(Struct, frozen=True, omit_defaults=True):
+class MovedBy(Struct, frozen=True, omit_defaults=True):
     """One rule that moved a plan: until when, the zone of that edge, and the rows of the rule pack that say so.
 
     Without an `until` it never allows the action. `rules` are empty where the schedule, not the law, demands it.
@@ -55,7 +55,7 @@ class Constraint(Struct, frozen=True, omit_defaults=True):
     rules: tuple[str, ...] = ()
 
 
-SELLING: Purpose = "telemarketing"
+DEFAULT_PURPOSE: Purpose = "telemarketing"
 """What contacts are for where nothing else is said: decisions name other purposes only."""
 
 KEEPS_TIME = "same_time_next_allowed_day"
@@ -72,12 +72,12 @@ class Earliest(Struct, frozen=True):
     codes: tuple[str, ...] = ()
     decider: str | None = None
     zone: str | None = None
-    constraints: tuple[Constraint, ...] = ()
-    purpose: Purpose = SELLING
+    constraints: tuple[MovedBy, ...] = ()
+    purpose: Purpose = DEFAULT_PURPOSE
     rule: str | None = None
 
 
-LOST = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Constraint(UNKNOWN_ZONE_CODE),))
+ZONE_UNKNOWN = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (MovedBy(UNKNOWN_ZONE_CODE),))
 """Of a telephone of which nothing tells where it is, on a schedule that holds such."""
 
 
@@ -87,7 +87,7 @@ def base_of(person: Person, lead: Lead) -> Instant:
     return max(base or 0, person.now)
 
 
-def spread_or_moved(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
+def first_allowed_with_spread(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
     """Return the first instant for a step, spread and moved as its schedule says; where all is plain, `first_allowed` is it.
 
     What is spread, or kept to its time of day, is worked out from where the wait began: else it would move with every look.
@@ -108,23 +108,23 @@ def first_allowed(
 ) -> Earliest:
     """Return the first instant >= base that every rule allows to a step; `keeps_time`: at the same time of a later day."""
     channel = channel_of(step)
-    if not lead.zones and is_lost(lead, cadence, channel):
-        return LOST
+    if not lead.zones and is_zone_unknown(lead, cadence, channel):
+        return ZONE_UNKNOWN
     head = person.head
     start, held = _past_limits(person, lead, cadence, step, base) if head.version or lead.pause else (base, ())
     if not held and not head.ledger and not keeps_time:
-        return _unhindered(person, lead, cadence, channel, start)
+        return _first_open(person, lead, cadence, channel, start)
     find = partial(same_time_opening if keeps_time else opening, person.law, lead, cadence, channel)
-    return _open(person, lead, channel, cadence.schedule.purpose, start, held, find)
+    return _first_open_under_caps(person, lead, channel, cadence.schedule.purpose, start, held, find)
 
 
 def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> Earliest:
     """Return the first instant >= base for a promised call: the law holds, preferred hours do not."""
-    if is_lost(lead, cadence, "call"):
-        return LOST
+    if is_zone_unknown(lead, cadence, "call"):
+        return ZONE_UNKNOWN
     start, held = _past_guard(person, "call", base)
     find = partial(legal_opening, person.law, lead, cadence, "call")
-    return _open(person, lead, "call", PROMISED, start, held, find)
+    return _first_open_under_caps(person, lead, "call", CALLBACK_PURPOSE, start, held, find)
 
 
 def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
@@ -134,7 +134,7 @@ def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> b
     channel = channel_of(step)
     if (step.window_miss or cadence.schedule.window_miss) != "skip_step":
         return False
-    if is_lost(lead, cadence, channel):
+    if is_zone_unknown(lead, cadence, channel):
         return False
     start, held = _past_limits(person, lead, cadence, step, base_of(person, lead))
     start, _ = _past_caps(person, lead, channel, cadence.schedule.purpose, start, held)
@@ -142,7 +142,7 @@ def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> b
     return found is None or bool(found.moves)
 
 
-class _Kept(Struct, frozen=True):
+class _CachedOpening(Struct, frozen=True):
     """What was found for a base stands for every base from there on and before `until`."""
 
     since: Instant
@@ -150,39 +150,39 @@ class _Kept(Struct, frozen=True):
     earliest: Earliest
 
 
-_KEPT: dict[tuple[object, ...], _Kept] = {}
-KEPT_MAX = 8_192
+_OPENINGS: dict[tuple[object, ...], _CachedOpening] = {}
+OPENINGS_CACHED = 8_192
 """Openings kept ready: schedule versions in use x channels x places of their leads; the oldest goes first."""
 
 
-def _unhindered(person: Person, lead: Lead, cadence: Cadence, channel: str, start: Instant) -> Earliest:
+def _first_open(person: Person, lead: Lead, cadence: Cadence, channel: str, start: Instant) -> Earliest:
     """Return the first instant >= start that all hours allow to somebody whom nothing else holds back.
 
     Leads of one schedule version in one place share the answer until something opens or closes there.
     """
     law = person.law
     asked = law, cadence, channel, lead.zones, lead.states, countries_of(lead)
-    kept = _KEPT.get(asked)
+    kept = _OPENINGS.get(asked)
     purpose = cadence.schedule.purpose
     if kept is None or not kept.since <= start < kept.until:
         found = opening(law, lead, cadence, channel, start)
         earliest = _earliest(person, lead, channel, purpose, start, (), found)
-        if found is None or found.at - start > SEEN_AT_ONCE:
+        if found is None or found.at - start > OPENING_HORIZON:
             return earliest
-        if len(_KEPT) >= KEPT_MAX and asked not in _KEPT:
-            del _KEPT[next(iter(_KEPT))]
-        until = hours_hold_until(law, lead, cadence, channel, start)
-        kept = _KEPT[asked] = _Kept(start, until, earliest)
+        if len(_OPENINGS) >= OPENINGS_CACHED and asked not in _OPENINGS:
+            del _OPENINGS[next(iter(_OPENINGS))]
+        until = hours_unchanged_until(law, lead, cadence, channel, start)
+        kept = _OPENINGS[asked] = _CachedOpening(start, until, earliest)
     return kept.earliest if kept.earliest.constraints else Earliest(start, purpose=purpose)
 
 
-def _open(  # noqa: PLR0917 - what is asked, and what was found so far
+def _first_open_under_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     person: Person,
     lead: Lead,
     channel: str,
     purpose: Purpose,
     start: Instant,
-    held: tuple[Constraint, ...],
+    held: tuple[MovedBy, ...],
     find: Callable[[Instant], Opening | None],
 ) -> Earliest:
     """Return the first instant >= start that is under every cap and in all hours.
@@ -193,41 +193,41 @@ def _open(  # noqa: PLR0917 - what is asked, and what was found so far
     if not person.head.ledger:
         return _earliest(person, lead, channel, purpose, start, held, find(start))
     found: Opening | None = None
-    for _ in range(CAPS_LOOKED_AT_MAX):
+    for _ in range(CAP_CHECKS_MAX):
         start, held = _past_caps(person, lead, channel, purpose, start, held)
         found = find(start)
         if found is None or _past_caps(person, lead, channel, purpose, found.at, ())[0] == found.at:
             break
         law = limits(person.law, lead, channel, start, purpose)
         for move in found.moves:
-            held = _also(held, Constraint(move.code, move.until, move.zone, law.rule_of(move.code)))
+            held = _with_constraint(held, MovedBy(move.code, move.until, move.zone, law.rule_of(move.code)))
         start, found = found.at, None
     again = () if found is None else found.codes
     held = tuple([rule for rule in held if rule.code not in again]) if again else held
     return _earliest(person, lead, channel, purpose, start, held, found)
 
 
-def _also(held: tuple[Constraint, ...], constraint: Constraint) -> tuple[Constraint, ...]:
+def _with_constraint(held: tuple[MovedBy, ...], constraint: MovedBy) -> tuple[MovedBy, ...]:
     """Return what holds with one more that moves it further; of one code the last counts."""
     return (*(rule for rule in held if rule.code != constraint.code), constraint)
 
 
-def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[Constraint, ...]]:
+def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[MovedBy, ...]]:
     """Return the first instant >= base at which the person may be disturbed, whatever the schedule says."""
     head = person.head
     start: Instant = base
-    held: tuple[Constraint, ...] = ()
+    held: tuple[MovedBy, ...] = ()
     if kind not in CHANNELS:
         return start, held
     if head.review_until is not None and head.review_until > start:
-        start, held = head.review_until, (Constraint(OPTOUT_REVIEW, head.review_until),)
+        start, held = head.review_until, (MovedBy(OPTOUT_REVIEW, head.review_until),)
     # Once the person has hung up, what is left of the call is the rest after it; before, nobody knows its end.
     rest_until = head.inbound_until if head.inbound_call_id is None else None
     if rest_until is not None and rest_until > start:
-        start, held = rest_until, (*held, Constraint(CALLED_IN_VAIN, rest_until))
-    until = ledger.guarded_until(head, kind)
+        start, held = rest_until, (*held, MovedBy(INBOUND_MISSED, rest_until))
+    until = ledger.guard_ends_at(head, kind)
     if until is not None and until > start:
-        start, held = until, (*held, Constraint(MIN_SPACING, until))
+        start, held = until, (*held, MovedBy(MIN_SPACING, until))
     return start, held
 
 
@@ -256,16 +256,16 @@ def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
 
 def _past_limits(
     person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant
-) -> tuple[Instant, tuple[Constraint, ...]]:
+) -> tuple[Instant, tuple[MovedBy, ...]]:
     """Return the first instant >= base at which the person may be disturbed, by what the schedule says of it too."""
     kind = channel_of(step)
     start, held = _past_guard(person, kind, base)
     if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
-        start, held = lead.pause.until, (*held, Constraint(lead.pause.code, lead.pause.until))
+        start, held = lead.pause.until, (*held, MovedBy(lead.pause.code, lead.pause.until))
     if cadence.spacing and not _is_explicit_retry(lead, step):
-        until = ledger.spaced_until(person, kind, cadence.spacing)
+        until = ledger.spacing_ends_at(person, kind, cadence.spacing)
         if until is not None and until > start:
-            start, held = until, _also(held, Constraint(MIN_SPACING, until))
+            start, held = until, _with_constraint(held, MovedBy(MIN_SPACING, until))
     return start, held
 
 
@@ -278,8 +278,8 @@ def _is_explicit_retry(lead: Lead, step: Step) -> bool:
 
 
 def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
-    person: Person, lead: Lead, kind: str, purpose: Purpose, start: Instant, held: tuple[Constraint, ...]
-) -> tuple[Instant, tuple[Constraint, ...]]:
+    person: Person, lead: Lead, kind: str, purpose: Purpose, start: Instant, held: tuple[MovedBy, ...]
+) -> tuple[Instant, tuple[MovedBy, ...]]:
     """Return the first instant >= start at which no legal cap on contacts to this number forbids one."""
     if not person.head.ledger:
         return start, held
@@ -287,7 +287,7 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     if last is None:
         return start, held
     held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer rest from contacts holds the shorter one
-    return last.at, _also(held, Constraint(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
+    return last.at, _with_constraint(held, MovedBy(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
 
 
 def _caps(person: Person, lead: Lead, kind: str, purpose: Purpose, at: Instant) -> tuple[Cap, ...]:
@@ -300,22 +300,22 @@ def _earliest(  # noqa: PLR0917 - what was asked, and what was found
     channel: str,
     purpose: Purpose,
     start: Instant,
-    held: tuple[Constraint, ...],
+    held: tuple[MovedBy, ...],
     found: Opening | None,
 ) -> Earliest:
     law = limits(person.law, lead, channel, start, purpose)
     if found is None:
-        never = Constraint(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
-        return _told(None, (*held, never), NEVER_OPEN, None, purpose)
+        never = MovedBy(NEVER_OPEN, None, None, tuple([rule_id for hours in law.hours for rule_id in hours.rule_ids]))
+        return _with_decider(None, (*held, never), NEVER_OPEN, None, purpose)
     if not found.moves:
-        return _told(found.at, held, held[-1].code if held else None, None, purpose)
-    moved = [Constraint(move.code, move.until, move.zone, law.rule_of(move.code)) for move in found.moves]
+        return _with_decider(found.at, held, held[-1].code if held else None, None, purpose)
+    moved = [MovedBy(move.code, move.until, move.zone, law.rule_of(move.code)) for move in found.moves]
     last = max(found.moves, key=lambda move: move.until)
-    return _told(found.at, (*held, *moved), last.code, found.zone, purpose)
+    return _with_decider(found.at, (*held, *moved), last.code, found.zone, purpose)
 
 
-def _told(
-    at: Instant | None, constraints: tuple[Constraint, ...], decider: str | None, zone: str | None, purpose: Purpose
+def _with_decider(
+    at: Instant | None, constraints: tuple[MovedBy, ...], decider: str | None, zone: str | None, purpose: Purpose
 ) -> Earliest:
     codes = tuple([constraint.code for constraint in constraints])
     # The row behind the code that moved it last; the first where several rows say the same.

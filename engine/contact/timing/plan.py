@@ -5,13 +5,13 @@ from typing import Any
 from engine.contact.facts.person import PAUSES, Person
 from engine.contact.schedule.cadence import CONTACTS, Cadence, channel_of
 from engine.contact.timing.earliest import (
-    CALLED_IN_VAIN,
-    SELLING,
+    DEFAULT_PURPOSE,
+    INBOUND_MISSED,
     Earliest,
     base_of,
     earliest_callback,
     first_allowed,
-    spread_or_moved,
+    first_allowed_with_spread,
 )
 from schemas.contact import ContactPause, Lead, LeadStatus
 from schemas.decisions import Fact
@@ -50,10 +50,10 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
     if lead.aging != cadence.schedule.priority_aging:  # zeros are equal, but only its own default is not written out
         lead.aging = cadence.schedule.priority_aging
     base = base_of(person, lead)
-    earliest = (first_allowed if cadence.is_plain else spread_or_moved)(person, lead, cadence, step, base)
-    is_due = _schedule(person, lead, earliest, _source(lead), base)
+    earliest = (first_allowed if cadence.is_plain else first_allowed_with_spread)(person, lead, cadence, step, base)
+    is_due = _write_plan(person, lead, earliest, source_of(lead), base)
     if lead.pause is not None and isinstance(step, CONTACTS):
-        _heed_pause(person, lead, lead.pause)
+        _apply_pause(person, lead, lead.pause)
     return is_due
 
 
@@ -61,19 +61,19 @@ def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
     base = max(lead.callback_at or 0, person.now)
-    is_due = _schedule(person, lead, earliest_callback(person, lead, cadence, base), CALLBACK, base)
+    is_due = _write_plan(person, lead, earliest_callback(person, lead, cadence, base), CALLBACK, base)
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
 
 
-def stand(person: Person, lead: Lead, reason: str | None = None) -> bool:
+def plan_without_hours(person: Person, lead: Lead, reason: str | None = None) -> bool:
     """Let the lead stand before a step without hours, and say what for; True where it is due."""
     lead.urgency_class = CLASS_OTHER
     base = base_of(person, lead)
-    return _schedule(person, lead, Earliest(base, decider=reason), _source(lead), base)
+    return _write_plan(person, lead, Earliest(base, decider=reason), source_of(lead), base)
 
 
-def look_again(person: Person, lead: Lead, after: Instant) -> None:
+def schedule_recheck(person: Person, lead: Lead, after: Instant) -> None:
     """Leave a due lead as it is for a moment: requests are unread that may forbid what it is about to do."""
     lead.status, lead.status_wait = "scheduled", None
     lead.recheck_at = person.now + after
@@ -89,13 +89,13 @@ def hold(person: Person, lead: Lead, reason: str) -> None:
     lead.status, lead.status_wait = "waiting", reason
     if reason in PAUSES:  # whoever lifts the pause wakes them (engine/contact/lifecycle/replan.py)
         lead.recheck_at = None
-        person.keep(lead)
+        person.save(lead)
         return
     lead.recheck_at = now + min(RECHECK_LATEST, max(RECHECK_SOONEST, (now - lead.held_at) // 4))
-    person.keep(lead)
+    person.save(lead)
 
 
-def paused(person: Person, offer_id: int | None, schedule_id: int | None) -> str | None:
+def pause_reason(person: Person, offer_id: int | None, schedule_id: int | None) -> str | None:
     """Return which pause holds the leads of an offer and schedule, or None."""
     rules = person.rules
     company = rules.body(Company, "company", person.company_id)
@@ -108,22 +108,22 @@ def paused(person: Person, offer_id: int | None, schedule_id: int | None) -> str
     return SCHEDULE_PAUSED if schedule is not None and schedule.paused else None
 
 
-def _source(lead: Lead) -> str:
+def source_of(lead: Lead) -> str:
     """Return where the base of the step to come is from."""
     if lead.requested_next_action_at is not None:
         return EXPLICIT
     return RETRY if lead.retries else SCHEDULE_STEP
 
 
-def _heed_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
+def _apply_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
     """Say of a lead that waits because the person answered that it does; who called in vain is called back soon."""
-    if pause.code == CALLED_IN_VAIN:
+    if pause.code == INBOUND_MISSED:
         lead.urgency_class = CLASS_CALLBACK
     if pause.code in lead.reasons and lead.next_action_at is not None and lead.next_action_at > person.now:
         lead.status, lead.status_wait = "waiting", pause.code
 
 
-def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
+def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
     """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is.
 
     The fact of a plan holds what was weighed (research/domain.md 3.9); what the lead itself says (zones, states, attempts,
@@ -148,7 +148,7 @@ def _schedule(person: Person, lead: Lead, earliest: Earliest, source: str, base:
     status: LeadStatus = "scheduled" if reason is None else "waiting"
     lead.status, lead.status_wait, lead.held_at = status, reason, None
     if is_new or status != status_before:
-        found = {"step_id": lead.step, "at": at, "reasons": reasons, **_weighed(person, lead, earliest, source, base)}
+        found = {"step_id": lead.step, "at": at, "reasons": reasons, **_plan_inputs(person, lead, earliest, source, base)}
         person.draft.facts.append(Fact(type=f"lead.{status}", lead_id=lead.id, data=found))
     return False
 
@@ -160,7 +160,7 @@ def _wait_for_sweep(lead: Lead, sweep_key: str, now: Instant) -> None:
     lead.recheck_at = lead.planned_at or now
 
 
-def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
+def _plan_inputs(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
     """Return what was weighed, as far as it is not said by `at`: a plan that nothing moved began and ended there."""
     found: dict[str, Any] = {"source": source}
     if base != lead.next_action_at:
@@ -171,7 +171,7 @@ def _weighed(person: Person, lead: Lead, earliest: Earliest, source: str, base: 
         found["waits_for"] = earliest.decider
     if earliest.at != lead.next_action_at:
         found["earliest"] = earliest.at
-    if earliest.purpose != SELLING:
+    if earliest.purpose != DEFAULT_PURPOSE:
         found["purpose"] = earliest.purpose
     if earliest.constraints and person.rules.rule_packs(person.company_id):
         found["law"] = person.law.stamp

@@ -34,8 +34,8 @@ def judge(world: World, found: CallDisposition | None, **fields: Any) -> Lead:
     assert call is not None
     world.add("call_disposition", 9, found or disposition(), version=world.lead().version)
     call.call_disposition_id = None if found is None else 9
-    person.keep_call(call)
-    reactions.dispositioned(person, lead, call, found, **fields)
+    person.save_call(call)
+    reactions.apply_disposition(person, lead, call, found, **fields)
     person.put()
     world._apply(draft)
     return world.lead()
@@ -305,7 +305,7 @@ def test_a_call_of_nobody_still_ends_the_contact() -> None:
     draft = world._draft()
     person = Person(draft, 1, KEY)
     call = Call(id=1, uuid="c", company_id=1, contact_key=KEY, created_at=NOON, updated_at=NOON, number_called="+1")
-    reactions.dispositioned(person, None, call, disposition(sets_opt_out=True))
+    reactions.apply_disposition(person, None, call, disposition(sets_opt_out=True))
     person.put()
     world._apply(draft)
     assert world.lead().status == "opt_out"

@@ -50,9 +50,9 @@ def inbound(world: World, *, connected: bool, seconds: int = 20) -> None:
         person = Person(draft, 1, KEY)
         call = Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=NOON, updated_at=NOON, number_called=NUMBER)
         if ends:
-            reactions.inbound_ended(person, call, connected=connected)
+            reactions.end_inbound(person, call, connected=connected)
         else:
-            reactions.inbound_started(person, call)
+            reactions.start_inbound(person, call)
         person.put()
         world._apply(draft)
         if not ends:

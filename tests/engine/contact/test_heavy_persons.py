@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.contact.aggregate import ContactAggregate
 from engine.contact.facts import ledger
-from engine.contact.facts.call_record import drop, enter, of_caller
+from engine.contact.facts.call_record import add_call, delete_call, new_inbound_call
 from engine.contact.facts.person import Person, wake_at
 from engine.contact.lifecycle import moving, stop
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
@@ -58,12 +58,12 @@ def test_a_head_stays_small_whatever_happens_to_the_person() -> None:
         person.now += MINUTE
         ledger.reserve(person, "call" if number % 2 else "sms", f"00000000-0000-8000-8000-{number:012}")
         if number < 150:
-            call = of_caller(person, None, from_number=NUMBER, number_called="+13055550100")
+            call = new_inbound_call(person, None, from_number=NUMBER, number_called="+13055550100")
             call.gateway_ref = f"{number}" * 60
-            enter(person, call)
+            add_call(person, call)
         if number < 60:
-            drop(person, call)
-            moving.send_away(person, next(person.leads()), f"1|email:{number:064}@{'x' * 189}")
+            delete_call(person, call)
+            moving.move_out(person, next(person.leads()), f"1|email:{number:064}@{'x' * 189}")
             stop.opt_out(person, "sms", offer_id=2**52 + number)
     for channel in ("call", "sms", "email", "webhook"):
         person.head.disabled_until[channel] = person.now

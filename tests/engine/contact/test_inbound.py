@@ -19,11 +19,11 @@ EXIT = {"id": "exit", "kind": "exit"}
 
 def ring(world: World, *, lead_id: int | None = None) -> None:
     """Let the person call one of our numbers."""
-    _tell(world, reactions.inbound_started, lead_id)
+    _tell(world, reactions.start_inbound, lead_id)
 
 
 def hang_up(world: World, *, connected: bool, lead_id: int | None = None) -> None:
-    _tell(world, lambda person, call: reactions.inbound_ended(person, call, connected=connected), lead_id)
+    _tell(world, lambda person, call: reactions.end_inbound(person, call, connected=connected), lead_id)
 
 
 def _tell(world: World, what: Any, lead_id: int | None) -> None:

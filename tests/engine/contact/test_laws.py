@@ -295,11 +295,11 @@ def _text(world: WatchedWorld, body: str) -> None:
 
 
 def _ring(world: WatchedWorld, _: None) -> None:
-    _tell(world, reactions.inbound_started)
+    _tell(world, reactions.start_inbound)
 
 
 def _hang_up(world: WatchedWorld, connected: bool) -> None:
-    _tell(world, partial(reactions.inbound_ended, connected=connected))
+    _tell(world, partial(reactions.end_inbound, connected=connected))
 
 
 def _tell(world: WatchedWorld, what: Callable[[Person, Call], None]) -> None:
@@ -324,8 +324,8 @@ def _judge(world: WatchedWorld, fields: dict[str, Any]) -> None:
     if call is None:
         return
     call.call_disposition_id = 9
-    person.keep_call(call)
-    reactions.dispositioned(person, person.lead(lead.id), call, body)
+    person.save_call(call)
+    reactions.apply_disposition(person, person.lead(lead.id), call, body)
     person.put()
     world._apply(draft)
 

@@ -57,5 +57,5 @@ def test_an_opening_that_is_kept_is_the_one_that_would_be_found_anew(case: dict[
     bases = [case["from"] + step * MINUTE for step in case["bases"]]
     warm = [asked(base) for base in bases]
     for base, found in zip(bases, warm, strict=True):
-        earliest._KEPT.clear()
+        earliest._OPENINGS.clear()
         assert found == asked(base)

@@ -57,8 +57,8 @@ def talk(world: World) -> None:
     draft = world._draft()
     person = Person(draft, 1, KEY)
     call = Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=NOON, updated_at=NOON, number_called=NUMBER)
-    reactions.inbound_started(person, call)
-    reactions.inbound_ended(person, call, connected=True)
+    reactions.start_inbound(person, call)
+    reactions.end_inbound(person, call, connected=True)
     person.put()
     world._apply(draft)
 

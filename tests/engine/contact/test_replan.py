@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.lifecycle.replan import LOOKED_AT_MAX
+from engine.contact.lifecycle.replan import LEADS_SCANNED_MAX
 from engine.partition.aggregate import Adoption
 from engine.partition.state import State
 from schemas.instant import HOUR, MINUTE
@@ -395,7 +395,7 @@ def test_the_leads_of_a_partition_are_found_in_order_whenever_they_came(is_liste
     state.rollback()
     assert state.sorted_ids_after("lead", 0, 10) == [3, 9, 2000]
     state.drop_sorted_ids("lead")
-    assert state.sorted_ids_after("lead", 3, LOOKED_AT_MAX) == [9, 2000]
+    assert state.sorted_ids_after("lead", 3, LEADS_SCANNED_MAX) == [9, 2000]
 
 
 def test_a_rule_that_came_and_went_leaves_the_plan_as_it_was() -> None:

@@ -27,7 +27,7 @@ DOMAIN_CODES = (
 """research/domain.md 2.1, and contracts.md section 2."""
 
 ENGINE_CODES = [
-    earliest.REPLIED, earliest.CALLED, earliest.CALLED_IN_VAIN, earliest.OPTOUT_REVIEW, earliest.MIN_SPACING,
+    earliest.REPLY_PAUSE, earliest.INBOUND_PAUSE, earliest.INBOUND_MISSED, earliest.OPTOUT_REVIEW, earliest.MIN_SPACING,
     earliest.NEVER_OPEN, plan.EXPIRES_FIRST, plan.SCHEDULE_PAUSED, contact_hours.PREFERRED_CODE, contact_hours.PAUSED_CODE,
     contact_hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, holding.SIBLING_CALLED,
     walk.DISPOSITION_AWAITED, LOOP_GUARD, FREQUENCY_CAP_CODE, pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
