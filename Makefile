@@ -1,4 +1,4 @@
-# What can be done here? `make` answers, one sentence a target.
+# Which targets are there? `make` lists them, a sentence each.
 
 PYTHON ?=
 VENV := .venv
@@ -10,7 +10,7 @@ MINUTES ?= 60
 .DEFAULT_GOAL := help
 .PHONY: help install up test test-api lint format bench bench-large planted prove prove-caps prove-fair faults lock
 
-help:  ## Say what each target does.
+help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
@@ -22,7 +22,7 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
 	@$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
-test-api: install  ## Print which test exercises each parameter, then let schemathesis ask every operation (ARGS="-k fuzz").
+test-api: install  ## Print which test exercises each parameter, then let schemathesis try every operation (ARGS="-k fuzz").
 	@$(BIN)/python -m tests.api.table
 	@LEADCLOCK_API_EXAMPLES=100 $(BIN)/pytest tests/api $(ARGS)
 
@@ -32,7 +32,7 @@ lint: install  ## Check style, format, types and the direction of imports, chang
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-format: install  ## Bring every file into the one format, and mend what the linter can mend by itself.
+format: install  ## Format every file, and correct what the linter can correct by itself.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
@@ -45,16 +45,16 @@ bench-large: install  ## Measure lists and reports at 2 million leads and 5 mill
 planted: install  ## Plant each known defect in a clone and run the tests that should find it (ARGS="fences-move-back" chooses).
 	@$(BIN)/python -m tests.planted $(ARGS)
 
-prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and count what is left (ARGS="--submissions 5000").
+prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and check that nothing is lost or doubled (ARGS="--submissions 5000").
 	@$(BIN)/python -m deploy.proof $(ARGS)
 
 prove-caps: install  ## Let 10,000 leads compete for few calls, kill -9 schedulers three times, and count every cap again (ARGS="--leads 1000").
 	@$(BIN)/python -m deploy.proof.caps $(ARGS)
 
-prove-fair: install  ## Time one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
+prove-fair: install  ## Measure one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
 
-faults: install  ## Strike three brokers, every role and the database at random under load, and judge what is left (MINUTES=10, ARGS="--seed 7").
+faults: install  ## Strike three brokers, every role and the database at random under load, and check that nothing is lost or doubled (MINUTES=10, ARGS="--seed 7").
 	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.

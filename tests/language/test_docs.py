@@ -297,3 +297,15 @@ def test_the_producers_page_reads_texts_as_the_engine_does(row: str, meaning: st
     texts = INLINE.findall(cells[0] if meaning == "opt_in" else cells[2])
     assert len(texts) >= 3
     assert {text: meaning_of(text) for text in texts} == dict.fromkeys(texts, meaning)
+
+
+def test_every_heading_that_an_error_sends_its_reader_to_exists() -> None:
+    named = [
+        (page, heading)
+        for top in ("adapters", "engine")
+        for path in (ROOT / top).rglob("*.py")
+        for heading, page in re.findall(r"'([A-Z][^'\n]+)' in (\w+\.md)", path.read_text())
+    ]
+    assert named
+    for page, heading in named:
+        assert f"## {heading}\n" in (ROOT / "deploy" / "docs" / page).read_text()
