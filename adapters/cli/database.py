@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from adapters.errors import StoreError
 from adapters.postgres.outages import DatabaseAwayError, describe, reaching
 from adapters.postgres.pool import Pool, open_pool
-from adapters.projector.store import StoreError
 from adapters.settings import Settings
 
 

@@ -10,14 +10,13 @@ from schemas.errors import DependencyError
 
 EXPECTED = frozenset(
     {
-        "adapters.gateway.ports.StoreError",
+        "adapters.errors.StoreError",
         "adapters.http.server.ServerError",
         "adapters.local.process.LocalServerError",
         "adapters.observability.health.HealthPortError",
         "adapters.postgres.identity.NotMigratedError",
         "adapters.postgres.migrate.MigrationError",
         "adapters.projector.shadow.RebuildError",
-        "adapters.projector.store.StoreError",
         "adapters.roles.record_client.RecordNotCreatedError",
         "adapters.roles.identity.IdentityError",
         "adapters.roles.identity.NotPreparedError",

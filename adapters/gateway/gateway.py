@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from adapters.errors import StoreError
 from adapters.gateway.channels import Channel
 from adapters.gateway.delivery import DATABASE, SHUTDOWN_SECONDS, CommandDelivery, FinishedCommand, TakenCommand
 from adapters.gateway.domain_sleep import sleep_until
@@ -24,7 +25,7 @@ from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
 from adapters.gateway.outages import Outages
 from adapters.gateway.outcome_reports import LOG, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
-from adapters.gateway.ports import Deliveries, StoreError
+from adapters.gateway.ports import Deliveries
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from adapters.partitions.dead_letters import append_dead_letters

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import stamina
 
-from adapters.gateway.ports import StoreError
+from adapters.errors import StoreError
 from engine.partition.ports import LogError
 
 T = TypeVar("T")

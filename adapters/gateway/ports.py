@@ -43,10 +43,6 @@ class LeaseLostError(DependencyError):
     """The claim may be another gateway's by now: its order is not given to a provider."""
 
 
-class StoreError(DependencyError):
-    """The database did not answer or refused; trying again can help."""
-
-
 class Deliveries(Protocol):
     """Remembers in the `work` schema which commands were claimed. Every method raises `StoreError` and nothing else.
 

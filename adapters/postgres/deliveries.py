@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from adapters.gateway.ports import CommandClaim, Kind, StoreError
+from adapters.errors import StoreError
+from adapters.gateway.ports import CommandClaim, Kind
 from adapters.postgres.grouped import Grouped
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries

@@ -5,7 +5,8 @@ Times are the database's own (wall time), so that no process's clock matters.
 
 from collections.abc import Mapping
 
-from adapters.gateway.ports import Kind, StoreError
+from adapters.errors import StoreError
+from adapters.gateway.ports import Kind
 from adapters.gateway.providers import SANDBOX
 from adapters.postgres.outages import reading
 from adapters.postgres.pool import FAILURES, Pool

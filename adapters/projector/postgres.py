@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 
+from adapters.errors import StoreError
 from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import TABLES
@@ -21,7 +22,6 @@ from adapters.projector.store import (
     PositionMovedError,
     RowsRefusedError,
     Standing,
-    StoreError,
     TopicChangedError,
 )
 from schemas.instant import from_datetime

@@ -14,16 +14,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from adapters.errors import StoreError
 from adapters.projector.batch import Batch
 from adapters.projector.lane import Lane
-from adapters.projector.store import (
-    Owned,
-    OwnershipLostError,
-    PositionMovedError,
-    ProjectionStore,
-    StoreError,
-    TopicChangedError,
-)
+from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
 from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS

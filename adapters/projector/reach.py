@@ -7,16 +7,11 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from adapters.errors import StoreError
 from adapters.projector.batch import Batch
 from adapters.projector.lane import Lane
 from adapters.projector.shadow import RebuildError
-from adapters.projector.store import (
-    OwnershipLostError,
-    PositionMovedError,
-    ProjectionStore,
-    StoreError,
-    TopicChangedError,
-)
+from adapters.projector.store import OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS

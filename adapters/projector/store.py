@@ -12,10 +12,6 @@ from schemas.errors import DependencyError, InternalError
 from schemas.instant import Instant
 
 
-class StoreError(DependencyError):
-    """The database is away or refused for now: what was not written can be written again."""
-
-
 class OwnershipLostError(DependencyError):
     """Another owner took the partition; nothing was written."""
 

@@ -9,11 +9,12 @@ from contextlib import suppress
 
 import structlog
 
+from adapters.errors import StoreError
 from adapters.gateway.addresses import networks
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
-from adapters.gateway.ports import GatewayRegistry, Kind, StoreError
+from adapters.gateway.ports import GatewayRegistry, Kind
 from adapters.gateway.providers import SANDBOX, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from adapters.gateway.smtp import SmtpEmail, SmtpSettings

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway.ports import StoreError as ClaimsError
+from adapters.errors import StoreError
 from adapters.projector.batch import Batch
-from adapters.projector.store import Owned, Standing, StoreError
+from adapters.projector.store import Owned, Standing
 from engine.partition.ports import Appender, LogError, LogRecord, Outgoing, Ownership, Reader
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
@@ -257,4 +257,4 @@ class ClaimsLine:
     async def _cross(self) -> None:
         await self._line.cross()
         if self._line.weather.strikes(self._line.weather.store_error_share):
-            raise ClaimsError("the database is away")
+            raise StoreError("the database is away")

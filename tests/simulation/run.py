@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from adapters.embedded.log import EmbeddedLog
-from adapters.gateway.ports import StoreError as ClaimsError
+from adapters.errors import StoreError
 from adapters.partitions.outbox import OutboxSender
-from adapters.projector.store import StoreError
 from engine.partition.ports import LogError
 from engine.partition.runner import Runner
 from schemas.contact import LIVE_STATUSES, Lead
@@ -30,7 +29,7 @@ from tests.simulation.standin import StandIn
 from tests.simulation.traffic import Traffic
 from tests.simulation.virtual import BEGUN_AT, EXPECTED, Era, Silence, VirtualLoop, wall_at
 
-EXPECTED[:] = [LogError, StoreError, ClaimsError]
+EXPECTED[:] = [LogError, StoreError]
 
 CHAOS_ACTIONS = ("freeze", "thaw", "share", "skew", "replace", "replace")
 GATEWAY_CHAOS_ACTIONS = ("freeze", "thaw", "share", "stop", "replace", "replace")

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.clock import wall_now
+from adapters.errors import StoreError
 from adapters.gateway.channels import call_channel
-from adapters.gateway.ports import Deliveries, StoreError
+from adapters.gateway.ports import Deliveries
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool

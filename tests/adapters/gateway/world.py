@@ -10,10 +10,11 @@ import pytest
 
 from adapters.clock import Origin, SystemClock, wall_now
 from adapters.embedded.log import EmbeddedLog
+from adapters.errors import StoreError
 from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import Channel
 from adapters.gateway.gateway import Gateway
-from adapters.gateway.ports import CommandClaim, Deliveries, Kind, StoreError
+from adapters.gateway.ports import CommandClaim, Deliveries, Kind
 from engine.partition.ports import Clock, Log, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms

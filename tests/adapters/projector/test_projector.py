@@ -8,9 +8,10 @@ import pytest
 
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
+from adapters.errors import StoreError
 from adapters.projector.batch import Batch
 from adapters.projector.projector import Limits, Projector
-from adapters.projector.store import RowsRefusedError, StoreError
+from adapters.projector.store import RowsRefusedError
 from engine.partition.ports import LogError, Outgoing, Ownership, Reader
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters.errors import StoreError
 from adapters.postgres.pool import open_pool
 from adapters.projector.batch import Batch, Mark, batch_of
 from adapters.projector.postgres import PostgresStore
@@ -12,7 +13,6 @@ from adapters.projector.store import (
     PositionMovedError,
     ProjectionStore,
     RowsRefusedError,
-    StoreError,
     TopicChangedError,
 )
 from engine.partition.ports import LogRecord
