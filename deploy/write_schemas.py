@@ -1,6 +1,6 @@
-"""What is written anew when a message gains a field, or a problem is new? `deploy/schemas` and `deploy/docs/problems.md`.
+"""Which files are generated from the messages and problem codes? `deploy/schemas` and `deploy/docs/problems.md`.
 
-Run this and commit them.
+Run this after a change of `schemas`, and commit them.
 """
 
 # ruff: noqa: INP001 - a command, not a package
