@@ -35,7 +35,7 @@ IN_FLIGHT_MAX = 25
 ENDPOINTS_MAX = 10_000
 """Endpoints remembered; the one that was used longest ago is forgotten, which closes its circuit."""
 
-_log = structlog.get_logger()
+logger = structlog.get_logger(__name__)
 
 
 class Circuit:
@@ -143,7 +143,7 @@ class Endpoint:
     def succeeded(self) -> None:
         """Note that the endpoint answered, whatever it said of the delivery."""
         if not self._circuit.is_closed:
-            _log.info("circuit.closed", company_id=self.company_id, endpoint=self.name)
+            logger.info("circuit.closed", company_id=self.company_id, endpoint=self.name)
         self._circuit.succeeded()
         for turn in self._waiting:
             _wake(turn)
@@ -152,7 +152,7 @@ class Endpoint:
         """Note that the endpoint did not answer, or said that it cannot at present."""
         loop = asyncio.get_running_loop()
         if self._circuit.failed(command_id, loop.time()):
-            _log.warning(
+            logger.warning(
                 "circuit.opened",
                 company_id=self.company_id,
                 endpoint=self.name,

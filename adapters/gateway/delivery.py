@@ -37,7 +37,7 @@ DATABASE = "database"
 NOTHING_TO_POST = b""
 """Recorded where the provider took the order and its outcome comes by another way."""
 
-_log = structlog.get_logger()
+logger = structlog.get_logger(__name__)
 
 
 class TakenCommand:
@@ -144,13 +144,13 @@ class CommandDelivery:
         try:
             lease.check()
         except LeaseLostError as error:  # we stood still: the gate may have shut meanwhile, too
-            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
+            logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self._give_back(lease)
             return None
         try:
             return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
         except LeaseLostError as error:  # after a first try, maybe: it is not for us to say that nobody was asked
-            _log.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
+            logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
             return None
         except BaseException:
@@ -224,7 +224,7 @@ class CommandDelivery:
             return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a fence stands behind the order")
         if command.not_after is not None and now > command.not_after:
             return DeliveryResult(outcome="expired", rang=False, detail="not_after has passed")
-        self._metrics.gate_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
+        self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
         return None
 
     async def _call_provider(self, taken: TakenCommand, lease: Lease) -> DeliveryResult | None:
@@ -241,8 +241,8 @@ class CommandDelivery:
             return DeliveryResult(outcome="not_placed", rang=False, detail=str(error))
         except TimeoutError:
             return DeliveryResult(outcome="unknown", detail="the provider said nothing in time")
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises, its order needs an end
-            _log.exception("provider.failed", kind=self._channel.kind, command_id=taken.command.command_id)
+        except Exception as error:
+            logger.exception("provider.failed", kind=self._channel.kind, command_id=taken.command.command_id)
             return DeliveryResult(outcome="unknown" if self._channel.never_twice else "failed", detail=type(error).__name__)
         if result is not None and result.outcome not in OUTCOMES[self._channel.kind]:
             return DeliveryResult(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
@@ -300,7 +300,7 @@ class CommandDelivery:
         try:
             await self._reports.post_progress(taken.record, taken.command, progress, occurred_at=self._clock.now())
         except LogError as error:
-            _log.warning("progress.lost", command_id=taken.command.command_id, state=progress.state, reason=str(error))
+            logger.warning("progress.lost", command_id=taken.command.command_id, state=progress.state, reason=str(error))
 
     async def _created_at(self) -> Instant:
         if self._incarnation is None:
@@ -316,7 +316,7 @@ class CommandDelivery:
         outcome = "handed_over" if result is None else result.outcome
         self._metrics.outcomes.labels(self._channel.kind, outcome).inc()
         self._tally.note(outcome)
-        _log.debug(
+        logger.debug(
             "command.dropped" if outcome in GATE_OUTCOMES else "command.carried_out",
             kind=self._channel.kind,
             outcome=outcome,

@@ -67,7 +67,7 @@ DRAIN_SECONDS = 900.0
 """How long deliveries under way may take to end when the gateway is stopped: longer than nearly every call. What still
 lasts then ends as `unknown`."""
 
-_log = structlog.get_logger()
+logger = structlog.get_logger(__name__)
 
 
 class _ForeignCommandError(SenderError):
@@ -187,7 +187,7 @@ class Gateway:
                 while not self._changed.is_set():
                     await self._poll(reader, delivery, appender)
             except LogError as error:
-                _log.warning("reader.lost", topic=self._topic, reason=str(error))
+                logger.warning("reader.lost", topic=self._topic, reason=str(error))
                 await self._clock.sleep(POLL_SECONDS_IDLE)
             finally:
                 await reader.close()
@@ -308,7 +308,7 @@ class Gateway:
         """
         is_late = command.not_after is not None and self._clock.now() > command.not_after
         if is_late or not self._keys.may_take(command.company_id):
-            _log.warning("keys.dropped", command_id=command.command_id, call_id=command.call_id, late=is_late)
+            logger.warning("keys.dropped", command_id=command.command_id, call_id=command.call_id, late=is_late)
             return
         task = asyncio.create_task(self._press(command), name=f"keys {command.command_id}")
         self._keys.take(command.company_id)
@@ -322,10 +322,10 @@ class Gateway:
         try:
             async with asyncio.timeout(PRESS_SECONDS):
                 pressed = await self.channel.press(command)
-        except Exception:  # noqa: BLE001 - whatever a provider raises: the call goes on without these keys
-            _log.exception("keys.failed", **about)
+        except Exception:
+            logger.exception("keys.failed", **about)
             return
-        _log.info("keys.pressed" if pressed else "keys.too_late", **about)
+        logger.info("keys.pressed" if pressed else "keys.missed", **about)
 
     async def _resume_deferred(self, progress: PartitionProgress, reader: Reader) -> None:
         """Go back to what was passed over once there is room, and do not read again what nobody returns for."""
@@ -346,11 +346,13 @@ class Gateway:
         count = await self.outages.retry(LOG, lambda: self._log.partition_count(letter.topic))
         await self.outages.retry(LOG, lambda: append_dead_letters(appender, record.partition % count, [letter]))
         self._metrics.dead_letters.labels(self._topic).inc()
-        _log.error("command.unreadable", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason)
+        logger.error(
+            "command.dead_lettered", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason
+        )
 
     def _enqueue(self, taken: TakenCommand, delivery: CommandDelivery) -> None:
         self._held.take(taken.command.company_id)
-        self._metrics.commands.labels(self.channel.kind).inc()
+        self._metrics.received.labels(self.channel.kind).inc()
         queue = self._contacts.get(taken.command.contact_key)
         if queue is not None:
             queue.append(taken)
@@ -367,8 +369,8 @@ class Gateway:
             taken = queue[0]
             try:
                 is_done = await self._deliver(taken, delivery)
-            except Exception:  # noqa: BLE001 - a fault of ours: the contact's own timeout says `unknown` for it
-                _log.exception("delivery.failed", kind=self.channel.kind, command_id=taken.command.command_id)
+            except Exception:
+                logger.exception("delivery.failed", kind=self.channel.kind, command_id=taken.command.command_id)
                 is_done = True
             queue.popleft()
             self._held.give_back(taken.command.company_id)
@@ -446,10 +448,10 @@ class Gateway:
         under_way = {*self._serving, *self._pressing, *delivery.releasing}
         if not under_way:
             return
-        _log.info("gateway.drains", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)
+        logger.info("drain.started", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)
         _, late = await asyncio.wait(under_way, timeout=self._drain_seconds)
         if late:
-            _log.warning("gateway.gives_up", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
+            logger.warning("drain.timed_out", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
 
     async def _end(self, delivery: CommandDelivery, appender: Appender) -> None:
         """Give back what has not ended, and save the progress of this gateway."""

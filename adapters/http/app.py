@@ -62,7 +62,7 @@ PROBES = frozenset({"/livez", "/readyz", "/startupz"})
 
 TOO_MANY = "Too many requests of this network address are under way. Wait for the answers to some of them."
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 OPERATIONS: tuple[Operation, ...] = (*operations.OPERATIONS, *documents.OPERATIONS)
 
@@ -171,7 +171,7 @@ class Api(Litestar):
                     await _refuse_one_more(scope, receive, answer, request_id)
         except Exception as error:
             # The answer has begun. The server ends the connection without an end of the body, so nobody takes it for whole.
-            logger.warning("http.broken_off", request_id=request_id, exc_info=error)
+            logger.warning("response.aborted", request_id=request_id, exc_info=error)
             raise
         finally:
             if "held" in state:

@@ -217,7 +217,7 @@ class IntakePartition:
         except Exception as error:
             # A fault of ours in one record: it goes with the dead letters, as an input does whose decision fails, and the
             # inbox of all companies goes on.
-            logger.exception("intake.failed", partition=self._partition)
+            logger.exception("submission.failed", partition=self._partition)
             raise RefusedError("internal_error", f"Reading it failed ({type(error).__name__}).") from error
 
     def _outgoing(self, record: LogRecord, request: LeadSubmitted) -> Outgoing:

@@ -5,9 +5,9 @@ gave its partition to another member, and is fenced if that one was faster.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Collection
 
+import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition, errors
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
@@ -37,7 +37,7 @@ DROP_SECONDS = 1.0
 JOIN_MARGIN_SECONDS = 2.0
 """Longer, and a broker that stands still is noticed so much later: a heartbeat waits for it as long as a join may."""
 
-_log = logging.getLogger(__name__)
+logger = structlog.get_logger(__name__)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
@@ -236,7 +236,7 @@ class GroupAssignment:
         if consumer is not None:
             await asyncio.shield(stop(consumer, seconds=DROP_SECONDS))
         if refused.retryable:
-            _log.warning("%s; joining again", refused)
+            await logger.awarning("group.left", group=self._group, error=str(refused), retry_in_seconds=REJOIN_SECONDS)
             await asyncio.sleep(REJOIN_SECONDS)
         else:
             self._fail(refused)
@@ -258,7 +258,7 @@ class GroupAssignment:
                 await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in news.items()})
         except (*CLIENT_ERRORS, LogError) as error:
             # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
-            _log.info("positions of %s were not committed: %r", self._group, error)
+            await logger.ainfo("offsets.commit_failed", group=self._group, error=repr(error))
         else:
             for partition, offset in news.items():
                 self._offsets.learn(partition, offset)

@@ -33,7 +33,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _partitions(self) -> None:
-        self.lag = self._gauge("lag_records", "Records appended and not yet done with", "topic", "partition")
+        self.lag = self._gauge("lag_records", "Records appended and not yet handled", "topic", "partition")
         self.decisions = self._counter("decisions", "Decisions committed", "aggregate", "verdict")
         self.emitted = self._counter("commands_emitted", "Commands committed by the scheduler", "kind")
         self.commit_seconds = self._histogram("commit_seconds", "One transaction", COMMIT_SECONDS, "aggregate")
@@ -41,25 +41,25 @@ class Metrics:
             "lateness_seconds", "Domain time from next_action_at to the command", LATENESS_SECONDS, "kind"
         )
         self.timers_pending = self._gauge(
-            "timers_pending", "Timers set; one that moved or ended counts until its old time", "aggregate", "partition"
+            "timers_pending", "Timers set; one that moved or ended counts until its former instant", "aggregate", "partition"
         )
         self.outbox_pending = self._gauge("outbox_pending", "Messages not yet acknowledged", "aggregate", "partition")
-        self.fenced = self._counter("fences", "Partitions lost to a newer owner", "aggregate")
-        self.restores = self._counter("restores", "Partitions restored, by where from", "aggregate", "source")
+        self.fenced = self._counter("partitions_fenced", "Partitions lost to a newer owner", "aggregate")
+        self.restores = self._counter("restores", "Partitions restored, by source", "aggregate", "source")
         self.restore_seconds = self._histogram("restore_seconds", "One restore", RESTORE_SECONDS, "aggregate")
         self.skipped = self._counter("skipped_records", "Records of internal topics skipped as unreadable", "topic")
-        self.dead_letters = self._counter("dead_letters", "Records put away as unreadable or undecidable", "topic")
+        self.dead_letters = self._counter("dead_letters", "Records sent to the dead-letter topic", "topic")
 
     def _gateways(self) -> None:
-        self.commands = self._counter("commands", "Commands taken in by a gateway", "kind")
+        self.received = self._counter("commands_received", "Commands that a gateway read and queued", "kind")
         self.outcomes = self._counter("outcomes", "Outcomes recorded by a gateway", "kind", "outcome")
-        self.gate_lateness = self._histogram(
-            "gate_lateness_seconds", "Domain time from not_before to the provider being asked", LATENESS_SECONDS, "kind"
+        self.dispatch_lateness = self._histogram(
+            "dispatch_lateness_seconds", "Domain time from not_before to the call of the provider", LATENESS_SECONDS, "kind"
         )
 
     def _reads(self) -> None:
         self.projector_lag = self._gauge("projector_lag_records", "Decisions not yet projected", "topic", "partition")
-        self.projected = self._counter("projected_rows", "Rows written to the read schema", "table")
+        self.projected = self._counter("projected_rows", "Rows written to the read schema")
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(f"leadclock_{name}", meaning, labels, registry=self.registry)

@@ -40,7 +40,7 @@ class SkippedRecords:
         found.last = f"{topic}[{partition}] offset {offset}: {reason}"
         if self._metrics is not None:
             self._metrics.skipped.labels(topic).inc()
-        logger.error("record skipped", topic=topic, partition=partition, offset=offset, reason=reason)
+        logger.error("record.skipped", topic=topic, partition=partition, offset=offset, reason=reason)
 
     def notes(self) -> dict[str, str]:
         """Return a sentence a topic: how many records were skipped, and the last of them."""

@@ -174,7 +174,7 @@ class PartitionHost:
                     self._make_ready(partition)
                     pause = BACKOFF_FIRST_SECONDS
             except FencedError:
-                await logger.awarning("fenced", role=self._name, partition=partition)
+                await logger.awarning("partition.fenced", role=self._name, partition=partition)
                 self.ready.discard(partition)
                 self._waits[partition] = FENCED
                 await self._until_ours(partition, stop)
@@ -201,9 +201,9 @@ class PartitionHost:
         """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""
         about = {"role": self._name, "partition": partition, "error": str(error), "pause_seconds": pause}
         if isinstance(error, LogError):
-            await logger.awarning("partition waits", **about)
+            await logger.awarning("partition.paused", **about)
         else:
-            await logger.aerror("partition failed", exc_info=error, **about)
+            await logger.aerror("partition.failed", exc_info=error, **about)
 
     async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
         """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""

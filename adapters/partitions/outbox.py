@@ -112,7 +112,7 @@ class OutboxSender:
             try:
                 return await attempt()
             except LogError as error:
-                await logger.awarning("outbox waits", stream=self._stream, waiting=len(self._waiting), error=str(error))
+                await logger.awarning("outbox.delayed", stream=self._stream, waiting=len(self._waiting), error=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, BACKOFF_MAX_SECONDS)
 
@@ -139,7 +139,7 @@ class OutboxSender:
 
     async def _dead_letter_message(self, message: Outgoing, partition: int, why: str) -> None:
         """Put a message that no partition takes into `deadletter`: redriven, it goes to the partition it was meant for."""
-        await logger.aerror("message refused", stream=self._stream, topic=message.topic, error=why)
+        await logger.aerror("message.refused", stream=self._stream, topic=message.topic, error=why)
         never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, 0)
         letter = msgspec.structs.replace(
             dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)

@@ -76,11 +76,11 @@ class FileSnapshots:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, IndexError) as error:
-            logger.warning("snapshot passed over", path=str(path), error=str(error))
+            logger.warning("snapshot.ignored", path=str(path), error=str(error))
             return None
         if not header.fits(self._deployment(), self._topic, topic_id, partition):
             found = f"{header.topic}[{header.partition}] ({header.topic_id}) of deployment {header.deployment}"
-            logger.warning("snapshot passed over", path=str(path), error=f"it is of {found}")
+            logger.warning("snapshot.ignored", path=str(path), error=f"it is of {found}")
             return None
         if header.begun_at < begun_after:
             return None
@@ -111,7 +111,7 @@ class FileSnapshots:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as error:
-            await logger.awarning("snapshot not written", path=str(path), error=str(error))
+            await logger.awarning("snapshot.failed", path=str(path), error=str(error))
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
 

@@ -145,7 +145,7 @@ class ApiRole:
                 seconds = backoff.next_seconds()
                 self._problems["log"] = describe(self._context.settings, error)
                 await logger.awarning(
-                    "waits for the log", role=self.name, error=self._problems["log"], retry_in_seconds=seconds
+                    "log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds
                 )
                 await pause(stop, seconds)
             else:

@@ -88,7 +88,7 @@ class Observer:
         for sealed in report.decisions:
             self._count(sealed, runner.partition)
         logger.debug(
-            "committed",
+            "cycle.committed",
             role=self._role,
             partition=runner.partition,
             inputs=report.inputs,
@@ -117,7 +117,7 @@ class Observer:
         if any(record.topic == DEADLETTER.name for record in sealed.records):
             self._metrics.dead_letters.labels(self._topic).inc()
         if decision.verdict == "failed":
-            logger.error("a decision failed", role=self._role, partition=partition, error=decision.error)
+            logger.error("decision.failed", role=self._role, partition=partition, error=decision.error)
 
 
 def _planned_at(sealed: Sealed, command_id: str) -> Instant | None:

@@ -69,7 +69,7 @@ class GatewayRole:
         jobs.start()
         if SANDBOX in self._providers.values():
             channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
-            await logger.awarning("the sandbox serves these channels: nobody is reached", channels=channels)
+            await logger.awarning("sandbox.enabled", channels=channels)
         self._gateways = [self._gateway(channel, deliveries) for channel in self._channels(webhooks)]
         self._memberships = [self._membership(gateway) for gateway in self._gateways]
         registering = asyncio.create_task(self._register(register), name="register")

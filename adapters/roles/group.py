@@ -49,7 +49,7 @@ class GroupRole:
             except LogError as error:
                 seconds = self._backoff.next_seconds()
                 self._problem = describe(self._context.settings, error)
-                await logger.awarning("waits for the log", role=self.name, error=self._problem, retry_in_seconds=seconds)
+                await logger.awarning("log.disconnected", role=self.name, error=self._problem, retry_in_seconds=seconds)
                 await pause(stop, seconds)
 
     def problems(self) -> dict[str, str]:

@@ -34,7 +34,7 @@ class GroupMembership:
             except LogError as error:
                 seconds = self._backoff.next_seconds()
                 self.problem = describe(self._context.settings, error)
-                await logger.awarning("waits for the log", role=self._role, error=self.problem, retry_in_seconds=seconds)
+                await logger.awarning("log.disconnected", role=self._role, error=self.problem, retry_in_seconds=seconds)
                 await pause(stop, seconds)
 
     async def _follow(self, stop: asyncio.Event) -> None:

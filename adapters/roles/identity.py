@@ -202,7 +202,7 @@ class IdentifiedRole:
         except away as error:
             seconds = self._backoff.next_seconds()
             self._problem = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
-            await logger.awarning("waits for its deployment", role=self.name, error=self._problem, retry_in_seconds=seconds)
+            await logger.awarning("deployment.check_failed", role=self.name, error=self._problem, retry_in_seconds=seconds)
             await pause(stop, seconds)
         else:
             self._problem = None

@@ -28,7 +28,7 @@ class PeriodicJobs:
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - whatever it is, the role's own work goes on
-                await logger.awarning("a chore failed", chore=name, error=str(error))
+                await logger.awarning("job.failed", job=name, error=str(error))
 
         self._turns[name] = turn
         self._scheduler.add_job(turn, "interval", minutes=minutes, id=name)

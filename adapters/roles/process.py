@@ -31,16 +31,16 @@ async def run_role(name: str, settings: Settings) -> None:
         context.skipped.count_in(metrics)
         role = IdentifiedRole(build_role(name, context, metrics), context, with_database=name in NEEDS_DATABASE)
         configure_garbage_collection()
-        await logger.ainfo("starting", role=name, settings=redact_settings(settings))
+        await logger.ainfo("role.started", role=name, settings=redact_settings(settings))
         health = HealthServer(role.problems, metrics, facts(name, settings), context.skipped.notes)
         await health.start(settings.health_host, settings.health_port)
         context.own(health.port)
-        await logger.ainfo("health", role=name, port=health.port)
+        await logger.ainfo("health.started", role=name, port=health.port)
         try:
             await role.run(stop)
         finally:
             await health.stop()
-        await logger.ainfo("stopped", role=name)
+        await logger.ainfo("role.stopped", role=name)
 
 
 def facts(name: str, settings: Settings) -> dict[str, object]:

@@ -64,7 +64,10 @@ class ProjectorRole:
         return self._projector.problems()
 
     async def _count(self, projector: Projector, stop: asyncio.Event) -> None:
+        counted = 0
         while not stop.is_set():
             for (topic, partition), lag in projector.lag.items():
                 self._metrics.projector_lag.labels(topic, str(partition)).set(lag)
+            self._metrics.projected.inc(projector.rows_written - counted)
+            counted = projector.rows_written
             await asyncio.sleep(METRICS_SECONDS)

@@ -23,7 +23,7 @@ from schemas.wire import Entity
 
 E = TypeVar("E", bound=Entity)
 
-logger = structlog.get_logger("leadclock.why")
+logger = structlog.get_logger(__name__)
 
 Row = Mapping[str, Any]
 
@@ -71,7 +71,7 @@ def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
         try:
             lead = lead_of(row)
         except Exception:
-            logger.exception("why.lead_not_read", lead_id=row["id"])
+            logger.exception("lead.read_failed", lead_id=row["id"])
         else:
             yield lead
 

@@ -89,5 +89,5 @@ def _run(outlook: Outlook, rules: Rules, company_id: int, rows: Sequence[Row], h
             head = head_of(heads.get(key), company_id, key)
             outlook.add(LeadContext(lead=lead_of(row), head=head, rules=rules))
         except Exception:  # one lead that cannot be tried out must not keep the company from its forecast
-            logger.exception("forecast.lead_failed", lead_id=row["id"])
+            logger.exception("lead.forecast_failed", lead_id=row["id"])
             outlook.leave_out()

@@ -58,7 +58,7 @@ async def test_no_secret_is_logged_or_kept_whatever_is_asked(town: Any, company:
     assert (await town.client.post("/api/v1/leads", json=fields)).status_code == 503
     town.outage.topics.clear()
     logged = out.getvalue()
-    assert logged.count("http.answered") > len(documented())
+    assert logged.count("request.answered") > len(documented())
     assert '"level":"debug"' in logged
 
     secret = hook.json()["outgoing_webhook"]["secret"]

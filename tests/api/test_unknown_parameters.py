@@ -160,7 +160,7 @@ async def test_a_persons_own_link_works_with_whatever_a_mail_tracker_appends(
         answer = await town.client.request(method, path, params={"lead_token": token, **TRACKED}, **posted)
     assert answer.status_code == 200, answer.text
     assert answer.json()["lead"]["status"] == status or not status
-    lines = [line for line in logged if line["event"] == "http.parameters_ignored"]
+    lines = [line for line in logged if line["event"] == "parameters.ignored"]
     assert {line["operation"] for line in lines} == {action}
     names = [name for line in lines for name in line["names"]]
     assert names == [*TRACKED, *posted.get("data", {})]

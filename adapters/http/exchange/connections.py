@@ -28,7 +28,7 @@ OPEN_FILES = Path("/dev/fd")
 Peer = tuple[str, int]
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 
 class RequestsUnderWay:
@@ -80,7 +80,7 @@ class ConnectionWatch:
             excess = peers[self._per_address_max :]
             closed += sum(self._shut_down(found[peer], peer) for peer in excess)
             if excess:
-                logger.warning("http.too_many_connections", address=holder, closed=len(excess))
+                logger.warning("connections.closed", address=holder, closed=len(excess))
         return closed
 
     def _age(self, peer: Peer) -> float:

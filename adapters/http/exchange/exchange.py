@@ -57,7 +57,7 @@ a token of the lead; or nothing, such as what a mail tracker appends to the link
 
 JSON = msgspec.json.Encoder()
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -289,7 +289,7 @@ class Exchange:
         # Names alone: what stands in a link may be a secret.
         if names:
             shown = [name[:PATH_LENGTH_MAX] for name in names[:FIELDS_SHOWN_MAX]]
-            logger.info("http.parameters_ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
+            logger.info("parameters.ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
 
     def _ignores_unknown(self) -> bool:
         """Tell whether the company of the key lets unknown parameters be ignored."""

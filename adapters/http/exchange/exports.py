@@ -28,7 +28,7 @@ in which the loop does nothing else."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 Read = Callable[[Paging], Awaitable[Page]]
 View = Callable[[Row], Mapping[str, Any]]
@@ -73,7 +73,7 @@ def rows_shown(rows: Iterable[Row], columns: Sequence[str], view: View) -> Itera
         try:
             found = view(row)
         except Exception:
-            logger.exception("http.row_not_shown", id=row["id"])
+            logger.exception("row.skipped", id=row["id"])
             found = {**dict.fromkeys(columns), **({"id": row["id"]} if "id" in columns else {})}
         yield found
 

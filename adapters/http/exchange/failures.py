@@ -29,7 +29,7 @@ OUTAGES: Mapping[str, str] = {
 
 TOO_LARGE = f"This request would be a larger record than is stored, at most {RECORD_BYTES_MAX} bytes. Shorten its fields."
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 
 def told(error: Exception, request_id: str) -> Reply:
@@ -39,14 +39,14 @@ def told(error: Exception, request_id: str) -> Reply:
         return _problem(refusal, request_id)
     match error:
         case EventsUnavailableError() | LogError():
-            logger.warning("http.events_unavailable", request_id=request_id, error=str(error))
+            logger.warning("log.write_failed", request_id=request_id, error=str(error))
             return _outage("events_unavailable", request_id)
         case ReadsUnavailableError():
             code = "reads_too_slow" if isinstance(error, ReadsTooSlowError) else "reads_unavailable"
-            logger.warning("http.not_read", code=code, request_id=request_id, error=str(error))
+            logger.warning("read.failed", code=code, request_id=request_id, error=str(error))
             return _outage(code, request_id)
         case _:
-            logger.error("http.failed", request_id=request_id, exc_info=error)
+            logger.error("request.failed", request_id=request_id, exc_info=error)
             return _problem(ProblemError("internal_error", "Tell us the request_id; it is in our log."), request_id)
 
 

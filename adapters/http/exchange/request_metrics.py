@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from adapters.observability.tally import Tally
 
-logger = structlog.get_logger("leadclock.http")
+logger = structlog.get_logger(__name__)
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Buckets from one indexed read to beyond the wait of a submission."""
@@ -53,14 +53,14 @@ class Watch:
             registry=registry,
         )
         self._seconds = Histogram(
-            "leadclock_http_seconds",
+            "leadclock_http_request_duration_seconds",
             "Wall time from request to answer",
             ("method", "operation"),
             buckets=SECONDS,
             registry=registry,
         )
         self._kinds: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._tally = Tally("http.answered_in_all")
+        self._tally = Tally("requests.answered")
 
     def _series(self, method: str, operation: str, status: int) -> tuple[Counter, Histogram]:
         """Return where a kind of answer is counted; the library looks the labels up for longer than it counts."""
@@ -86,7 +86,7 @@ class Watch:
         self._tally.note(f"{operation} {status}")
         is_remarkable = (status >= HTTPStatus.BAD_REQUEST and status not in FLOODS) or seconds >= SLOW_SECONDS
         (logger.info if is_remarkable else logger.debug)(
-            "http.answered",
+            "request.answered",
             method=method,
             path=masked(path),
             status=status,

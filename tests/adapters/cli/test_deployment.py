@@ -126,7 +126,7 @@ def test_what_a_command_logs_does_not_stand_among_its_results(capsys: pytest.Cap
     """A program reads `audit verify --json` from standard output, also where a record was skipped."""
 
     async def work() -> None:
-        structlog.get_logger("a command").error("record skipped", offset=3)
+        structlog.get_logger("a command").error("record.skipped", offset=3)
 
     structlog.reset_defaults()
     try:
@@ -136,4 +136,4 @@ def test_what_a_command_logs_does_not_stand_among_its_results(capsys: pytest.Cap
 
     found = capsys.readouterr()
     assert found.out == ""
-    assert "record skipped" in found.err
+    assert "record.skipped" in found.err

@@ -55,5 +55,5 @@ async def test_a_row_that_cannot_be_shown_has_its_id_and_is_told_in_the_log(town
     with capture_logs() as logged:
         listed = await company.send("GET", "/api/v1/leads?columns=id,human_status&ids=" + str(bad))
     assert listed.json()["leads"] == [{"id": bad, "human_status": None}]
-    (line,) = [line for line in logged if line["event"] == "http.row_not_shown"]
+    (line,) = [line for line in logged if line["event"] == "row.skipped"]
     assert (line["id"], line["log_level"]) == (bad, "error")

@@ -131,7 +131,7 @@ async def test_the_log_line_holds_neither_numbers_nor_tokens_nor_keys(company: A
         await company.send("GET", f"/api/v1/leads/{token}/+13055550142/by_caller_number", params={"auth_token": "x.secret"})
         await company.send("PUT", "/api/v1/leads/ann@example.com/caller_opt_out", params={"lead_token": token})
     text = str(lines)
-    assert [line["status"] for line in lines if line["event"] == "http.answered"] == [404, 404]
-    assert [line["company_id"] for line in lines if line["event"] == "http.answered"] == [company.id] * 2
+    assert [line["status"] for line in lines if line["event"] == "request.answered"] == [404, 404]
+    assert [line["company_id"] for line in lines if line["event"] == "request.answered"] == [company.id] * 2
     for secret in (token, "3055550142", "ann@", "secret", company.private_key):
         assert secret not in text

@@ -100,12 +100,12 @@ async def test_what_a_process_is_stands_beside_its_troubles() -> None:
 
 
 async def test_metrics_can_be_scraped(role: Role) -> None:
-    role.metrics.commands.labels("sms").inc()
+    role.metrics.received.labels("sms").inc()
 
     answer = await role.get("/metrics?x=1")
 
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert 'leadclock_commands_total{kind="sms"} 1.0' in answer.text
+    assert 'leadclock_commands_received_total{kind="sms"} 1.0' in answer.text
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,16 @@ SERIES = {
     "leadclock_lateness_seconds": {"kind"},
     "leadclock_timers_pending": {"aggregate", "partition"},
     "leadclock_outbox_pending": {"aggregate", "partition"},
-    "leadclock_fences": {"aggregate"},
+    "leadclock_partitions_fenced": {"aggregate"},
     "leadclock_restores": {"aggregate", "source"},
     "leadclock_restore_seconds": {"aggregate"},
     "leadclock_dead_letters": {"topic"},
     "leadclock_skipped_records": {"topic"},
-    "leadclock_commands": {"kind"},
+    "leadclock_commands_received": {"kind"},
     "leadclock_outcomes": {"kind", "outcome"},
-    "leadclock_gate_lateness_seconds": {"kind"},
+    "leadclock_dispatch_lateness_seconds": {"kind"},
     "leadclock_projector_lag_records": {"topic", "partition"},
-    "leadclock_projected_rows": {"table"},
+    "leadclock_projected_rows": set(),
 }
 """Dashboards and alerts name these: a change here is a change for every operator."""
 
@@ -51,7 +51,7 @@ def test_what_is_counted_can_be_scraped() -> None:
 
 def test_two_processes_in_one_do_not_meet() -> None:
     one, other = Metrics(), Metrics()
-    one.commands.labels("call").inc()
+    one.received.labels("call").inc()
 
-    assert b'leadclock_commands_total{kind="call"} 1.0' in one.text()
+    assert b'leadclock_commands_received_total{kind="call"} 1.0' in one.text()
     assert b'kind="call"' not in other.text()
