@@ -1,7 +1,7 @@
-"""What becomes of an action group in a schedule? Publishing puts its steps in its place: a version stands for itself.
+"""How does an action group enter a schedule? Publishing replaces the group by its steps: each version is self-contained.
 
-The steps are called `place/step`: by the id of the step that named the group, and their own. Whoever goes to the group goes
-to its first step. A later change of the group changes no schedule until that is published anew.
+The ids become `place/step`: the id of the step that named the group, and the step's own. A goto to the group leads to its
+first step. A later change of the group changes no schedule until the schedule is published again.
 """
 
 import re
@@ -21,13 +21,13 @@ Steps = Sequence[Step | None]
 
 
 def no_group(group_id: int) -> ActionGroup | None:
-    """Return None: where nothing is looked up there are no groups."""
+    """Return None: references are not looked up."""
     del group_id
     return None
 
 
 class Spliced(msgspec.Struct, frozen=True):
-    """The steps with those of the groups among them; `places` says of each where it stands in what was given.
+    """The steps with groups replaced; `places` maps each step to its index in the input.
 
     `firsts` are the first steps of the groups, by the id of the step that named the group.
     """
@@ -38,7 +38,7 @@ class Spliced(msgspec.Struct, frozen=True):
 
 
 def splice(steps: Steps, field: str, group_of: GroupOf, errors: Errors) -> Spliced:
-    """Put the steps of each group in its place; what cannot be found is added to the errors and left out."""
+    """Replace each group by its steps; add an error for each unknown group and leave it out."""
     found: list[Step | None] = []
     places: list[int] = []
     firsts: dict[str, str] = {}
@@ -56,7 +56,7 @@ def splice(steps: Steps, field: str, group_of: GroupOf, errors: Errors) -> Splic
 
 
 def led_triggers(triggers: Iterable[Trigger], firsts: dict[str, str]) -> tuple[Trigger, ...]:
-    """Return the triggers with goals that are there: the first step of a group instead of the group."""
+    """Return the triggers with a goto to a group replaced by the first step of the group."""
     return tuple(
         msgspec.structs.replace(row, goto=firsts[row.goto]) if row.goto is not None and row.goto in firsts else row
         for row in triggers
@@ -64,7 +64,7 @@ def led_triggers(triggers: Iterable[Trigger], firsts: dict[str, str]) -> tuple[T
 
 
 def relocate(errors: Errors, known: Errors, spliced: dict[str, Spliced]) -> None:
-    """Let the errors that are new since `known` name the places of what was given."""
+    """Rename the errors that are new since `known` by the indices of the input."""
     for name in list(errors):
         new = errors[name][len(known.get(name, ())) :]
         given = _given_place(name, spliced)
@@ -101,7 +101,7 @@ def _named(inner: Step, group: str) -> Step:
 
 
 def _led(step: Step, rename: Callable[[str], str]) -> Step:
-    """Return the step with other names of where it leads."""
+    """Return the step with its gotos renamed."""
 
     def to(goto: str | None) -> str | None:
         return None if goto is None else rename(goto)

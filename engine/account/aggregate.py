@@ -24,7 +24,7 @@ from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE
 from schemas.wire import Entity, Message
 
 SEEN_FOR = DAY
-"""How long the id of a request is remembered (design.md section 4)."""
+"""How long the id of a request is remembered: a repeat within a day changes nothing."""
 
 
 class AccountAggregate:
@@ -52,16 +52,16 @@ class AccountAggregate:
 
     @property
     def timer_fields(self) -> Mapping[str, str | None]:
-        """Return that only a queue for slots has a timer."""
+        """Only a queue for slots has a timer."""
         return {**dict.fromkeys(ENTITIES), "slots": "wake_at"}
 
     @property
     def claim_fields(self) -> Mapping[str, Sequence[str]]:
-        """Return that nothing here is ordered."""
+        """No entity of an account claims a place: accounts emit no commands."""
         return {}
 
     def claim(self, entity: Entity) -> PlaceClaim | None:
-        """Return None: nothing here is ordered."""
+        """Return None: accounts emit no commands."""
         del entity
         return None
 
@@ -85,12 +85,12 @@ class AccountAggregate:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
-        """Nobody is stopped by an account."""
+        """Return False: no request to an account opts anybody out."""
         del draft, request, envelope
         return False
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """Let the queue go on whose cap is reset."""
+        """Grant what the reset of a cap allows in a queue."""
         slots = draft.get(key, Slots)
         if slots is None:
             raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
@@ -106,17 +106,17 @@ class AccountAggregate:
             draft.put(key, slots)
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
-        """Nothing of an account rests on the rules of others."""
+        """Do nothing: accounts depend on no other rules."""
         del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
-        """Return when a queue is to go on: at the next reset of a cap that it waits for."""
+        """Return when to look at a queue again: at the next reset of a cap that it waits for."""
         if not isinstance(entity, Slots) or entity.wake_at is None:
             return None
         return Timer(entity.wake_at, 0, 0.0, 0, key, company_id=entity.company_id)
 
     def _change(self, draft: Draft, request: RecordChangeRequested, envelope: Envelope) -> None:
-        if envelope.stream is None:  # numbered streams are kept from repeating by their numbers
+        if envelope.stream is None:  # a numbered stream has its high-water mark against repeats
             _refuse_repeat(draft, request.company_id, envelope)
         record = change_record(draft, request)
         apply_record_change(draft, record)

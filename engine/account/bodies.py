@@ -1,7 +1,7 @@
-"""Which fields does a record of each type have, and which of them may be asked for?
+"""Which fields does a record of each type have, and which of them may a request set?
 
-The fields given are laid over those that stand; every bad one is told at once, unknown ones are refused, so that a
-misspelt name is not silently without effect.
+The given fields replace the stored ones. All bad fields are reported at once. Unknown fields are refused, so that a
+misspelt name is not silently ignored.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ _PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
 
 
 class BodyChange(Struct):
-    """A body as it would be, the faults found on the way, and facts that follow from it."""
+    """A changed body, and the facts that follow from the change."""
 
     body: Body
     facts: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def read_body(
 
 
 def read_schedule(given: Mapping[str, Any], group_of: GroupOf = no_group) -> Schedule:
-    """Return a schedule that nobody publishes, for a preview: references are not looked up, name and token not needed.
+    """Return a schedule for a preview: references are not looked up; name and token are optional.
 
     Raises `RefusedError` as `read_body`.
     """
@@ -124,16 +124,16 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
     kind = RECORD_BODIES[record_type]
     known = {field.name: field for field in fields_of(kind) if field.name not in _NOT_GIVEN.get(record_type, ())}
     values: dict[str, Any] = {} if current is None else asdict(current)
-    values.pop("migrate", None)  # said of one version, and of none that follows
+    values.pop("migrate", None)  # holds for one version only
     for name, value in given.items():
         if name in _EXTRA.get(record_type, ()) or name in _READ_TOGETHER.get(record_type, ()):
             continue
         if name not in known:
-            # Words are compared for those that are shown: for ten thousand of them the partition would stand still a second.
+            # Hints only for the fields that are shown: ten thousand comparisons would block the partition for a second.
             hint = did_you_mean(name, known) if len(errors) < FIELDS_SHOWN_MAX else ""
             errors.setdefault(name[:100], []).append(f"is no field of {called(record_type)}{hint}; {_listed(known)}")
         elif is_blank(value) and not known[name].required:
-            values.pop(name, None)  # emptied: its default stands again
+            values.pop(name, None)  # emptied: its default applies
         else:
             _read_field(record_type, name, value, values, errors)
     if current is not None:
@@ -165,7 +165,7 @@ def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors)
 def _read_plan(
     given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None, group_of: GroupOf
 ) -> None:
-    """Read and check the plan where it was given; what it refers to cannot be deleted while it does."""
+    """Read and check the given plan; referenced records cannot be deleted."""
     lists = {
         field: read_steps(given[field], field, errors) if field in given else values.get(field, ())
         for field in ("steps", "end_steps")
@@ -206,7 +206,7 @@ _LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group"}
 
 
 def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
-    """Check what the given fields name; what stood before was checked then, and cannot have been deleted since."""
+    """Check the references of the given fields; stored ones were checked before and cannot have been deleted."""
     offer_id = values.get("offer_id")
     if "offer_id" in given and offer_id is not None and not exists("offer", offer_id):
         errors.setdefault("offer_id", []).append(f"{offer_id} is no offer of this company")
@@ -221,7 +221,7 @@ def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], error
         if field in given:
             missing = [record_id for record_id in values.get(field, ()) if not exists(record_type, record_id)]
             sentences = (f"{record_id} is no {record_type.replace('_', ' ')} of this company" for record_id in missing)
-            told = errors.get(f"add_{field}", ())  # they came in by that field, and are told there
+            told = errors.get(f"add_{field}", ())  # they came in by that field, and are reported there
             unknown = [sentence for sentence in sentences if sentence not in told]
             if unknown:
                 errors.setdefault(field, []).extend(unknown)

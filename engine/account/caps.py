@@ -1,8 +1,8 @@
-"""What of a record's caps is used in each of its periods, which caps let no call through, and until when?
+"""How much of a record's caps is used in each period, which caps block a call, and until when?
 
-A granted slot reserves an attempt, and a connection where it names a buyer: what is reserved counts as used, so that no
-cap is passed while outcomes are awaited. Conversions and revenue are known after the call: they stop grants once they are
-reached. A period that has begun ends when it was to end then, whatever becomes of the record's zone.
+A granted slot reserves an attempt, and a connection where it names a buyer. Reserved counts as used, so that no cap is
+exceeded while outcomes are pending. Conversions and revenue are known after the call: they block further grants once the
+cap is reached. A running period keeps its end, also where the record's zone changes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,17 +24,17 @@ UNITS: Mapping[str, str] = {"hourly": "created_at_hour", "daily": "created_at_da
 
 ATTEMPT, CONNECTION = "attempt", "connection"
 RESERVED = (ATTEMPT, CONNECTION)
-"""Metrics that a grant reserves; of the others nobody knows before the call what it will bring."""
+"""Metrics that a grant reserves; the others are unknown before the call."""
 
 COUNTS = frozenset({"buyer_conversion", "offer_conversion"})
-"""Metrics that are whole numbers and never below none."""
+"""Metrics that are whole numbers and never negative."""
 
 WHOLE = COUNTS | {ATTEMPT, CONNECTION}
 
 AMOUNT_DIGITS = 4
 
 Ended = Literal["unused", "attempted", "connected", "unknown"]
-"""How a slot ended: given back untried, tried, answered by a buyer; where nobody tells, all that it reserved was used."""
+"""How a slot ended: unused, attempted, connected to a buyer; or unknown, which counts all that it reserved as used."""
 
 CONFIRMED: Mapping[str, tuple[str, ...]] = {
     "unused": (),
@@ -48,9 +48,9 @@ Tallies = Mapping[str, Tally]
 
 
 class CapBlock(Struct, frozen=True):
-    """The caps that let no call through now, and when time alone opens all of them (None: it does not).
+    """The caps that block a call now, and when their resets unblock it (None: no reset does).
 
-    With `may_be_freed` they are full of calls under way, of which some may give back what they reserved before `until`.
+    With `may_be_freed` open calls fill them: some may release what they reserved before `until`.
     """
 
     caps: tuple[str, ...]
@@ -79,7 +79,7 @@ def live_tally(tallies: Tallies, period: str, body: Capped, now: Instant) -> Tal
 
 
 def roll_periods(slots: Slots, body: Capped | None, now: Instant) -> None:
-    """Begin the periods that have none, and forget those that are over; a record without caps counts nothing."""
+    """Start new periods, and drop those that are over; a record without caps counts nothing."""
     if body is None or not body.caps:
         slots.tallies = {}
         return
@@ -95,7 +95,7 @@ def _new_tally(period: str, now: Instant, body: Capped, grants: int) -> Tally:
 
 
 def reserve(slots: Slots, *, is_connected: bool) -> int:
-    """Reserve what one more call may use; return the number of the grant, by which its periods are known at its end."""
+    """Reserve what one more call may use; return the number of the grant, which identifies its periods later."""
     if not slots.tallies:
         return 0
     slots.grants += 1
@@ -106,7 +106,7 @@ def reserve(slots: Slots, *, is_connected: bool) -> int:
 
 
 def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
-    """Confirm what a call used, and give back the rest, in the periods that it was granted in and that still last."""
+    """Confirm what a call used and release the rest, in the periods of its grant that still run."""
     for tally in slots.tallies.values():
         if number <= tally.after:
             continue  # it was granted before this period began
@@ -119,7 +119,7 @@ def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected:
 
 
 def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
-    """Add what a call brought to the periods that its instant lies in; what is taken back is less than nothing."""
+    """Add what a call earned to the periods of its instant; a reversal is negative."""
     for tally in slots.tallies.values():
         if not tally.began_at <= at or (tally.ends_at is not None and tally.ends_at <= at):
             continue
@@ -140,7 +140,7 @@ def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
 
 
 def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | None:
-    """Return the caps that keep the next call from being granted, None where none does."""
+    """Return the caps that block the next grant, or None."""
     if not body.caps:
         return None
     hit, full = list[str](), list[str]()
@@ -155,7 +155,7 @@ def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | No
 
 
 def is_reached(body: Capped, cap: str, amount: float) -> bool:
-    """Tell whether no more fits under a cap; of what is counted in ones, a part of one does not."""
+    """Tell whether a cap is reached; whole metrics round the limit down."""
     limit = body.caps[cap]
     return amount >= (floor(limit) if cap.rpartition("_")[0] in WHOLE else limit)
 

@@ -1,4 +1,4 @@
-"""How does a record come about, change and go? Each change is a new version; what is deleted keeps its last body."""
+"""How is an account record created, updated and deleted? Each change is a version; a deleted record keeps its last body."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from schemas.wire import to_json
 CREATED, DONE = 201, 200
 
 BODY_BYTES_MAX = 256 * 1024
-"""Of one record: what one request may bring, and a quarter of what one decision may hold."""
+"""Of one record: the most that one request may bring, and a quarter of a decision."""
 
 
 def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
@@ -66,7 +66,7 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Rec
         _check_company_id(request)
     before = body_of(record)
     body = _read_change(draft, request, record, before)
-    if body == before:  # nothing to tell the schedulers, and no version that leads would be pinned to
+    if body == before:  # no new version for schedulers to adopt and leads to be pinned to
         draft.answer = _answer_of(record, DONE)
         return record
     record.version += 1
@@ -94,7 +94,7 @@ def _read_change(draft: Draft, request: RecordChangeRequested, record: Record, b
 
     def read(fields: Mapping[str, Any]) -> Schedule:
         body = _read(draft, structs.replace(request, fields=dict(fields)), record, before)
-        assert isinstance(body, Schedule)  # noqa: S101 - the type was just looked at
+        assert isinstance(body, Schedule)  # noqa: S101 - checked above
         return body
 
     known = before if isinstance(before, Schedule) else None
@@ -144,7 +144,7 @@ def _put_record(draft: Draft, record: Record, before: Body | None, body: Body) -
 
 
 def _new_company(draft: Draft, request: RecordChangeRequested) -> int:
-    """Return the id of a new company: the one that the request is keyed by, since it says where the company lives."""
+    """Return the id of a new company: the key of the request, which decides its partition."""
     company_id = request.company_id
     _check_company_id(request)
     if draft.get(record_key("company", company_id), Record) is not None:
@@ -173,7 +173,7 @@ def _require_company(draft: Draft, company_id: int) -> None:
 
 def _existing_record(draft: Draft, request: RecordChangeRequested) -> Record:
     record = None if request.id is None else draft.get(record_key(request.type, request.id), Record)
-    # Another company's record is as unknown as one that nobody has.
+    # Another company's record looks like one that does not exist.
     if record is None or record.company_id != request.company_id:
         raise RefusedError("not_found", f"There is no {request.type.replace('_', ' ')} {request.id}.")
     if record.deleted_at is not None:

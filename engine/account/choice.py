@@ -20,7 +20,7 @@ def choose_buyer(candidates: Sequence[Candidate], request_id: str) -> int | None
         return None
     lowest = min(candidate.tier for candidate in candidates)
     tier = [candidate for candidate in candidates if candidate.tier == lowest]
-    # Where nobody has a weight all share alike.
+    # Without weights all share alike.
     weights = [candidate.weight for candidate in tier] if any(candidate.weight for candidate in tier) else [1] * len(tier)
     mark = int.from_bytes(blake2b(request_id.encode(), digest_size=8).digest(), "big") % sum(weights)
     for candidate, weight in zip(tier, weights, strict=True):

@@ -1,13 +1,13 @@
-"""Which known word was probably meant by one that is not known? Whoever mends a schedule is told the right one."""
+"""Which known word was probably meant by an unknown one? Errors suggest it."""
 
 from collections.abc import Iterable
 
 WORDS_MAX = 200
 LENGTH_MAX = 64
-"""Words that are compared and their letters: a hint is not worth more."""
+"""Words that are compared, and their length: a hint is not worth more time."""
 
 ALIKE = 0.7
-"""Two letters wrong in a word of eight; less likeness hints at the wrong thing."""
+"""Two wrong letters in a word of eight; below this the hint is mostly wrong."""
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

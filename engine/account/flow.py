@@ -1,4 +1,4 @@
-"""Can every step be met, and does every way round take time? The ways through a list of steps, before a lead walks them."""
+"""Is every step reachable, and does every loop take time? Check the graph of a list of steps when it is published."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from schemas.schedule import CallStep, Step, Trigger, WaitStep
 IDS_SHOWN_MAX = 10
 
 SHOWN_MAX = 64
-"""Letters of a name that is not there."""
+"""Letters of an unknown name in a sentence."""
 
 AFTER_CALLS = frozenset({"dial", "buyer_connected"})
 """Types of triggers that fire with the outcome of a call, however soon."""
@@ -19,9 +19,9 @@ Fault = tuple[int, str, str]
 
 
 def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list[Fault]:
-    """Return what is wrong with the ways through a list: goals that are not there first, and only then all else.
+    """Return the faults in the graph of a list: unknown goals, or where there are none, everything else.
 
-    The goals of the triggers must be there.
+    The goals of the triggers must exist.
     """
     unknown = list(_unknown_goals(steps))
     return unknown or [*_never_reached(steps, triggers), *_loops(steps, triggers)]
@@ -45,7 +45,7 @@ def shown_ids(known: Sequence[str]) -> str:
 
 
 def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
-    """Yield the first of each run of steps that no way leads to: those behind it follow from it."""
+    """Yield the first of each run of unreachable steps: those behind it follow from it."""
     places = {step.id: place for place, step in enumerate(steps)}
     begun = [0] if steps and not _begins_elsewhere(triggers) else []
     begun += [places[trigger.goto] for trigger in triggers if trigger.goto is not None]
@@ -59,7 +59,7 @@ def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterat
 
 
 def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
-    """Yield the first way round that takes less than a minute, where there is one."""
+    """Yield the first loop that takes less than a minute."""
     places = {step.id: place for place, step in enumerate(steps)}
     quick = [[_target(way, place, places) for way in edges_of(step) if not way.waits] for place, step in enumerate(steps)]
     for place, step in enumerate(steps):
@@ -75,7 +75,7 @@ def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault
 
 
 def _begins_elsewhere(triggers: Sequence[Trigger]) -> bool:
-    """Tell whether no lead that enters begins at the first step."""
+    """Tell whether every lead that enters starts at another step than the first."""
     sent = (row for row in triggers if row.on == "enter" and row.type == "none" and not row.filters)
     first = next(sent, None)
     return first is not None and (first.goto is not None or first.end_result is not None)
@@ -86,7 +86,7 @@ def _target(way: Edge, place: int, places: dict[str, int]) -> int:
 
 
 def _find_cycle(ways: Sequence[Sequence[int]]) -> list[int]:
-    """Return the places of a circle, or none. Depth first, without recursion: a list may have 200 steps."""
+    """Return the places of a cycle, or none. Depth-first without recursion: a list may have 200 steps."""
     done: set[int] = set()
     for start in range(len(ways)):
         path, left = [start], [iter(ways[start])]

@@ -1,8 +1,7 @@
-"""What may be asked of a buyer group beyond its plain fields? Buyers added and removed, caps by name, pausing.
+"""Which inputs does a buyer group take beside its fields? Buyers to add and remove, caps by name, pausing.
 
-Buyers and traffic sources have caps as well, under the same names.
-
-Adding and removing commute and may be repeated, so that callers who do both at once need not know of each other.
+Buyers and traffic sources have caps under the same names. Adding and removing are idempotent and commute, so concurrent
+callers need no coordination.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,22 +34,22 @@ CAPS = CAPS_OF["buyer_group"]
 CAP_INPUTS_OF: Mapping[str, frozenset[str]] = {
     record_type: frozenset({*names, "reset_total_caps"}) for record_type, names in CAPS_OF.items()
 }
-"""Fields about caps that are asked for and not kept as such."""
+"""Inputs about caps that are not stored under their own names."""
 
 CAP_FIELDS = frozenset({"caps", "total_caps_reset_at"})
-"""Fields of such records that are written by what was asked for."""
+"""Stored fields that these inputs write."""
 
 GROUP_INPUTS: frozenset[str] = frozenset(
     {*CAPS, "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids", "reset_total_caps"}
 )
-"""Fields that are asked for and not kept as such."""
+"""Inputs that are not stored under their own names."""
 
 BuyerLookup = Callable[[str], int | None]
 """Gives the id of a live buyer of this company by its `user_buyer_id`."""
 
 
 def no_buyer_named(_: str) -> int | None:
-    """Know no buyer at all, where references are not looked up."""
+    """Return None: references are not looked up."""
     return None
 
 

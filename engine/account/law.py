@@ -22,7 +22,7 @@ ROWS_MAX = 500
 """Rows of one pack of a company: all states several times over, and well below what one record may hold."""
 
 REASON_LENGTH = (10, 500)
-"""A reason that a later reader understands, and no letter to them."""
+"""Characters of a reason: long enough to understand, too short for an essay."""
 
 Fault = tuple[str, str]
 

@@ -1,6 +1,6 @@
-"""Can a schedule run as it is written? Every step is read, and every fault named by its place: `steps[2].duration`.
+"""Can a schedule run as written? Read every step and name every fault by its place: `steps[2].duration`.
 
-The same reading serves publishing, which also looks up what the steps refer to, and the preview, which does not.
+Publishing and the preview share this; only publishing looks up what the steps refer to.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ STEPS_MAX = 200
 STEP_ID_LENGTH_MAX = 64
 
 TRIGGERS_MAX = 20
-"""Of one schedule: they are gone through at every look at a lead."""
+"""Of one schedule: every decision on a lead checks them all."""
 
 Errors = dict[str, list[str]]
 Steps = Sequence[Step | None]
 Exists = Callable[[str, int], bool]
-"""Tells whether a live record of a type is there."""
+"""Tells whether a live record of a type exists."""
 
 CHANNELS: tuple[str, ...] = get_args(Channel)
 
@@ -38,7 +38,7 @@ _KNOWN_KINDS = ", ".join(STEP_KINDS)
 
 
 def read_steps(value: Any, field: str, errors: Errors) -> tuple[Step | None, ...]:
-    """Return the steps, None in the place of each that could not be read; what is wrong is added to the errors."""
+    """Return the steps, with None for each that could not be read; add the faults to the errors."""
     if value is None:
         return ()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -66,7 +66,7 @@ def read_windows(value: Any, errors: Errors) -> dict[str, tuple[Window, ...]]:
 
 
 def check_margin(windows: Mapping[str, Sequence[Window]], margin_seconds: int, errors: Errors) -> None:
-    """Add the channels whose hours a close margin leaves nothing of; faults of the hours themselves are told first."""
+    """Add an error for each channel whose hours are no longer than the close margin; faults of the hours come first."""
     if not margin_seconds or any(place.startswith("windows") for place in errors):
         return
     for channel, rows in windows.items():
@@ -115,7 +115,7 @@ def check_steps(
     exists: Exists | None = None,
     triggers: Sequence[Trigger] = (),
 ) -> None:
-    """Add what is wrong with the steps that could be read; with `exists` also what they refer to and is not there."""
+    """Add the faults of the steps that could be read; with `exists` also references to missing records."""
     if len(steps) + len(end_steps) > STEPS_MAX:
         _add(errors, "end_steps", f"must have at most {STEPS_MAX} steps together with steps")
     _check_ids([("steps", steps), ("end_steps", end_steps)], errors)
@@ -126,7 +126,7 @@ def check_steps(
 
 
 def _check_flow(field: str, listed: Steps, errors: Errors, triggers: Sequence[Trigger]) -> None:
-    """Follow the ways through a list, where nothing is wrong with its steps: one fault is not told as many."""
+    """Check the step graph where the steps have no faults: report one fault once."""
     if any(place.startswith(f"{field}[") for place in errors):
         return
     steps = [step for _, step in _read_ones(listed)]

@@ -1,8 +1,8 @@
-"""When does what was written about a schedule hold? At once, unless it is a draft: then with the next publishing.
+"""When does a change of a schedule take effect? At once, unless it is a draft: then when it is published.
 
-A draft is checked like everything that is published, against the schedule as it is, and again when it is published: what
-it refers to may have gone in between. Leads never see it. An action group stands in a draft under its own name, also in one
-of a schedule that was never published: publishing puts the steps in its place that it has then.
+A draft is checked against the present schedule when it is written, and again when it is published: its references may be
+gone by then. Leads never see a draft. A draft names its action groups; publishing replaces each by the steps that the
+group has then.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from schemas.schedule import KIND_OF_STEP, ActionGroupStep
 
 DRAFT = "draft"
 PUBLISH_INPUTS = frozenset({DRAFT})
-"""What is said about a change of a schedule, and is no field of it."""
+"""Inputs of a change that are no fields of the schedule."""
 
 WRITTEN_BY_PUBLISHING = frozenset({"draft_fields", "unpublished", "published_at"})
 
@@ -45,7 +45,7 @@ def change(given: Mapping[str, Any], before: Schedule | None, read: Read, *, pub
 
 
 def _to_splice(waiting: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan as it was written, where it names action groups; every other draft stands in the schedule itself."""
+    """Return the plan as written where it names action groups; any other draft is stored in the schedule itself."""
     plan = {name: waiting[name] for name in ("steps", "end_steps", "triggers") if name in waiting}
     named = [step for name in ("steps", "end_steps") for step in plan.get(name) or ()]
     has_groups = any(isinstance(step, Mapping) and step.get("kind") == KIND_OF_STEP[ActionGroupStep] for step in named)

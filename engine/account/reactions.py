@@ -1,4 +1,4 @@
-"""What may a schedule say it does when the person answers, calls or converts? A word, or an object with the particulars."""
+"""How does a schedule react when the person replies, calls or converts? By a word, or an object with details."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What refers to what, and which values are taken? Kept beside the records, so that no decision has to search them."""
+"""Which records refer to each other, and which values are unique? Indexed beside the records: no decision searches them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -29,10 +29,10 @@ from schemas.schedule import (
 from schemas.state import record_key, referrers_key, taken_key
 
 REFERRERS_MAX = 10_000
-"""Records that refer to one: their list is rewritten with each of them, and must fit into a decision."""
+"""Referrers of one record: their list is rewritten with each change, and must fit into a decision."""
 
 RULE_PACKS_MAX = 10
-"""Of one company: all their rows are laid over the law together, and kept ready by every process that decides."""
+"""Of one company: all rows are merged with the law, and cached by every deciding process."""
 
 SHOWN_MAX = 5
 """Referring records named in one answer."""
@@ -90,7 +90,7 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
 
 
 def index_references(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
-    """Note what a record refers to from now on."""
+    """Update the index of references for a changed record."""
     name = f"{record.type}/{record.id}"
     old, new = references_of(before) if before else set(), references_of(after) if after else set()
     for record_type, record_id in sorted(old ^ new):
@@ -139,7 +139,7 @@ def unique_values(body: Body) -> dict[str, tuple[str, str]]:
 
 
 def claim_unique_values(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
-    """Take the values of a body and give back those of the one before. Raises `RefusedError` where another has them."""
+    """Claim the unique values of a body and release those of its predecessor. Raises `RefusedError` where one is taken."""
     old, new = unique_values(before) if before else {}, unique_values(after) if after else {}
     _refuse_taken(draft, record, new)
     for kind, value in old.values():
@@ -152,7 +152,7 @@ def claim_unique_values(draft: Draft, record: Record, before: Body | None, after
 
 
 def _claim_rule_pack_slot(draft: Draft, record: Record, *, is_new: bool) -> None:
-    """Take one of the places for the packs of a company, or give it back. Raises `RefusedError` where there is none."""
+    """Claim one of the company's rule pack slots, or release it. Raises `RefusedError` where none is free."""
     for number in range(RULE_PACKS_MAX):
         key = taken_key(record.company_id, "rule_pack", str(number))
         taken = draft.get(key, Taken)

@@ -1,8 +1,9 @@
-"""Who may call with a limited resource now? Slots are granted most urgent first, and ended by the contact alone.
+"""Which lead may use a limited resource now (a buyer's concurrency cap, a buyer group, a traffic source)?
 
-A request waits in the queue of its resource until a slot is free: because one is released, a limit was raised, a cap is
-reset, or a group or buyer is no longer paused. A buyer's own limits count over every resource that names the buyer. Where
-caps are used up, so that only their reset or a change of the record lets calls through, the request is refused until then.
+Slots are granted most urgent first; only the contact releases one. A request waits in the queue of its resource until a
+slot is free: one is released, a limit is raised, a cap is reset, or a group or buyer is unpaused. A buyer's own limits
+count over every resource that names the buyer. Where a cap is used up, so that only its reset or a change of the record
+helps, the request is refused until then.
 """
 
 from bisect import bisect_right
@@ -28,10 +29,10 @@ from schemas.topics import CONTACTS_REQUESTS
 
 WAITING_MAX = 200
 """In the queue of one resource: each decision about it carries the whole queue (some 18 KB). A less urgent request than
-all of them is refused as `rate_limited`, and its contact asks again; a more urgent one takes the last one's place."""
+all of them is refused as `rate_limited`, and its contact retries; a more urgent one replaces the last one."""
 
 RESOURCE_LENGTH_MAX = 200
-"""Of the name of a resource; one that names more buyers is named by their hash."""
+"""Of the name of a resource; a longer one is replaced by its hash."""
 
 NO_BUYER = "no_buyer_available"
 QUEUE_FULL = "rate_limited"
@@ -40,7 +41,7 @@ TRAFFIC_SOURCE_CAP = "traffic_source_cap"
 
 
 class Choice(Struct, frozen=True):
-    """Through which group a call goes, and to which buyer; neither where only the traffic source is limited."""
+    """The group and the buyer of a call; both None where only the traffic source is limited."""
 
     buyer_group_id: int | None = None
     buyer_id: int | None = None
@@ -49,7 +50,7 @@ class Choice(Struct, frozen=True):
 class SlotObstacle(Struct, frozen=True):
     """Why a request gets no slot now.
 
-    It waits (`reason` None) for one to be released, or for the reset at `until`; else it is refused, until then.
+    Without a `reason` it waits for a release, or for the reset at `until`; with one it is refused, until then.
     """
 
     reason: str | None = None
@@ -61,7 +62,7 @@ BUSY = SlotObstacle()
 
 
 def request_slot(draft: Draft, request: SlotRequested) -> None:
-    """Grant, keep waiting, or refuse; asked again under the same id, the answer is the same."""
+    """Grant, enqueue or refuse a request for a slot. Idempotent: the same id gets the same answer."""
     draft.answer = Answer(status=200)
     claim = draft.get(claim_key(request.company_id, request.request_id), Claim)
     if claim is not None:
@@ -70,7 +71,7 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         return
     claim = _claim(draft, request)
     slots = _slots_for(draft, request)
-    # Whoever waits is waiting because nothing is free, so nobody is passed over here.
+    # Requests wait only while nothing is free, so this grant overtakes none of them.
     choice = None if slots.waiting else _choose(draft, slots, request.request_id)
     obstacle = _obstacle(draft, slots) if choice is None else BUSY
     if choice is not None:
@@ -86,7 +87,7 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
 
 
 def release_slot(draft: Draft, request: SlotReleased) -> None:
-    """End a slot, or a request for one; what is not known has ended before."""
+    """Release a slot, or withdraw a request for one; an unknown one has ended before."""
     draft.answer = Answer(status=200)
     key = claim_key(request.company_id, request.request_id)
     claim = draft.get(key, Claim)
@@ -110,7 +111,7 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
 
 
 def count_earned(draft: Draft, request: CallEarned) -> None:
-    """Count what a call brought against the caps of its buyer, group and traffic source."""
+    """Count what a call earned against the caps of its buyer, group and traffic source."""
     draft.answer = Answer(status=200)
     changed: list[str] = []
     for resource, amounts in request.amounts.items():
@@ -127,7 +128,7 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
 
 
 def apply_record_change(draft: Draft, record: Record) -> None:
-    """Grant what a changed record now allows, and refuse what waits for a group that is gone."""
+    """Grant what a changed record allows now; refuse requests for a deleted group."""
     if record.type not in CAPPED_TYPES:
         return
     slots = draft.get(slots_key(record.company_id, f"{record.type}/{record.id}"), Slots)
@@ -150,7 +151,7 @@ def wake(draft: Draft, slots: Slots) -> None:
     _grant_waiting(draft, slots.company_id, [slots.resource])
 
 
-# -- who is asked for --------------------------------------------------------------------------------------------------
+# -- resources and claims --------------------------------------------------------------------------------------------------
 
 
 def _claim(draft: Draft, request: SlotRequested) -> Claim:
@@ -195,7 +196,7 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     resource = _resource(request)
     known = draft.get(slots_key(request.company_id, resource), Slots)
     slots = known or Slots(resource=resource, company_id=request.company_id)
-    # A group that only was counted before is asked for now.
+    # So far this group may only have been counted; now it is requested.
     slots.buyer_group_id = request.buyer_group_id
     if request.buyer_group_id is None:
         slots.buyer_group_ids = tuple(sorted(set(request.buyer_group_ids)))
@@ -209,7 +210,7 @@ def _slots_of(draft: Draft, company_id: int, resource: str) -> Slots:
 
 
 def _put_slots(draft: Draft, slots: Slots) -> None:
-    """Put the slots of a resource, as a new version; who has left the queue ages no more."""
+    """Store the slots of a resource as a new version; drop the aging of requests that left the queue."""
     if slots.aging:
         waiting = {place.request_id for place in slots.waiting}
         slots.aging = {request_id: aging for request_id, aging in slots.aging.items() if request_id in waiting}
@@ -228,7 +229,7 @@ def _source_resource(slots: Slots) -> str | None:
 
 
 def _capped(draft: Draft, company_id: int, resource: str) -> Capped | None:
-    """Return the live record that a resource counts for; None for one that is only asked for."""
+    """Return the live record whose limits a resource counts, or None for a mere queue."""
     record_type, _, record_id = resource.partition("/")
     if record_type not in CAPPED_TYPES or not record_id.isdigit():
         return None
@@ -236,11 +237,11 @@ def _capped(draft: Draft, company_id: int, resource: str) -> Capped | None:
     return None if record is None else caps.capped(body_of(record))
 
 
-# -- what is free ------------------------------------------------------------------------------------------------------
+# -- availability ------------------------------------------------------------------------------------------------------
 
 
 class _Route(Struct, frozen=True):
-    """One buyer of one group, or without one, and what keeps a call from going there (None: nothing)."""
+    """One buyer, through a group or directly, and what blocks a call to it (None: nothing)."""
 
     buyer_group_id: int | None
     buyer_id: int
@@ -250,7 +251,7 @@ class _Route(Struct, frozen=True):
 
 
 def _routes(draft: Draft, slots: Slots) -> Iterator[_Route]:
-    """Yield the ways in which a call of the queue could go: the buyers of its groups, then those named without one."""
+    """Yield the routes of a call of the queue: the buyers of its groups, then those named directly."""
     for group_id in _group_ids(slots):
         group = _capped(draft, slots.company_id, _group_resource(group_id))
         if isinstance(group, BuyerGroup):
@@ -261,7 +262,7 @@ def _routes(draft: Draft, slots: Slots) -> Iterator[_Route]:
         yield from _route(draft, slots.company_id, buyer_id)
 
 
-def _route(  # noqa: PLR0917 - whose buyer it is
+def _route(  # noqa: PLR0917 - the group of the buyer
     draft: Draft,
     company_id: int,
     buyer_id: int,
@@ -276,7 +277,7 @@ def _route(  # noqa: PLR0917 - whose buyer it is
 
 
 def _record_obstacle(draft: Draft, company_id: int, resource: str, body: Capped) -> SlotObstacle | None:
-    """Return what keeps a call from a record now: it is paused, closed, used up or busy; None where nothing does."""
+    """Return what blocks a call to a record now: paused, closed, cap used up or busy; None where nothing does."""
     is_shut = body.concurrency_cap_limit == 0
     if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _accepts_calls(draft, body)):
         return GONE
@@ -297,7 +298,7 @@ def _accepts_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
 
 
 def _harder_obstacle(one: SlotObstacle | None, other: SlotObstacle | None) -> SlotObstacle | None:
-    """Return the obstacle of two on one way that takes more to pass: gone, used up, busy. The later reset counts."""
+    """Return the harder of two obstacles of one route: gone, then used up, then busy. The later reset counts."""
     if one is None or other is None:
         return one or other
     if GONE in {one, other}:
@@ -315,7 +316,7 @@ def _source_obstacle(draft: Draft, slots: Slots) -> SlotObstacle | None:
 
 
 def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
-    """Return whom a request would get now, or None where it must wait: groups go before buyers, low tiers before high."""
+    """Return the group and buyer for a request, or None where it must wait: groups first, then lower tiers."""
     if _source_obstacle(draft, slots) is not None:
         return None
     if not _group_ids(slots) and not slots.buyer_ids:
@@ -332,7 +333,7 @@ def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
 
 
 def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
-    """Return why nobody of a queue gets a slot now: the first way that opens counts, and the traffic source for all."""
+    """Return why a queue gets no slot now: the route that opens first counts, and the traffic source for all."""
     source = _source_obstacle(draft, slots)
     if source is not None and source.reason is not None:
         return source
@@ -349,7 +350,7 @@ def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
 
 
 def _opens_at(draft: Draft, way: _Route) -> Instant | None:
-    """Return when the hours of a way that is closed begin; nobody knows when a pause ends."""
+    """Return when the hours of a closed route begin; None for a pause, whose end is unknown."""
     bodies: list[Buyer | BuyerGroup] = [way.buyer] if way.group is None else [way.buyer, way.group]
     if any(body.paused or body.concurrency_cap_limit == 0 for body in bodies):
         return None
@@ -361,7 +362,7 @@ def _opens_at(draft: Draft, way: _Route) -> Instant | None:
 
 
 def _is_less_urgent_than_full_queue(slots: Slots, request: SlotRequested) -> bool:
-    """Tell whether a full queue has nobody less urgent, so that nothing need be written."""
+    """Tell whether the queue is full of requests at least as urgent: then nothing is written."""
     if len(slots.waiting) < WAITING_MAX:
         return False
     last = slots.waiting[-1]
@@ -384,7 +385,7 @@ def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
 
 
 def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
-    """Grant as long as one of the resources has both somebody waiting and a slot, the most urgent of all first.
+    """Grant waiting requests of these resources while slots are free, the most urgent of all first.
 
     Refuse requests that wait for a record whose caps are used up by now.
     """
@@ -405,7 +406,7 @@ def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> N
 
 
 def _update_wait(draft: Draft, slots: Slots) -> None:
-    """Let a queue wait for what it still waits for; refuse all of it where the caps are used up."""
+    """Update what a queue waits for; refuse all of it where the caps are used up."""
     obstacle = _obstacle(draft, slots) if slots.waiting else BUSY
     if obstacle.reason in {BUYER_CAP, TRAFFIC_SOURCE_CAP}:
         _refuse_all(draft, slots, obstacle)
@@ -417,7 +418,7 @@ def _update_wait(draft: Draft, slots: Slots) -> None:
 
 
 def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
-    """Return a place in the queue as urgent as it has become."""
+    """Return a queue entry with its priority aged until now."""
     aging = slots.aging.get(place.request_id)
     if aging is None:
         return place
@@ -426,7 +427,7 @@ def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
 
 
 def _next_grant(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, Choice]]:
-    """Return the most urgent of a queue with whom it would get, or nothing where it must go on waiting."""
+    """Return the most urgent entry of a queue with its group and buyer, or nothing where it must wait."""
     head = slots.waiting[0]
     choice = _choose(draft, slots, head.request_id)
     return [] if choice is None else [(head, slots.resource, slots, choice)]
@@ -451,19 +452,19 @@ def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
 
 
 def _holds_before_caps(claim: Claim) -> list[Hold]:
-    """Return what a slot takes that was granted before caps were counted."""
+    """Return the resources of a slot that was granted before caps were counted."""
     buyers = [] if claim.buyer_id is None else [Hold(_buyer_resource(claim.buyer_id))]
     return [Hold(claim.resource), *buyers]
 
 
 def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
     claim = draft.get(claim_key(slots.company_id, place.request_id), Claim)
-    assert claim is not None  # noqa: S101 - whoever waits has a claim
+    assert claim is not None  # noqa: S101 - every waiting request has a claim
     return claim
 
 
 def _register_waits(draft: Draft, slots: Slots) -> None:
-    """Note with each record that a queue waits for that the queue may go on when the record is free."""
+    """Register the queue with each record that it waits for: a release of the record continues the queue."""
     wanted = tuple(sorted(_waited_resources(draft, slots))) if slots.waiting else ()
     known = {_buyer_resource(name) if isinstance(name, int) else name for name in slots.wants}
     if wanted == slots.wants or {*wanted} == known:

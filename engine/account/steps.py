@@ -48,19 +48,19 @@ SMS_LENGTH_MAX = 1_600
 SUBJECT_LENGTH_MAX = 255
 
 RING_TIMEOUT_SECONDS = (5, 120)
-"""Shorter is no call; longer than any network rings."""
+"""Shorter reaches nobody; no network rings longer."""
 
 RETRIES_MAX = 20
-"""Of one outcome at one step: more is harassment or a loop."""
+"""Retries of one outcome at one step: more is harassment or a loop."""
 
 RULES_MAX = 50
-"""Of one branch, and filters of one rule: a screen of them; more is a table that belongs into a token."""
+"""Rules of one branch, and filters of one rule: a screenful; a longer table belongs into a token."""
 
 PATHS = (2, 20)
-"""One path is no split; of more than twenty nobody compares the shares."""
+"""One path is no split; more than twenty shares cannot be compared."""
 
 GRACE_MINUTES_MAX = 24 * 60
-"""Of a promised call: whoever does not make it within a day has not kept the promise."""
+"""Of a callback: after a day the promise is broken."""
 
 TOKENS_MAX = 50
 WORDS_MAX = 20

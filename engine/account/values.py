@@ -1,4 +1,4 @@
-"""How is one field of an account record read? A parser per field; each raises `FieldError` with a sentence that mends."""
+"""How is one field of an account record parsed? By one parser per field; each raises `FieldError` with the cure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ HEADERS_MAX = 20
 HEADER_LENGTH_MAX = 1_024
 URL_LENGTH_MAX = 2_048
 BODY_TEMPLATE_LENGTH_MAX = 64 * 1024
-"""Of an outgoing webhook: what ordinary servers take without being told."""
+"""Of an outgoing webhook: servers accept this much by default."""
 
 CLOSE_MARGIN_SECONDS_MAX = 3_600
 JITTER_SECONDS_MAX = 3_600
@@ -62,7 +62,7 @@ PAUSE_DAYS_MAX = 366
 """A year of holidays; more is a schedule that is switched off."""
 
 TIMEOUT_SECONDS = (12, 120)
-"""How long a buyer's telephone may ring (research/domain.md 2.10)."""
+"""How long a buyer's telephone may ring: the range that dialers offer."""
 
 WEIGHT_MAX = 1_000
 TIER_MAX = 1_000_000
@@ -70,7 +70,7 @@ CONCURRENCY_MAX = 100_000
 """More calls at once than one company's numbers carry."""
 
 RETRY_SECONDS_MAX = 366 * DAY // SECOND
-"""As far ahead as anything may be planned (research/domain.md 2.17)."""
+"""As far ahead as anything may be planned: a leap year."""
 
 DISPOSITION_CATEGORIES = ("contact", "no_contact", "final_positive", "final_negative", "dnc", "callback", "wrong_number")
 
@@ -117,7 +117,7 @@ def choice(*known: str) -> Parser:
 
 
 def one_at_a_time(value: Any) -> str:
-    """Return how the buyers of a group are called. All at once is a word of the interface, and not there yet."""
+    """Return how the buyers of a group are called. `simultaneously` is reserved and not supported yet."""
     if value == "sequentially":
         return str(value)
     raise FieldError(NOT_TOGETHER if value == "simultaneously" else "must be sequentially")
@@ -186,7 +186,7 @@ def number_or_sip(value: Any) -> str:
 
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
-"""A name or an IPv4 address, or an IPv6 address (without its brackets); whether it may be reached is asked when it is."""
+"""A name, an IPv4 address, or an IPv6 address without brackets. The gateway checks at each request whether it is allowed."""
 
 
 def url(value: Any) -> str:
@@ -413,4 +413,4 @@ PARSERS: dict[str, Parser] = {
     "sets_suppression": parse_boolean,
     "requires_callback_time": parse_boolean,
 }
-"""By field; what a field of one type reads otherwise stands with that type (`engine.account.bodies`)."""
+"""By field; exceptions of single types are in `engine.account.bodies`."""

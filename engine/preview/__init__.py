@@ -1,4 +1,4 @@
-"""What would a schedule do? The engine's own rules on a virtual clock, with nobody at the other end."""
+"""What would a schedule do? A preview: the engine's own rules on a virtual clock, without contacting anybody."""
 
 from engine.preview.forecast import Action, Forecast, preview, shown
 from engine.preview.trial import Past, Trial, read_trial

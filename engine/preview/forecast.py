@@ -1,4 +1,4 @@
-"""What will be done, when, and why then? A lead is submitted and every timer fired, until it ends or nothing follows."""
+"""What does a preview answer? Submit a lead and fire every timer, until the lead ends or nothing follows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,28 +25,27 @@ from schemas.records import RulePack
 from schemas.requests import LeadSubmitted, OutcomeRecorded
 
 LIMIT = "limit"
-"""The `status_wait` of a preview that was cut: there is more to come than was asked for."""
+"""The `status_wait` of a preview that was cut at its limit."""
 
 MOVED = "moved_to_schedule"
-"""The `status_wait` of a preview whose lead was moved to another schedule, of which nothing is known here."""
+"""The `status_wait` of a preview whose lead moved to another schedule, which is unknown here."""
 
 DECISIONS_MIN = 1_000
 DECISIONS_PER_ACTION = 8
-"""Decisions of one preview: an e-mail takes four, and its lead may be looked at a few times before. A schedule that goes
-round and round without doing anything is cut as well."""
+"""Decisions of one preview: an e-mail takes four, and a few may come before it. This cuts an endless loop, too."""
 
 HORIZON = 100 * 365 * DAY
-"""How far a preview looks: nobody lives to see more, and calendars end somewhere."""
+"""How far a preview looks: far beyond any lead, and within the calendar."""
 
 IDS_BEFORE_MAX = 2**31
-"""Each person gets an id of their own: previews of many leads go the ways of a split in the shares that it says."""
+"""Each person gets an id of their own, so that previews of many leads follow the weights of a split."""
 
 NO_LEAD = 0
-"""Whose the contacts of the history were is not known, and makes no difference to the number."""
+"""The leads of the history are unknown; the ledger does not need them."""
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """Something that is carried out; `attempt` counts calls and texts of this run, None for other kinds."""
+    """One action; `attempt` counts calls and texts of this run, None for other kinds."""
 
     step_id: str | None
     kind: str
@@ -57,7 +56,7 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """Everything that is carried out, and how it ends; without an end, `status_wait` says what it stopped at."""
+    """All actions and the end; without an end, `status_wait` says why the preview stopped."""
 
     actions: tuple[Action, ...]
     end_status: str | None = None
@@ -81,7 +80,7 @@ def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack]
 
 
 def shown(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast as the interface shows it: moments as RFC 3339, in UTC and with the offset of the action's zone."""
+    """Return a forecast as the API shows it: RFC 3339 in UTC, and with the offset of the action's zone."""
     ended_at = forecast.ended_at
     return {
         "actions": [_shown(action) for action in forecast.actions],
@@ -116,14 +115,14 @@ def _submission(trial: Trial, rules: Rules) -> LeadSubmitted:
 
 
 def good_outcome(command: Command) -> str:
-    """Return the outcome that everybody hopes for: who is to be connected to a buyer is."""
+    """Return the best outcome: a call with a buyer is connected to it."""
     if isinstance(command, PlaceCall) and command.buyer_id is not None:
         return "connected_buyer"
     return GOOD[COMMAND_KINDS[type(command)]]
 
 
 class _PreviewRun:
-    """One lead on its way through the schedule."""
+    """One run of a lead through the schedule."""
 
     def __init__(self, trial: Trial, partition: VirtualPartition) -> None:
         self._trial = trial
@@ -136,7 +135,7 @@ class _PreviewRun:
         self._stopped_at: str | None = None
 
     def replay_history(self, request: LeadSubmitted) -> None:
-        """Let the contacts of the history happen."""
+        """Replay the contacts of the history."""
         partition = self._partition
         for number, past in enumerate(self._trial.history):
             partition.now = past.at
@@ -157,7 +156,7 @@ class _PreviewRun:
         partition.now = self._trial.at
 
     def run(self, request: LeadSubmitted) -> None:
-        """Submit the lead and go on until it ends, is held, or has done enough."""
+        """Submit the lead and simulate until it ends, is held, or reaches the limit."""
         partition = self._partition
         partition.enqueue(request)
         most = partition.decisions + DECISIONS_MIN + DECISIONS_PER_ACTION * self._trial.limit
@@ -170,7 +169,7 @@ class _PreviewRun:
                 self._stopped_at = LIMIT
 
     def forecast(self) -> Forecast:
-        """Return what came of it."""
+        """Return the result."""
         lead = self._lead
         actions = tuple(self._actions)
         if self._stopped_at is not None or lead is None:
@@ -180,7 +179,7 @@ class _PreviewRun:
         return Forecast(actions=actions, end_status=lead.status, ended_at=lead.schedule_ended_at)
 
     def _is_at_rest(self) -> bool:
-        """Tell whether nothing that time alone brings moves the lead any more."""
+        """Tell whether the lead no longer moves by time alone."""
         lead = self._lead
         return lead is not None and (lead.status not in LIVE_STATUSES or lead.held_at is not None)
 
@@ -201,7 +200,7 @@ class _PreviewRun:
             self._stopped_at = self._stopped_at or MOVED
 
     def _note_why(self, before: Lead, lead: Lead) -> None:
-        """Keep why the lead acts, where it does so since this decision: the order may come out of a later one."""
+        """Note why the lead acts since this decision: the command may follow in a later one."""
         flight = lead.flight
         if flight is not None and flight.command_id not in self._whys:
             attempt = lead.attempts if flight.counted else None
@@ -211,7 +210,7 @@ class _PreviewRun:
         self._plans.record(lead)
 
     def _add(self, step_id: str | None, kind: str, why: ActionReason | None) -> bool:
-        """Take down an action; False where there are enough."""
+        """Add an action; return False at the limit."""
         if len(self._actions) >= self._trial.limit:
             self._stopped_at = LIMIT
         if self._stopped_at is not None or self._lead is None:
@@ -224,7 +223,7 @@ class _PreviewRun:
         return True
 
     def _act(self, command: Command) -> None:
-        """Take down what was ordered, and let its outcome arrive at once."""
+        """Add the action of a command, and report its outcome at once."""
         is_callback = command.step_id == CALLBACK
         channel = COMMAND_KINDS[type(command)]
         step_id, kind = (None, CALLBACK_KIND) if is_callback else (command.step_id, channel)

@@ -1,7 +1,7 @@
-"""How does a partition run without a log and a clock? As the runner drives it, with every message delivered at once.
+"""How does a partition run without a log and a clock? A virtual partition delivers every message at once.
 
-Requests and timers go through the same `Decider`, `State` and `TimerQueue` as in production; a decision is committed as
-soon as it is made. Whoever drives it says what the gateways report.
+Requests and timers use the same `Decider`, `State` and `TimerQueue` as in production. Each decision is committed at once.
+The caller supplies the outcomes of commands.
 """
 
 from collections import deque
@@ -35,9 +35,9 @@ _COMMANDS: dict[str, type[Command]] = {
 
 
 class VirtualPartition:
-    """One partition of contacts that holds every contact there is; `now` is moved by whoever drives it.
+    """One partition that holds every contact; the caller moves `now`.
 
-    `ids` were given out before: what hangs on the id of a lead (its way through a split) differs with them.
+    `ids` is the last id given out before: the branch of a split depends on the id of a lead.
     """
 
     def __init__(self, rules: Rules, now: Instant, ids: int = 0) -> None:
@@ -55,7 +55,7 @@ class VirtualPartition:
         return self._state.get(lead_key(lead_id), Lead)
 
     def reserve(self, contact_key: str, kind: str, command_id: str) -> None:
-        """Enter a contact that was made before into the ledger of a number, as if it was ordered now."""
+        """Enter an earlier contact into the ledger of a number, as if its command were emitted now."""
         person = self.person(contact_key)
         ledger.reserve(person, kind, command_id)
         person.put()
@@ -64,12 +64,12 @@ class VirtualPartition:
         self._state.commit()
 
     def person(self, contact_key: str) -> Person:
-        """Return a contact as it is now; what is changed about it is kept nowhere."""
+        """Return a contact as it is now; changes to it are dropped."""
         draft = Draft(self._state, now=self.now, rules=self._decider.rules, partition=0, ids=0)
         return Person(draft, int(contact_key.partition("|")[0]), contact_key)
 
     def seed_entity(self, key: str, entity: Entity) -> None:
-        """Begin with something that is known already, its timer included."""
+        """Set an initial entity, with its timer."""
         self._state.set(key, to_pack(entity))
         self._state.commit()
         timer = self._aggregate.timer(key, entity)
@@ -77,11 +77,11 @@ class VirtualPartition:
             self._timers.push(timer)
 
     def enqueue(self, request: ContactRequest) -> None:
-        """Put a request behind those that are not decided yet."""
+        """Append a request to the queue."""
         self._requests.append((request.contact_key, REQUEST_TYPES[type(request)], to_json(request)))
 
     def decide(self) -> Sealed | None:
-        """Decide the request that is next, or None. Raises `RefusedError` where it is refused or could not be decided."""
+        """Decide the next request; return None without one. Raises `RefusedError` where it is refused or fails."""
         if not self._requests:
             return None
         key, kind, body = self._requests.popleft()
@@ -91,9 +91,9 @@ class VirtualPartition:
         return self._apply_decision(self._decider.request(record, self.now))
 
     def fire(self, until: Instant | None = None) -> Sealed | None:
-        """Go to the next instant at which something is due and decide the most urgent of it.
+        """Advance to the next due instant and decide its most urgent timer.
 
-        None where nothing ever is, or not before `until`.
+        Return None where no timer is set, or none before `until`.
         """
         while (due_at := self._timers.next_due_at()) is not None:
             moment = max(self.now, due_at)
@@ -105,7 +105,7 @@ class VirtualPartition:
         return None
 
     def _apply_decision(self, sealed: Sealed) -> Sealed:
-        """Make a decision true, and pass its messages on; the account has nothing to say to a preview."""
+        """Commit a decision and deliver its messages; drop those to the account."""
         self._state.commit()
         self.decisions += 1
         decision = sealed.decision
@@ -129,7 +129,7 @@ class VirtualPartition:
 
 
 def commands_of(sealed: Sealed) -> list[Command]:
-    """Return what a decision ordered; fences stop what nobody here is carrying out."""
+    """Return the commands of a decision; fences are dropped, since no gateway runs."""
     found = []
     for outgoing in sealed.records:
         if outgoing.topic in _COMMAND_TOPICS and outgoing.value is not None:

@@ -1,4 +1,4 @@
-"""On which records does a preview run? On the schedule alone: whatever it refers to is there, and has room for everybody."""
+"""On which records does a preview run? On the schedule alone: every referenced record exists, without limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,16 +25,16 @@ from schemas.schedule import WaitStep
 
 COMPANY_ID = 1
 UNPUBLISHED_ID = INTEGER_MAX
-"""Of a schedule that has no id yet: one that no other has."""
+"""The id of an unpublished schedule: no other schedule has it."""
 
 LEAD_TOKEN = "preview-preview-"  # noqa: S105 - opens nothing: these records exist in a preview alone
 
 _BUYER_NUMBER = "+13055550100"
-"""Nobody is dialled: a number that is kept for stories."""
+"""A fictitious number (555-0100 to 555-0199 are reserved); nobody is dialled."""
 
 
 ELSEWHERE = WaitStep(id="elsewhere", duration="52w")
-"""All that is known of another schedule to which a lead is moved: it is there."""
+"""A placeholder for another schedule to which a lead moves."""
 
 
 def rules_for(
@@ -72,7 +72,7 @@ def _referred(schedule: Schedule, lead: Mapping[str, Any]) -> Iterator[tuple[str
         try:
             yield "traffic_source", parse_id(fields.get("traffic_source_id")), TrafficSource(name="preview")
         except FieldError:
-            continue  # what is wrong with it is told where the lead is read
+            continue  # reading the lead reports the fault
 
 
 def _adopt(rules: Rules, record_type: str, record_id: int, body: Body, *, version: int = 1) -> None:

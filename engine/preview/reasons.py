@@ -1,7 +1,7 @@
-"""Why is an action when it is? What moved it later, gathered from the plans that were made for it.
+"""Why does an action happen when it does? The reasons of all plans that were made for it.
 
-A plan is made once with the reasons that move it, and again when it is due, when nothing moves it any more: the reasons of
-the earlier ones must be kept.
+A plan is made with the reasons that move it, and again when it is due and nothing moves it: the earlier reasons must be
+remembered.
 """
 
 from typing import Any
@@ -12,11 +12,11 @@ from engine.contact.schedule.cadence import Cadence, home_zone
 from schemas.contact import Lead
 
 CALLBACK_PENDING = "callback_pending"
-"""Said of a step that had to wait until a promised call was made."""
+"""The reason of a step that waited for a callback."""
 
 
 class ActionReason(Struct, frozen=True):
-    """What is told of one action: the zone whose edge decided, the codes that moved it, which counted attempt it is."""
+    """The deciding zone of an action, the codes that moved it, and its attempt number."""
 
     zone: str
     reasons: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class ActionReason(Struct, frozen=True):
 
 
 class PlanHistory:
-    """The plans of one lead for what comes next; a plan for something else begins anew."""
+    """The plans of one lead for its next action; a plan for another action starts over."""
 
     def __init__(self, cadence: Cadence) -> None:
         self._cadence = cadence
@@ -34,7 +34,7 @@ class PlanHistory:
         self._held: tuple[int, int] | None = None
 
     def record(self, lead: Lead) -> None:
-        """Take in a lead after a decision on it. Of one that acts nothing is planned; what follows begins anew."""
+        """Record the plan of a lead after a decision. A lead in flight has no plan: start over."""
         if lead.flight is not None:
             self._about, self._reasons, self._zone = (), {}, None
             self._held = self._held if lead.flight.callback else None
@@ -48,15 +48,15 @@ class PlanHistory:
             self._held = lead.enrolment, lead.step_entered
 
     def why(self, lead: Lead, *, is_callback: bool, step_id: str, attempt: int | None) -> ActionReason:
-        """Return why an action was ordered just now; `lead` is as it was before."""
+        """Return why an action was emitted; `lead` is its state before."""
         zone = self._zone or home_zone(lead, self._cadence)
         if is_callback:
             return ActionReason(zone, tuple(self._reasons), attempt)
-        if step_id != lead.step:  # walked to in the same decision: nothing moved it
+        if step_id != lead.step:  # reached in the same decision: nothing moved it
             return ActionReason(home_zone(lead, self._cadence), (), attempt)
         held = (CALLBACK_PENDING,) if self._held == (lead.enrolment, lead.step_entered) else ()
         return ActionReason(zone, (*held, *self._reasons), attempt)
 
     def unplanned(self, lead: Lead) -> ActionReason:
-        """Return what is told of an action that was never planned: it came with the end of the lead."""
+        """Return the reason of an unplanned action: it came with the end of the lead."""
         return ActionReason(home_zone(lead, self._cadence))

@@ -1,6 +1,6 @@
-"""What is to be tried out? A schedule, a lead, and what is assumed: when, with which outcomes, after which contacts.
+"""What is the input of a preview? A schedule, a lead, a start, the outcomes, and the history of contacts.
 
-The schedule is read as publishing reads it and refused in the same words; every other bad field is named at once.
+Publishing reads the schedule in the same way, with the same refusals. All other bad fields are reported at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,17 @@ FIELDS = ("schedule", "lead", "at", "outcomes", "history", "limit")
 
 LIMIT_DEFAULT = 20
 LIMIT_MAX = 1_000
-"""Actions of one preview (contracts.md section 2)."""
+"""Actions of one preview."""
 
 HISTORY_MAX = 1_000
-"""Contacts of one history: as many as the ledger of a number keeps."""
+"""Contacts of one history: as many as the ledger of a number holds."""
 
 AT_MIN = 0
 AT_MAX = 230 * 365 * DAY
-"""From 1970 until about 2199: what time zones are known for, and far from where calendars end."""
+"""From 1970 until about 2199: covered by time zone data, and within the calendar."""
 
 CALLBACK = "callback"
-"""Stands among the kinds for the call that was promised."""
+"""The kind of a callback."""
 
 COUNTED = ("call", "sms")
 
@@ -51,7 +51,7 @@ Errors = dict[str, list[str]]
 
 
 class Past(Struct, frozen=True):
-    """A contact of this number that was made before."""
+    """An earlier contact of this number."""
 
     kind: str
     at: Instant
@@ -59,7 +59,7 @@ class Past(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What is tried out. `outcomes` are by step id or by kind; the id goes first."""
+    """The input of a preview. `outcomes` are by step id or by kind; the id wins."""
 
     schedule: Schedule
     schedule_id: int = UNPUBLISHED_ID
@@ -70,7 +70,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     limit: int = LIMIT_DEFAULT
 
     def outcome_of(self, step_id: str | None, kind: str) -> str | None:
-        """Return what is said to come of an action, or None; `kind` is `callback` for a call that was promised."""
+        """Return the given outcome of an action, or None; `kind` is `callback` for a callback."""
         names = (step_id or kind, kind, "call" if kind == CALLBACK else kind)
         return next((self.outcomes[name] for name in names if name in self.outcomes), None)
 

@@ -28,7 +28,7 @@ def ways(row: Row, rules: Rules) -> list[Way]:
     """Return every way in which a call of a lead could be connected, each once.
 
     The lowest tier comes first, in it the heaviest, of equals those of its schedule; a group's tier and weight stand before
-    those of its buyers (research/domain.md 2.10).
+    those of its buyers.
     """
     return sorted(dict.fromkeys(_ways(row, rules)), key=partial(_place, rules))
 
@@ -115,7 +115,7 @@ def _place(rules: Rules, way: Way) -> list[tuple[int, int]]:
 
 
 class Obstacle(Struct, frozen=True):
-    """Why a buyer cannot take a call (research/domain.md 2.10), and until when, where a clock says so."""
+    """Why a buyer cannot take a call, and until when, where that is known."""
 
     reason: str
     until: Instant | None = None
@@ -140,7 +140,7 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         is_busy = is_busy or capacity.is_full(source.concurrency_cap_limit, _source(row) or "")
         shut.append(capacity.blocking_caps(source, _source(row) or ""))
     hit = [found for found in shut if found is not None]
-    # Whoever is on the telephone then is not known: of a buyer that is busy as well nobody can say when it is free.
+    # The end of a call is unknown: so is the time at which a busy buyer is free.
     is_busy = is_busy or any(found.may_be_freed for found in hit)
     resets = [capacity.now, *(found.until for found in hit)]
     known = [at for at in resets if at is not None]

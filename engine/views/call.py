@@ -1,7 +1,7 @@
-"""What is shown of a call? The columns of the interface, each with its type and the rule that fills it.
+"""How does the API show a call? Its columns, each with a type and the rule that fills it.
 
-Times are RFC 3339 in UTC, durations whole seconds rounded down, amounts numbers in the company's currency. A column that
-this version has no value for is null, never missing: whoever asked for the columns of a call gets all of them.
+Times are RFC 3339 in UTC, durations whole seconds rounded down, amounts numbers in the company's currency. A column without
+a value is null, never missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("provider", "string", "the gateway's provider"),
     Column("direction", "string", "outbound or inbound"),
     Column("origin", "string", "schedule, callback, api or inbound"),
-    Column("status", "string", "where it is; in the end a literal for its outcome (research/domain.md 2.2)"),
+    Column("status", "string", "where it is; in the end a literal for its outcome"),
     Column(
         "sub_status", "string", "what an outcome says more precisely: the machine met, the gate that refused, a time-out"
     ),
@@ -98,12 +98,12 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 CALL_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)
-"""Every column that can be asked for, in the order in which all are shown."""
+"""Every column, in the order of the API."""
 
 SORTABLE_COLUMNS = frozenset(
     {"created_at", "ended_at", "total_duration", "talk_duration", "revenue", "payout", "status", "attempt_number", "id"}
 )
-"""What a list of calls can be ordered by (research/domain.md 2.11)."""
+"""What a list of calls can be sorted by."""
 
 DURATION_MAX = DAY // SECOND
 """Of a call, in seconds: none lasts longer than a day, whatever the clock of its gateway says, and sums stay sums."""
@@ -118,7 +118,7 @@ _DERIVED: dict[str, Callable[[Row], Any]] = {
 
 
 def call_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return a call as the interface shows it: all columns, or exactly the given ones in their order."""
+    """Return a call as the API shows it: all columns, or the given ones in their order."""
     return {name: _DERIVED[name](row) if name in _DERIVED else cell(row[name]) for name in columns or CALL_COLUMNS}
 
 
@@ -154,7 +154,7 @@ def ring_seconds(call: Call) -> int:
 def talk_seconds(call: Call) -> int:
     """Return for how long was talked: as the gateway says, else from the answer to the end without what was on hold.
 
-    Of a call of whose end nobody told: 0, not the hours until it was given up.
+    A call without a reported end has 0, not the hours until its time-out.
     """
     if call.sub_status == TIMED_OUT:
         return 0

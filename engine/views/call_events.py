@@ -1,4 +1,4 @@
-"""What is told of the course of a call? The facts of its history, each as one of a few types of event, oldest first."""
+"""Which events does a call have? The facts of its history, each as one of a few event types, oldest first."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -25,13 +25,13 @@ TYPES: dict[str, str] = {
         "AuditLog",
     ),
 }
-"""Of a fact (research/domain.md 2.11); whatever else the schedule decided about the call is a `ScheduleDecision`."""
+"""Fact type -> event type; any other fact about the call is a `ScheduleDecision`."""
 
 RESERVED = frozenset({"type", "id", "created_at", "event"})
 
 
 def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the events of a call; the facts may come in any order. A recording is one, too, told when the call ended."""
+    """Return the events of a call from its facts in any order. A recording is an event at the end of the call."""
     ordered = sorted(facts, key=lambda fact: (fact["at"], fact["partition"], fact["sequence"], fact["ordinal"]))
     found = [(fact["at"], _event(fact)) for fact in ordered]
     if call["recording_url"] is not None:
@@ -41,7 +41,7 @@ def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _tells_recording(fact: Row) -> bool:
-    """Tell whether a recording may have become known by the fact: with the end of the call, or after it."""
+    """Tell whether the fact may have brought the recording: the end of the call, or a later report."""
     return fact["type"] == "call.ended" or "recording_url" in (fact["data"] or {}).get("fields", ())
 
 

@@ -1,4 +1,4 @@
-"""What of a record's caps is shown as used, which are hit, and how are lists ordered by it?
+"""How much of a record's caps is used, which are hit, and how are lists sorted by it?
 
 Where the record has caps, what the account counts is shown (`engine/account/caps.py`). What a buyer group
 without caps would have used is told from the sums of its calls: an attempt is each, a connection one that a buyer answered,
@@ -34,25 +34,25 @@ def used_of(period: str, sums: Sums | None) -> dict[str, float]:
 
 
 def caps_hit(body: Capped, used: Used) -> tuple[str, ...]:
-    """Return the caps that let no call through: used up, or closed (0)."""
+    """Return the caps that block a call: used up, or closed (0)."""
     return tuple(cap for cap in body.caps if is_reached(body, cap, used.get(cap, 0)))
 
 
 ORDERS: Mapping[str, str] = {
     f"call_limits.{metric}_{period}_used": f"{metric}_{period}" for metric in METRICS for period in PERIODS
 }
-"""What a list of groups is ordered by (seed.md 4.11) -> the cap whose use it is."""
+"""Sort key of a list of groups -> the cap whose use it is."""
 
 IN_PROGRESS = ("call_limits.in_progress_count", "call_limits.in_progress_used")
 
 LIST_ORDERS: tuple[str, ...] = (*ORDERS, *IN_PROGRESS, "maxed_out", "cap_reset_at")
-"""Orders of a list of groups that are no fields of theirs."""
+"""Sort keys of a list of groups that are no fields."""
 
 
 def order_key(  # noqa: PLR0917 - what is known of a row
     name: str, body: Capped, used: Used, held: int, now: Instant, tallies: Tallies
 ) -> Any:
-    """Return what a group is ordered by under one of `LIST_ORDERS`; None comes last."""
+    """Return the sort value of a group under one of `LIST_ORDERS`; None comes last."""
     if name in ORDERS:
         return used.get(ORDERS[name], 0)
     if name in IN_PROGRESS:

@@ -1,4 +1,4 @@
-"""How does one value of a row look outside? Moments as RFC 3339 in UTC, uuids as text, structs with every field."""
+"""How does one value of a row become JSON? Instants as RFC 3339 in UTC, uuids as text, structs with every field."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,10 +1,10 @@
-"""What is a column of the interface? Its name, its type outside, and the rule that fills it."""
+"""What describes a column of the API? Its name, its type, and the rule that fills it."""
 
 from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """One column: its type outside, and what fills it."""
+    """One column: its name, its type in JSON, and what fills it."""
 
     name: str
     type: str

@@ -1,7 +1,6 @@
-"""What is shown of a lead? The columns of the interface, rendered from its row at a moment.
+"""How does the API show a lead? Its columns, rendered from its row at a moment.
 
-Times are RFC 3339 in UTC. A column that this version has no value for is null, never missing: whoever asked for the
-columns of a lead gets all of them.
+Times are RFC 3339 in UTC. A column without a value is null, never missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +42,7 @@ CSS_STATUSES: dict[str, str] = {
     "failure": "danger",
     "disabled": "muted",
 }
-"""research/domain.md 2.1."""
+"""Status -> the CSS class of its label."""
 
 SENTENCES: dict[str, str] = {
     "captured": "Captured: the data waits for an inbound call",
@@ -79,7 +78,7 @@ OF_REST = (
     *("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id"),
     *("scheduled_callback_id", "dial_tier"),
 )
-"""What is read of `rest`, where all is that has no column of its own."""
+"""Read from `rest`, which holds all values without a column of their own."""
 
 ROW_COLUMNS: tuple[str, ...] = (
     *("company_id", "id", "uuid", "version", "contact_key", "name", "flight", "zones", "zone_deciding", "urgency_class"),
@@ -87,7 +86,7 @@ ROW_COLUMNS: tuple[str, ...] = (
     *_PLAIN,
     *_MOMENTS,
 )
-"""The columns of its row that a lead is shown from; there are as many again that only the engine reads."""
+"""The columns of the row that the API needs; as many again are for the engine alone."""
 
 _NOT_YET = ("legacy_id", "lead_import_id")
 
@@ -97,7 +96,7 @@ PENDING_STATUSES = frozenset({"scheduled", "waiting"})
 
 
 def is_live(row: Row) -> bool:
-    """Tell whether the lead is still on its way."""
+    """Tell whether the lead has not ended."""
     return row["status"] in LIVE_STATUSES
 
 
@@ -110,7 +109,7 @@ def expires_in(row: Row, now: Instant) -> int | None:
 
 
 def human_status(row: Row, now: Instant, law: CompiledRulePack | None = None) -> str:
-    """Return one sentence: where the lead stands, why, and when it goes on, in its own local time.
+    """Return one sentence: the state of the lead, why, and when it goes on, in its local time.
 
     `law` is that of the lead's company; without it, the shipped one.
     """
@@ -126,7 +125,7 @@ def human_status(row: Row, now: Instant, law: CompiledRulePack | None = None) ->
 
 
 def _cause(row: Row, law: CompiledRulePack | None) -> str:
-    """Return what the lead waits for; where the law holds it back, whose, and what it allows."""
+    """Return what the lead waits for; for a legal reason, whose law and what it allows."""
     code = row["status_wait"]
     rule = (law or default_pack()).rules.get(_rule_deciding(row) or "") if code in LAW_CODES else None
     return describe_wait(code) if rule is None else describe_reason(code, rule, rule.windows, _channel(row))
@@ -229,7 +228,7 @@ GRID_COLUMNS: tuple[str, ...] = (
     "human_status", "css_status", "status_wait", "has_next_action", "next_action_at", "last_action_at",
     "outbound_calls_count", "sms_count", "emails_count", "routes_show_path",
 )  # fmt: skip
-"""The few that a list on a screen shows."""
+"""The few columns of a list on a screen."""
 
 _INTERNAL = frozenset({"revenue", "payout", "routes_show_path", "routes_edit_path", "contact_field_type", "dial_tier", "id"})
 """Beside the ids of other records: money, and what an internal id stands in."""
@@ -243,7 +242,7 @@ SERIALIZERS: dict[str, tuple[str, ...]] = {
         if name not in _INTERNAL and (not name.endswith("_id") or name in {"external_record_id", "sub_id", "caller_id"})
     ),
 }
-"""The forms in which a lead can be asked for: all columns, the list's own few, or none that is an internal id or money."""
+"""The serializers of a lead: all columns, the few of a list, or none with internal ids or money."""
 
 SORTABLE_COLUMNS = frozenset(
     {
@@ -252,7 +251,7 @@ SORTABLE_COLUMNS = frozenset(
         "lead_priority", "expires_at", "id",
     }
 )  # fmt: skip
-"""What a list of leads can be ordered by: columns of the row itself."""
+"""What a list of leads can be sorted by: columns of the row itself."""
 
 _plain_of, _moments_of = itemgetter(*_PLAIN), itemgetter(*_MOMENTS)
 _RENDERED = tuple((name, render) for name, render in _COLUMNS.items() if name not in {*_PLAIN, *_MOMENTS, *_NOT_YET})
@@ -271,7 +270,7 @@ def lead_view(
     number_id: NumberId | None = None,
     law: CompiledRulePack | None = None,
 ) -> dict[str, Any]:
-    """Return a lead as the interface shows it: all columns, or exactly the given ones in their order.
+    """Return a lead as the API shows it: all columns, or the given ones in their order.
 
     `law` is that of the lead's company, for the words of `human_status`.
     """
@@ -296,7 +295,7 @@ def lead_view(
 
 
 def token_view(row: Row, *, created: bool, dedupe_action: str | None) -> dict[str, Any]:
-    """Return the little that somebody with a lead token and no key is told."""
+    """Return the few fields for a caller with a lead token and no API key."""
     return {
         "id": row["id"],
         "uuid": cell(row["uuid"]),

@@ -1,4 +1,4 @@
-"""Which columns does a lead have? Those of the interface in its order, then ours: each with its type and what fills it."""
+"""Which columns does a lead have? Each with its type and the rule that fills it, in the order of the API."""
 
 from engine.views.column import Column
 
@@ -28,7 +28,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("sub_id", "string", "as submitted"),
     Column("offer_id", "integer", "of the token that it was sent to, or of the schedule that it was sent to or moved to"),
     Column("schedule_id", "integer", "of the token that it was sent to, or that it was moved to"),
-    Column("status", "string", "where it is on its way (research/domain.md 2.1)"),
+    Column("status", "string", "where it is on its way"),
     Column("human_status", "string", "a sentence: where it stands, why, and when it goes on in its own local time"),
     Column("css_status", "string", "muted, info, warning, active, success or danger, by status"),
     Column("has_next_action", "boolean", "it is scheduled, or waits, and next_action_at is known"),
@@ -76,4 +76,4 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 LEAD_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)
-"""Every column that can be asked for, in the order in which all are shown."""
+"""Every column, in the order of the API."""

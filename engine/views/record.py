@@ -1,6 +1,6 @@
-"""What is shown of an account record? Its base columns and every field of its body, spelt out with the defaults.
+"""How does the API show an account record? Its base columns and every field of its body, defaults included.
 
-The hash of a private key is never shown; caps are shown as `<metric>_<period>_limit`, as the interface says.
+The hash of a private key is never shown. Caps appear as `<metric>_<period>_limit`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,9 +62,9 @@ def record_view(
     slots_held: int = 0,
     used: Used = _NOT_COUNTED,
 ) -> dict[str, Any]:
-    """Return a record as the interface shows it; `path` is where the records of its type are found.
+    """Return a record as the API shows it; `path` is the collection of its type.
 
-    Of a record with caps, `used` is what was counted of them: what was not asked for is null.
+    `used` holds the counts of a record with caps; missing ones are null.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
     shown = {

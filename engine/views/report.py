@@ -1,8 +1,8 @@
-"""What do leads and calls come to, grouped by what they have in common? Rows of sums and rates, and the buckets of time.
+"""How are leads and calls grouped in reports? Rows of sums and rates, and buckets of time.
 
-Buckets follow the clock of a zone: a day that the clock makes short is one bucket of 23 hours, an hour that it shows twice
-is two. Their edges are instants worked out here, so that no other table of zones has a say. A rate whose denominator is 0
-is None, never 0. Sums add up: what is told of a group is worked out from the sums of its rows, never from averages.
+Buckets follow the wall clock of a zone: a short day is one bucket of 23 hours, a repeated hour is two buckets. The edges
+are instants computed here, so that the database's zone tables do not matter. A rate with the denominator 0 is None, never
+0. Group values come from the sums of the rows, never from averages.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from schemas.errors import SenderError
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 BUCKETS_MAX = 10_000
-"""A year of hours, or a month of five minutes: more is no table that anybody reads."""
+"""A year of hours, or a month of five minutes: nobody reads a longer table."""
 
 CELLS_MAX = 100_000
 """Categories times pivots of one report: some 30 MB of JSON, more than anybody reads."""
@@ -29,7 +29,7 @@ Key = str | int | float | bool | None
 Sums = Mapping[str, float]
 
 NO_VALUE = "(none)"
-"""The label of the group of rows that have no value."""
+"""The label of the group of rows without a value."""
 
 TIME_UNITS = ("created_at_day", "created_at_month", "created_at_week", "created_at_five_minutes", "created_at_hour")
 
@@ -39,13 +39,13 @@ LEAD_CATEGORIES: tuple[str, ...] = (
     "buyer_converted_days", "buyer_id", "country", "call_center_id", "state", "sub_id", "dial_tier",
     "contact_field_type", *TIME_UNITS, "schedule_trigger_type", "zip_postal_code", "state_province", "token_values_map",
 )  # fmt: skip
-"""What leads can be grouped by (seed.md 4.2)."""
+"""What leads can be grouped by."""
 
 CALL_GROUPS: tuple[str, ...] = (
     "buyer_converted", "offer_converted", "status", *TIME_UNITS, "outcome", "offer_id", "schedule_id",
     "schedule_action_id", "traffic_source_id", "buyer_id", "buyer_group_id", "state", "disposition_id", "origin",
 )  # fmt: skip
-"""What statistics of calls can be grouped by (research/domain.md 2.15)."""
+"""What statistics of calls can be grouped by."""
 
 CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number")
 
@@ -59,7 +59,7 @@ class BeyondCalendarError(SenderError, ValueError):
 
 
 class Measure(Struct, frozen=True):
-    """What is told of a group: the sums that are asked for, and each column as it follows from them."""
+    """The sums that a group needs, and the columns that follow from them."""
 
     sums: tuple[str, ...]
     columns: Mapping[str, Callable[[Sums], float | None]]
@@ -139,7 +139,7 @@ STATS: Mapping[str, str] = {
         )
     },
 }  # fmt: skip
-"""What a statistic is called -> the column that it is."""
+"""Name of a statistic -> its column."""
 
 
 class Group(Struct, frozen=True):
@@ -151,7 +151,7 @@ class Group(Struct, frozen=True):
 
 
 class Grouping(Struct, frozen=True):
-    """What rows are grouped by: a name, and for a unit of time the edges of its buckets and what each is called.
+    """What rows are grouped by: a name, and for a unit of time the edges and names of its buckets.
 
     A group of a unit of time is known by the number of its bucket, from 1.
     """
@@ -161,11 +161,11 @@ class Grouping(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
     def has(self, value: Key) -> bool:
-        """Tell whether a group is in a bucket: what was created since its edges were worked out is in none."""
+        """Tell whether a group is in a bucket: newer rows than the edges are in none."""
         return not self.names or value is None or 1 <= int(value) <= len(self.names)
 
     def key(self, value: Key) -> Key:
-        """Return what the category of a group is told as."""
+        """Return the label of a group's category."""
         return self.names[int(value) - 1] if self.names and value is not None else value
 
 
@@ -222,7 +222,7 @@ def _start(unit: str, at: Instant, zone_name: str) -> Instant:
 
 
 def _after_change(start: Instant, zone_name: str) -> Instant:
-    """Return when an hour begins that would begin within another: where the clock changed by half an hour since."""
+    """Return the start of an hour that would begin within another: the clock changed by half an hour since."""
     minute = local_datetime(start, zone_name).minute
     return _next("created_at_hour", start - minute * MINUTE, zone_name) if minute else start
 
@@ -263,7 +263,7 @@ def _name(unit: str, edge: Instant, zone_name: str) -> str:
 
 
 class LazyMetrics(dict[Any, Mapping[str, float | None]]):
-    """The metrics of each group, worked out where they are asked for: of ten thousand groups a page shows twenty-five."""
+    """The metrics of each group, computed on access: of ten thousand groups a page shows twenty-five."""
 
     def __init__(self, sums: Mapping[Any, Sums], measure: Measure) -> None:
         super().__init__()
@@ -321,7 +321,7 @@ def _sums_by(groups: Sequence[Group], measure: Measure, key: Callable[[Group], A
 
 
 def _sort_key(key: Key) -> tuple[bool, float, str]:
-    """Order numbers by value and texts as text; what has no value comes last."""
+    """Sort numbers by value and texts as text; None comes last."""
     if key is None:
         return True, 0.0, ""
     return (False, float(key), "") if isinstance(key, int | float) else (False, 0.0, key)

@@ -1,1 +1,1 @@
-"""Why is a lead acted on when it is, and not sooner? Answers for any instant, from what was decided and by trying it out."""
+"""Why is a lead contacted when it is, and not sooner? Answers for any instant, from decisions and by simulation."""

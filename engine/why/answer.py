@@ -1,6 +1,6 @@
-"""Was, or will, this lead be acted on at an instant, and if not, which rule? In a sentence and in data.
+"""Why is this lead contacted, or not, at an instant? The answer as a sentence and as data.
 
-The past is read off the decisions of that time; now and the future are tried out with the engine's own code.
+The past comes from the recorded decisions. Now and the future come from a simulation with the engine's own code.
 """
 
 from typing import Any
@@ -17,10 +17,10 @@ from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY, SECOND, Instant
 
 AHEAD_MAX = 400 * DAY
-"""How far ahead somebody may ask: as far as an opening is looked for."""
+"""How far ahead a question may lie: as far as an opening is searched."""
 
 ASKED_FROM: Instant = 0
-"""No lead is older than 1970, and where calendars begin there is no local time."""
+"""No lead is older than 1970, and the first days of the calendar have no local time."""
 
 
 def out_of_range(at: Instant, now: Instant) -> str | None:
@@ -31,16 +31,16 @@ def out_of_range(at: Instant, now: Instant) -> str | None:
 
 
 LATE_AFTER = 10 * SECOND
-"""A scheduler that is well comes to a due lead within a second; what is not done after this long is worth a word."""
+"""A healthy scheduler acts on a due lead within a second; a longer delay is mentioned."""
 
 
 def explain(case: LeadHistory, at: Instant, now: Instant) -> Explanation:
-    """Return the answer for an instant: before `now` from what was decided, from then on from what would be."""
+    """Return the answer for an instant: before `now` from decisions, from then on from a simulation."""
     return _Past(case, at, now).answer() if at < now else _Ahead(case, at, now).answer()
 
 
 class _Past(AnswerBuilder):
-    """An answer about an instant that is over: nothing is worked out again."""
+    """An answer about the past: read from facts, not computed again."""
 
     def answer(self) -> Explanation:
         facts = self.case.facts
@@ -58,7 +58,7 @@ class _Past(AnswerBuilder):
 
 
 class _Ahead(AnswerBuilder):
-    """An answer about now or an instant to come: the engine's own code is run up to it."""
+    """An answer about now or the future: simulated with the engine's own code."""
 
     def answer(self) -> Explanation:
         lead = self.case.known.lead
@@ -82,7 +82,7 @@ class _Ahead(AnswerBuilder):
         return answer if contact is None else self._with_contact(answer, contact)
 
     def _with_contact(self, answer: Explanation, contact: NextContact) -> Explanation:
-        """Say of a lead for which nothing is due whether a contact would be allowed then."""
+        """Add whether a contact would be allowed, where nothing is due."""
         if answer.verdict != "not_due":
             return answer
         sentence = answer.sentence
@@ -92,7 +92,7 @@ class _Ahead(AnswerBuilder):
         return msgspec.structs.replace(answer, sentence=sentence, contact=contact)
 
     def _contact(self, course: LeadSimulation) -> NextContact | None:
-        """Return what the rules would say of a contact at the instant that is asked about."""
+        """Return what the rules say about a contact at the requested instant."""
         found = course.allowed(self.at)
         if found is None:
             return None
@@ -106,7 +106,7 @@ class _Ahead(AnswerBuilder):
         return NextContact(step_id=step.id, kind=channel, reasons=moved)
 
     def _overdue(self, answer: Explanation, present: LeadState) -> Explanation:
-        """Say so where a lead should have been acted on before: nothing forbids it, nobody came to it."""
+        """Mention a lead that is overdue: no rule forbids the action, but the scheduler has not acted."""
         due_at = None if present.plan is None else present.plan.data.get("at")
         if present.kind != "planned" or due_at is None or due_at > self.now - LATE_AFTER or answer.acts_at != self.now:
             return answer
@@ -114,13 +114,13 @@ class _Ahead(AnswerBuilder):
         return msgspec.structs.replace(answer, sentence=sentence)
 
     def _acts_within(self, course: LeadSimulation) -> LeadFact | None:
-        """Return what is ordered in the rest of the minute, on a course that goes on."""
+        """Return the action in the rest of the minute, in the continued simulation."""
         course.run(self.at + ANSWER_SPAN)
         return first_action_within(course.facts, self.at)
 
 
 def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
-    """Return where a lead stands by its own state; the facts say what it rests on."""
+    """Return the state of a lead from its entity; the facts say what it rests on."""
     about: dict[str, Any] = {"fact": found.fact, "plan": found.plan, "flight": found.flight}
     if lead.status not in LIVE_STATUSES:
         return LeadState(kind="ended", status=lead.status, **about)
@@ -143,7 +143,7 @@ def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
 
 
 def _plan_of(lead: Lead, recorded: LeadFact | None) -> LeadFact:
-    """Return the recorded plan where it is the present one, else what the lead itself says of it."""
+    """Return the recorded plan where it is current, else a plan from the lead itself."""
     if recorded is not None and recorded.data.get("at") == lead.next_action_at:
         return recorded
     data: dict[str, Any] = {"step_id": lead.step, "at": lead.next_action_at, "reasons": list(lead.reasons)}

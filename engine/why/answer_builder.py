@@ -1,4 +1,4 @@
-"""How is it told that a lead was, will be or will not be acted on? In a sentence with its reasons, by where it stands."""
+"""How does an explanation read? A sentence with its reasons, for each state that a lead can be in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from schemas.records import Schedule
 from schemas.schedule import Step
 
 STOPS = frozenset({"opt_out", "dnc", "blocked"})
-"""Ends of the person, not of the schedule: nobody may contact them."""
+"""Suppressions: ends of the person, not of the schedule."""
 
 ENDS: dict[str, str] = {
     "success": "The schedule reached its goal",
@@ -42,11 +42,11 @@ ENDS: dict[str, str] = {
     "deleted": "The lead was deleted",
     "sent_away": "The number of the lead was changed: it goes on under the new one",
 }
-"""Why nothing follows any more, by the status of the end."""
+"""Why nothing follows, by the status of the end."""
 
 
 class AnswerBuilder:
-    """What every answer about one lead and one instant is put together from."""
+    """Builds the explanations of one lead at one instant."""
 
     def __init__(self, case: LeadHistory, at: Instant, now: Instant) -> None:
         known = case.known
@@ -58,10 +58,10 @@ class AnswerBuilder:
         self.cadence: Cadence = cadence_of(schedule or Schedule(name="", lead_token="", time_zone="UTC"))
         self.home = home_zone(known.lead, self.cadence)
 
-    # -- what was ordered ----------------------------------------------------------------------------------------------
+    # -- emitted ----------------------------------------------------------------------------------------------
 
     def action_answer(self, fact: LeadFact, verdict: Verdict) -> Explanation:
-        """Return the answer where an action is ordered in the minute that is asked about."""
+        """Return the explanation of an action that is emitted in the requested minute."""
         kind = reason_texts.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
         verb = "was ordered" if verdict == "acted" else "would be ordered"
         sentence = (
@@ -73,10 +73,10 @@ class AnswerBuilder:
             sentence = sentence.replace("it was due", "somebody asked for it")
         return self.answer_of(verdict, sentence, fact=fact, acts_at=fact.at, kind=fact.data.get("kind"))
 
-    # -- what was not --------------------------------------------------------------------------------------------------
+    # -- not emitted --------------------------------------------------------------------------------------------------
 
     def state_answer(self, found: LeadState, lead: Lead | None) -> Explanation:
-        """Return the answer where nothing is ordered; `lead` is given where its state at that instant is known."""
+        """Return the explanation where nothing is emitted; `lead` is its state at that instant, where known."""
         match found.kind:
             case "absent":
                 return self._absent()
@@ -135,7 +135,7 @@ class AnswerBuilder:
         return self.answer_of("not_due", f"The next step was being planned; {self._it_is(self.home)}.", fact=found.fact)
 
     def _planned(self, plan: LeadFact, lead: Lead | None) -> Explanation:
-        """Return the answer of a plan: its time has not come, or rules keep it back, or it is due."""
+        """Return the explanation of a plan: not due yet, held by rules, or due."""
         data = plan.data
         next_at = data.get("at")
         base = data.get("base", next_at)
@@ -185,7 +185,7 @@ class AnswerBuilder:
         return "No next try is known."
 
     def _reasons(self, data: Mapping[str, Any], channel: str | None) -> tuple[Reason, ...]:
-        """Return the rules that moved a plan, as its decision recorded them, in the order in which each first did."""
+        """Return the rules that moved a plan, as its decision recorded them, in that order."""
         constraints: Sequence[Mapping[str, Any]] = data.get("constraints", ())
         if not constraints:
             codes = data.get("reasons") or ([data["waits_for"]] if data.get("waits_for") else [])
@@ -210,7 +210,7 @@ class AnswerBuilder:
         )
 
     def _row(self, rule_ids: Sequence[str], until: Instant | None, zone: str | None) -> RuleRow | None:
-        """Return the row that decided: of several the one whose own hours open at that edge."""
+        """Return the deciding row: of several the one whose own hours open at that edge."""
         rows = [self.law.rules[rule_id] for rule_id in rule_ids if rule_id in self.law.rules]
         if until is not None and zone is not None and len(rows) > 1:
             for row in rows:
@@ -222,10 +222,10 @@ class AnswerBuilder:
         steps = (*self.cadence.steps, *self.cadence.end_steps)
         return next((step for step in steps if step.id == step_id), None)
 
-    # -- how it is said ------------------------------------------------------------------------------------------------
+    # -- wording ------------------------------------------------------------------------------------------------
 
     def clock(self, at: Instant, zone: str | None = None) -> str:
-        """Return an instant as it is said on the day that is asked about, on the lead's clock or that of a zone."""
+        """Return an instant as text, seen from the requested day, in the lead's zone or another."""
         return reason_texts.clock(at, self.at, zone or self.home)
 
     def _it_is(self, zone: str) -> str:
@@ -253,7 +253,7 @@ class AnswerBuilder:
         base: Instant | None = None,
         status: str | None = None,
     ) -> Explanation:
-        """Return the answer that rests on a fact; what is only foreseen is no decision."""
+        """Return an explanation that rests on a fact; a simulated fact is no decision."""
         data: Mapping[str, Any] = {} if fact is None else fact.data
         return Explanation(
             at=self.at,
@@ -285,12 +285,12 @@ def _is_callback(fact: LeadFact) -> bool:
 
 def _of_step(fact: LeadFact) -> str:
     step_id = fact.data.get("step_id")
-    # What stands in brackets is no step: a promised call, or one that somebody asked for.
+    # An id in brackets is no step: a callback, or a call by hand.
     return "" if step_id is None or _is_callback(fact) or step_id.startswith("(") else f" (step {step_id})"
 
 
 def join_sentences(reasons: Sequence[Reason]) -> str:
-    """Return the sentences of reasons as one without its stop; each is said once."""
+    """Join the sentences of reasons, each once, without the full stop."""
     sentences = list(dict.fromkeys(reason.sentence.removesuffix(".") for reason in reasons))
     return (
         ", and ".join([sentences[0], *map(lower_first, sentences[1:])]) if sentences else "The schedule spreads its contacts"
@@ -298,9 +298,9 @@ def join_sentences(reasons: Sequence[Reason]) -> str:
 
 
 def lower_first(sentence: str) -> str:
-    """Return a sentence as it stands within another one: small at its beginning, unless that is a name."""
+    """Return a sentence with a small first letter, unless it begins with a name."""
     return sentence[0].lower() + sentence[1:] if sentence.partition(" ")[0] in _SMALL else sentence
 
 
 _SMALL = frozenset(text.sentence.partition(" ")[0] for text in reason_texts.REASON_TEXTS.values())
-"""How the sentences of the table begin: with common words; those of a rule begin with a place."""
+"""The first words of the table's sentences, all common words; a sentence of a rule begins with a place."""

@@ -1,4 +1,4 @@
-"""What is asked about a lead, and what is the answer made of? In structs, and as the interface shows them."""
+"""Which structs make up an explanation of a lead, and how does the API show them?"""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -18,7 +18,7 @@ VERDICTS: tuple[str, ...] = Verdict.__args__  # type: ignore[attr-defined]
 
 
 class Reason(Struct, frozen=True, kw_only=True):
-    """One rule that keeps an action back: until when, on whose clock, and the row of the rule pack and its source."""
+    """One rule that delays an action: until when, in which zone, and the row of the rule pack with its source."""
 
     code: str
     sentence: str
@@ -29,7 +29,7 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class NextContact(Struct, frozen=True, kw_only=True):
-    """The contact step that comes next, and why the rules would not allow it at the instant if it were due, if so."""
+    """The next contact step, and the rules that would forbid it at the instant, if any."""
 
     step_id: str
     kind: str
@@ -39,10 +39,10 @@ class NextContact(Struct, frozen=True, kw_only=True):
 class Explanation(Struct, frozen=True, kw_only=True):
     """The answer for the minute that begins at `at`.
 
-    `acted` and `would_act`: an action is ordered at `acts_at`. `running`: the outcome of one is awaited. `due`: nothing
-    forbids the next one, and nobody has come to it yet. `not_due`: its time has not come. `held`: `reasons` keep it back.
-    `captured`: no schedule. `stopped`: the person must not be contacted. `ended`, `absent`: no more, or not yet there.
-    `cut`: too much would happen before. `decision` is the record that it rests on, none where it is only foreseen.
+    `acted`, `would_act`: an action is emitted at `acts_at`. `running`: an outcome is pending. `due`: no rule forbids the
+    next action, but the scheduler has not acted yet. `not_due`: its time has not come. `held`: `reasons` delay it.
+    `captured`: no schedule. `stopped`: the person must not be contacted. `ended`: the lead is over. `absent`: it did not
+    exist yet. `cut`: the simulation would take too long. `decision` is the record behind it, None where it is simulated.
     """
 
     at: Instant
@@ -63,14 +63,14 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class LeadHistory(Struct, frozen=True, kw_only=True):
-    """What is asked about: the lead as it is now, with what it rests on, and its facts in the order of decisions."""
+    """The input of an explanation: the lead now with its context, and its facts in the order of decisions."""
 
     known: LeadContext
     facts: Sequence[LeadFact]
 
 
 def shown(answer: Explanation, lead: Lead) -> dict[str, Any]:
-    """Return an answer as the interface shows it: moments as RFC 3339 in UTC, local ones with the offset of the zone."""
+    """Return an explanation as the API shows it: RFC 3339 in UTC, local times with the offset of the zone."""
     decision = answer.decision
     return {
         "lead_id": lead.id,

@@ -1,6 +1,6 @@
-"""What will be due in the next hours, where, and what stands in its way? Every lead run on by itself, and the sums of it.
+"""What will be due in the next hours, where, and what blocks it? Sums over a simulation of every lead.
 
-Leads of one person are run on one by one: what one of them does to the caps of the others is not seen here.
+Each lead is simulated alone: its effect on the caps of other leads of the person is not seen.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Schedule
 
 HOURS_MAX = 168
-"""A week ahead; what is further away depends more on outcomes than on rules."""
+"""A week ahead; beyond it outcomes matter more than rules."""
 
 EXPIRING_SHOWN_MAX = 100
-"""Leads that are named because they expire before they may be contacted; all are counted."""
+"""Expiring leads that are listed; all are counted."""
 
 NOWHERE = ""
-"""The state of a lead of which none is known."""
+"""The state of a lead without a known state."""
 
 
 class Expiring(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Outlook:
         self.held: Counter[str] = Counter()
 
     def add(self, known: LeadContext) -> None:
-        """Run a lead on to the end of the hours, and add what it does; nothing of it is added where that raises."""
+        """Simulate a lead to the end of the span and add its actions; add nothing where that raises."""
         course = LeadSimulation(known, self.now)
         base_at = _planned_base_at(known.lead, self.now)
         allowed = course.allowed(base_at) if _has_no_allowed_time(known.lead) else None
@@ -72,12 +72,12 @@ class Outlook:
             self.held[then.status_wait or ""] += 1
 
     def leave_out(self) -> None:
-        """Count a lead that cannot be tried out at all."""
+        """Count a lead that cannot be simulated."""
         self.leads += 1
         self.was_cut += 1
 
     def shown(self) -> dict[str, Any]:
-        """Return the sums as the interface shows them: hours that begin in UTC, those without anything left out."""
+        """Return the sums as the API shows them: hours that begin in UTC, without empty ones."""
         return {
             "from": to_rfc3339(self.now),
             "to": to_rfc3339(self.until),
@@ -128,18 +128,18 @@ def _expires_first(fact: LeadFact) -> bool:
 
 
 def _planned_base_at(lead: Lead, now: Instant) -> Instant:
-    """Return for when the next step of a lead is meant, whatever rules say."""
+    """Return the base of the next step, before rules move it."""
     meant = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
     return max(meant or now, now)
 
 
 def _has_no_allowed_time(lead: Lead) -> bool:
-    """Tell whether a lead waits for an hour that comes too late, or never."""
+    """Tell whether a lead waits for an allowed time that comes after its expiry, or never."""
     return lead.status == "waiting" and lead.next_action_at is None and lead.flight is None and lead.held_at is None
 
 
 def _caps(known: LeadContext, course: LeadSimulation) -> set[str]:
-    """Return the rules that keep the lead back because of what was done before; of a plan made earlier, all that could."""
+    """Return the frequency caps that delay the lead; for an earlier plan, all that may."""
     found = {
         rule
         for fact in course.facts

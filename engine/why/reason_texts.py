@@ -12,11 +12,11 @@ from schemas.law import CapRow, RuleRow
 from schemas.schedule import Day, Window
 
 LAW_CODES = frozenset({"quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap"})
-"""Codes behind which rows of the rule pack stand."""
+"""Codes that come from rows of the rule pack."""
 
 
 class ReasonText(Struct, frozen=True):
-    """What is said of a code: after `Waiting: `, and as a sentence without its stop.
+    """The texts of a code: after `Waiting: `, and as a sentence without its full stop.
 
     `rule` is the sentence where the rule is known: `{place}` whose rule it is, `{what}` it limits, `{hours}`, `{most}`.
     """
@@ -129,7 +129,7 @@ REASON_TEXTS: dict[str, ReasonText] = {
     ),
     "expires_first": ReasonText("it expires before the step is due", "The lead expires before the step is due"),
 }
-"""The codes of `status_wait` and of reasons (research/domain.md 2.1, contracts.md section 2) in words."""
+"""The text of every code of `status_wait` and of reasons."""
 
 WHAT: dict[str, str] = {"call": "calls", "sms": "texts", "email": "e-mails"}
 """What a rule limits, by channel."""
@@ -144,7 +144,7 @@ ACTIONS: dict[str, str] = {
 
 _DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""Not of the process's locale: whoever asks is told in one language."""
+"""Independent of the process's locale: the API answers in English."""
 
 _RUN = 3
 """Weekdays in a row that are written as a span."""
@@ -154,7 +154,7 @@ _WEEK_AHEAD_DAYS = 6
 
 
 def describe_wait(code: str | None) -> str:
-    """Return what stands after `Waiting: `; a code without words stands for itself."""
+    """Return the text after `Waiting: `; an unknown code is its own text."""
     if code is None:
         return "held"
     words = REASON_TEXTS.get(code)
@@ -178,7 +178,7 @@ def describe_reason(code: str, row: RuleRow | None, windows: Iterable[Window], c
 
 
 def describe_jurisdiction(row: RuleRow) -> str:
-    """Return whose rule it is."""
+    """Return the name of the rule's jurisdiction."""
     if row.state is not None:
         return STATES.get(row.state, row.state)
     return "US federal law" if row.country == "US" else "The law"

@@ -1,4 +1,4 @@
-"""What was weighed in one decision, whole? The record of research/domain.md 3.9: the decision, and the state beside it."""
+"""What did one decision weigh? The full plan record: candidates, constraints, zones, counters and versions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ WEEK = 7 * DAY
 def plan_record(
     fact: LeadFact, lead: Lead, head: Head, rules: Rules, *, adopted: Mapping[str, int], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what the decision of a fact weighed; lead and head as that decision left them, `rules` as it had adopted them.
+    """Return the plan record of a fact; lead and head are as that decision left them, `rules` as adopted by it.
 
     `adopted` are the account positions and `versions` those of code and data that it decided with. Candidates that were
     passed over have a base alone: nothing more was worked out for them.

@@ -1,6 +1,6 @@
-"""What will a lead do from here? Its own state, its contact and its rules, run on by the engine's code on a virtual clock.
+"""What will a lead do from now on? A simulation of its state, contact and rules by the engine's code on a virtual clock.
 
-What is assumed of the world is what a preview assumes: whatever is ordered succeeds at once, and everybody has room.
+It assumes what a preview assumes: every command succeeds at once, and no capacity is limited.
 """
 
 from typing import TypeVar
@@ -31,19 +31,19 @@ DECISIONS_MAX = 2_000
 """Of one lead and its siblings: a schedule of fifty steps over a year takes some two hundred."""
 
 SIMULATED = ""
-"""The topic of a fact that no decision has stated yet."""
+"""The topic of a simulated fact: no decision has stated it."""
 
 ASSUMPTIONS = (
     "every outcome is the good one and comes at once",
     "there is room wherever lines, calls or open commands are limited",
 )
-"""What an answer about the future rests on."""
+"""The assumptions behind an answer about the future."""
 
 B = TypeVar("B", bound=Body)
 
 
 class UncappedRules(Rules):
-    """Rules in which nobody has a limit or a cap on calls: nobody here could say who else is calling."""
+    """Rules without concurrency limits and caps: a simulation of one lead knows of no other calls."""
 
     def __init__(self, rules: Rules) -> None:
         self.__dict__.update(rules.__dict__)
@@ -59,7 +59,7 @@ class UncappedRules(Rules):
 
 
 class LeadContext(Struct, frozen=True, kw_only=True):
-    """What is known of a lead now: itself, its contact, the other live leads of the contact, the company's records."""
+    """A lead with its context: its contact, the contact's other live leads, the company's records."""
 
     lead: Lead
     head: Head
@@ -68,7 +68,7 @@ class LeadContext(Struct, frozen=True, kw_only=True):
 
 
 class LeadSimulation:
-    """One lead on its way from now on. `facts` are what is decided about it, `lead` and `before` how it then stands."""
+    """The simulation of one lead. `facts` are the simulated facts, `lead` is its simulated state."""
 
     def __init__(self, known: LeadContext, now: Instant) -> None:
         self.facts: list[LeadFact] = []
@@ -87,14 +87,14 @@ class LeadSimulation:
 
     @property
     def now(self) -> Instant:
-        """The instant that the course has come to."""
+        """The present instant of the simulation."""
         return self._partition.now
 
     def run(self, until: Instant) -> None:
-        """Go on to an instant, what is due then left out; less far where nothing more comes by itself.
+        """Simulate until an instant (exclusive), or until nothing follows by itself.
 
-        `was_cut` says that it did not come so far: too much would happen, or what is known does not fit together (a row and
-        the rules may be a moment apart).
+        `was_cut` says that the simulation stopped early: too many decisions, or inconsistent input (a row and the rules
+        may be a moment apart).
         """
         partition = self._partition
         while not self.was_cut:
@@ -109,10 +109,7 @@ class LeadSimulation:
             self.was_cut = partition.decisions >= DECISIONS_MAX
 
     def allowed(self, at: Instant) -> tuple[Step, Earliest] | None:
-        """Return the contact step that comes next, and from when on it would be allowed if it were due at an instant.
-
-        None where no such step comes.
-        """
+        """Return the next contact step, and when it would be allowed if it were due at an instant; None without one."""
         lead = self.lead
         if lead is None or lead.status not in LIVE_STATUSES or lead.schedule_id is None or lead.step is None or lead.ending:
             return None
@@ -122,7 +119,7 @@ class LeadSimulation:
         return None if step is None else (step, first_allowed(person, lead, cadence, step, at))
 
     def _is_at_rest(self) -> bool:
-        """Tell whether time alone does not move the lead any more: it has ended, or was just held."""
+        """Tell whether the lead no longer moves by time alone: it has ended, or was just held."""
         lead = self.lead
         return lead is None or lead.status not in LIVE_STATUSES or (self._moved and lead.held_at is not None)
 
@@ -138,7 +135,7 @@ class LeadSimulation:
 
 
 def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:
-    """Return a fact as it will be told, its data as the log would bring it."""
+    """Return a simulated fact, with its data as the log would hold it."""
     data = msgspec.json.decode(msgspec.json.encode(fact.data))
     return LeadFact(
         at=decision.decided_at, type=fact.type, data=data, topic=SIMULATED, partition=0, sequence=decision.sequence
@@ -146,7 +143,7 @@ def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:
 
 
 def _with_place_granted(lead: Lead, now: Instant) -> Lead:
-    """Return a lead that looks again now where it waits for an answer or a place that nobody here can give."""
+    """Return a lead that is due now, where it waits for a slot or a place that the simulation cannot grant."""
     if lead.slot_id is None and not lead.slot_waits and lead.awaits_place is None:
         return lead
     free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, slot_waits=False, awaits_place=None, recheck_at=now)
@@ -168,7 +165,7 @@ def _good_outcome_of(command: Command, now: Instant) -> OutcomeRecorded:
 
 
 def _good_outcome_in_flight(lead: Lead, flight: Flight, rules: Rules, now: Instant) -> OutcomeRecorded:
-    """Return the good outcome of what is on its way already."""
+    """Return the good outcome of the command in flight."""
     return OutcomeRecorded(
         company_id=lead.company_id,
         contact_key=lead.contact_key,
