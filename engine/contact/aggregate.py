@@ -233,9 +233,7 @@ def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
     if not answer.granted:
         _hold_without_slot(person, lead, answer.reason or "no_buyer_available", answer.until)
         return
-    person.grant = answer
-    advance(person, lead)
-    person.grant = None
+    advance(person, lead, grant=answer)
     if not slots.is_used(lead, answer.request_id):
         slots.release(person, lead.id, answer.request_id)
 

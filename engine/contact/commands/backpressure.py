@@ -2,16 +2,17 @@
 
 from engine.contact.facts.person import Person
 from schemas.contact import Lead
+from schemas.requests import SlotAnswered
 
 WAITS_FOR_PLACE = "commands_open"
 
 
-def has_place(person: Person, lead: Lead, channel: str) -> bool:
+def has_place(person: Person, lead: Lead, channel: str, grant: SlotAnswered | None) -> bool:
     """Tell whether one more command may be open. Who is not woken in its turn lets those go first who wait for theirs.
 
     A call whose line was granted is not sent back for that: its line would have to be asked for again.
     """
-    is_in_turn = person.has_turn or person.grant is not None
+    is_in_turn = person.has_turn or grant is not None
     return person.draft.has_place(channel, lead.company_id, is_in_turn=is_in_turn)
 
 

@@ -1,6 +1,6 @@
 """What exactly is ordered? The command of a step, its place among the attempts, and until when its outcome is awaited."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -12,6 +12,7 @@ from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
 from engine.contact.schedule.templates import Lookup, TextTooLongError, render, render_body, render_sms, segments
 from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
+from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
 from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
@@ -78,6 +79,39 @@ class Connection(msgspec.Struct, frozen=True):
         return "callback" if self.callback else "api" if self.manual else "schedule"
 
 
+class CommandHeader(TypedDict):
+    """The fields of every command: whose it is, which attempt, and from when on it may be carried out."""
+
+    command_id: str
+    company_id: int
+    contact_key: str
+    lead_id: int
+    lead_uuid: str
+    step_id: str
+    enrolment: int
+    attempt: int
+    decided_at: Instant
+    not_before: Instant
+
+
+class StepCommandHeader(CommandHeader):
+    """The header of a step's command: it has the place of its lead in the queue of a gateway as well."""
+
+    urgency_class: int
+    priority: float
+    due_at: Instant | None
+
+
+class FlightFields(TypedDict):
+    """The fields of a `Flight` that follow from its command."""
+
+    command_id: str
+    step_id: str
+    emitted_at: Instant
+    due_at: Instant
+    enrolment: int
+
+
 def next_command_id(lead: Lead, step_id: str) -> str:
     """Count one more attempt at a step and return the id of its command."""
     lead.step_attempts += 1
@@ -89,8 +123,8 @@ def present_command_id(lead: Lead, step_id: str) -> str:
     return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
 
 
-def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection) -> None:
-    """Order a call. With a slot, the command has the slot's id."""
+def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection, *, source: str) -> None:
+    """Emit the command of a call. With a slot, the command has the slot's id. `source` says what planned it."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
     command = PlaceCall(
@@ -119,7 +153,7 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     lead.last_call_at = person.now
     if connection.buyer_id is not None:
         lead.dial_tier = tier_of(person, connection.buyer_group_id, connection.buyer_id)
-    _dispatch(person, lead, command, flight)
+    _dispatch(person, lead, command, flight, source)
     step_id = None if flight.callback else step.id
     add_call(person, new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id))
 
@@ -132,9 +166,9 @@ def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: Co
 
 
 def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
-    """Order the call that was promised."""
+    """Emit the command of a promised call."""
     lead.callbacks += 1
-    place_call(person, lead, cadence, CallStep(id=CALLBACK), connection)
+    place_call(person, lead, cadence, CallStep(id=CALLBACK), connection, source=PLANNED_BY_CALLBACK)
 
 
 class RenderingError(SenderError):
@@ -172,23 +206,26 @@ def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Ren
     return RenderedMessage(body, subject)
 
 
-def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, said: RenderedMessage) -> None:
-    """Order a text."""
+def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, message: RenderedMessage, *, source: str) -> None:
+    """Emit the command of a text."""
     until = person.now + _timeout("sms", step.outcome_timeout)
     command = SendSms(
         **_header(person, lead, step.id, next_command_id(lead, step.id), _number_key(lead)),
         not_after=_not_after(person, lead, cadence, "sms", _latest_send_at(person, until)),
         to=lead.caller_id or "",
         from_number=step.from_number or texting_number(person, lead),
-        body=said.body,
-        segments=segments(said.body),
+        body=message.body,
+        segments=segments(message.body),
     )
     lead.sms_count += 1
-    _dispatch(person, lead, command, Flight(kind="sms", counted=True, **_flight_fields(person, lead, command, until)))
+    flight = Flight(kind="sms", counted=True, **_flight_fields(person, lead, command, until))
+    _dispatch(person, lead, command, flight, source)
 
 
-def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, said: RenderedMessage) -> None:
-    """Order an e-mail; where the lead is keyed by a number, the contact of the address is asked to."""
+def send_email(
+    person: Person, lead: Lead, cadence: Cadence, step: EmailStep, message: RenderedMessage, *, source: str
+) -> None:
+    """Emit the command of an e-mail; ask the contact of the address to emit it where the lead is keyed by a number."""
     until = person.now + _timeout("email", step.outcome_timeout)
     address_key = email_key(lead.company_id, lead.email or "")
     command = SendEmail(
@@ -197,19 +234,19 @@ def send_email(person: Person, lead: Lead, cadence: Cadence, step: EmailStep, sa
         not_after=_not_after(person, lead, cadence, "email", person.now + _max_lateness(step)),
         to=lead.email or "",
         from_address=step.from_address,
-        subject=said.subject,
-        body=said.body,
+        subject=message.subject,
+        body=message.body,
     )
     lead.emails_count += 1
     lead.last_email_at = person.now
-    _dispatch(person, lead, command, Flight(kind="email", **_flight_fields(person, lead, command, until)))
+    _dispatch(person, lead, command, Flight(kind="email", **_flight_fields(person, lead, command, until)), source)
 
 
-def post_webhook(person: Person, lead: Lead, step: WebhookStep) -> None:
-    """Order a webhook and await its outcome."""
+def post_webhook(person: Person, lead: Lead, step: WebhookStep, *, source: str) -> None:
+    """Emit the command of a webhook and await its outcome."""
     until = person.now + _timeout("webhook", step.outcome_timeout)
     command = step_webhook(person, lead, step)
-    _dispatch(person, lead, command, Flight(kind="webhook", **_flight_fields(person, lead, command, until)))
+    _dispatch(person, lead, command, Flight(kind="webhook", **_flight_fields(person, lead, command, until)), source)
 
 
 def step_webhook(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
@@ -238,7 +275,7 @@ def call_webhook(person: Person, call: Call, webhook_id: int, identity: str, *, 
     )
 
 
-def call_command_header(person: Person, call: Call, step_id: str, identity: str) -> dict[str, Any]:
+def call_command_header(person: Person, call: Call, step_id: str, identity: str) -> CommandHeader:
     """Return what every order about a call says that no step gave: whose it is, and that it may go out at once."""
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     return {
@@ -293,24 +330,21 @@ def _call_command_id(lead: Lead, step: CallStep, connection: Connection, call_id
     return connection.slot_id or next_command_id(lead, step.id)
 
 
-def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> None:
+def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, source: str) -> None:
     """Emit a command from the contact that it reaches, and let the lead wait for what comes of it."""
     now = person.now
+    about = _command_fact(command, flight, source)
     if flight.counted:
         lead.attempts += 1
     if command.contact_key == person.key:
         if flight.counted:
             ledger.reserve(person, flight.kind, command.command_id)
         person.draft.emit(command)
-        person.draft.fact(
-            "command.emitted", lead_id=lead.id, call_id=flight.call_id, **_command_fact(person, command, flight)
-        )
+        person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **about)
     else:
         flight = msgspec.structs.replace(flight, reached_by=command.contact_key)
         person.draft.send(CONTACTS_REQUESTS.name, command.contact_key, _relay_request(person, lead, command, flight))
-        person.draft.fact(
-            "reach.requested", lead_id=lead.id, call_id=flight.call_id, **_command_fact(person, command, flight)
-        )
+        person.draft.fact("reach.requested", lead_id=lead.id, call_id=flight.call_id, **about)
     lead.flight = flight
     person.draft.take_place(flight.kind)
     lead.status, lead.status_wait = "running", "awaiting_outcome"
@@ -326,13 +360,12 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight) -> N
     person.save(lead)
 
 
-def _command_fact(person: Person, command: Command, flight: Flight) -> dict[str, Any]:
-    """Return what is told of an order whose outcome the lead awaits; its `source` is that of its plan."""
+def _command_fact(command: Command, flight: Flight, source: str) -> dict[str, Any]:
+    """Return the fields of the fact that a command was emitted whose outcome the lead awaits."""
     about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
     if isinstance(command, SendSms):
         about["segments"] = command.segments
-    source = None if command.step_id == MANUAL else person.source
-    about["source"], person.source = source or CALL_NOW, None
+    about["source"] = source
     return about
 
 
@@ -351,7 +384,7 @@ def _relay_request(person: Person, lead: Lead, command: Command, flight: Flight)
     )
 
 
-def _header(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> dict[str, Any]:
+def _header(person: Person, lead: Lead, step_id: str, identity: str, contact_key: str) -> StepCommandHeader:
     due_at = lead.planned_at or lead.next_action_at
     return {
         "command_id": identity,
@@ -370,7 +403,7 @@ def _header(person: Person, lead: Lead, step_id: str, identity: str, contact_key
     }
 
 
-def _flight_fields(person: Person, lead: Lead, command: Command, until: Instant) -> dict[str, Any]:
+def _flight_fields(person: Person, lead: Lead, command: Command, until: Instant) -> FlightFields:
     return {
         "command_id": command.command_id,
         "step_id": command.step_id,

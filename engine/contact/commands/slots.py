@@ -166,9 +166,8 @@ def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:
     return None
 
 
-def grant_for(person: Person, lead: Lead, step: CallStep) -> SlotAnswered | None:
-    """Return the slot that was just granted, where it was asked for by this very attempt."""
-    grant = person.grant
+def grant_for(lead: Lead, step: CallStep, grant: SlotAnswered | None) -> SlotAnswered | None:
+    """Return the slot that was just granted, if this very attempt requested it."""
     return grant if grant is not None and grant.request_id == present_command_id(lead, step.id) else None
 
 

@@ -13,7 +13,6 @@ from schemas.account import Seen
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.envelope import Envelope
 from schemas.instant import DAY, SECOND, Instant
-from schemas.requests import SlotAnswered
 from schemas.state import call_key, head_key, lead_key, seen_of_contact_key
 from schemas.wire import to_json
 
@@ -42,13 +41,10 @@ the data of each; more are left to later ticks (design.md section 3)."""
 class Person:
     """The contact of one decision.
 
-    `grant` is the slot that was just given, to be used or given back; `source` where the base of the last plan came from.
     `ends_leads_later`: a stop changes the head alone (see `requests/fallback_stop.py`). `sweep_key`: leads that are due wait
     until this sweep has visited every lead (see `lifecycle/replan.py`). `has_turn`: the queue of due timers chose this lead.
     """
 
-    grant: SlotAnswered | None = None
-    source: str | None = None
     ends_leads_later: bool = False
     sweep_key: str | None = None
     has_turn: bool = False

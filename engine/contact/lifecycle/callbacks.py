@@ -15,12 +15,13 @@ from engine.contact.facts.person import RECHECK_AFTER, Person
 from engine.contact.lifecycle.stop import is_closed
 from engine.contact.schedule.cadence import CONTACTS, Cadence
 from engine.contact.timing.earliest import base_of
-from engine.contact.timing.holding import hold_callback_while_paused, hold_during_inbound_call, hold_for_sibling_call
+from engine.contact.timing.holding import hold_callback
 from engine.contact.timing.plan import hold, plan_callback, schedule_recheck
 from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, Outcome
+from schemas.requests import SlotAnswered
 from schemas.schedule import Step
 
 OWNER_UNAVAILABLE = "callback_owner_unavailable"
@@ -55,7 +56,7 @@ def is_callback_first(person: Person, lead: Lead, step: Step) -> bool:
     return isinstance(step, CONTACTS) or base_of(person, lead) > max(lead.callback_at, person.now)
 
 
-def wait_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
     """Hold the steps that would contact a person to whom a call was promised, until that call; place it when it is due."""
     if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
         lead.callback_at = None
@@ -65,10 +66,8 @@ def wait_for_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
         return False
     if person.draft.behind:
         schedule_recheck(person, lead, RECHECK_AFTER)
-    elif not any(
-        is_held(person, lead) for is_held in (hold_callback_while_paused, hold_during_inbound_call, hold_for_sibling_call)
-    ):
-        place_callback(person, lead, cadence)
+    elif not hold_callback(person, lead):
+        place_callback(person, lead, cadence, grant)
     return False
 
 
@@ -78,9 +77,9 @@ def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
     return most is not None and lead.attempts > most
 
 
-def place_callback(person: Person, lead: Lead, cadence: Cadence) -> None:
+def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> None:
     """Order the call, which is due: for its owner, and for others once the owner's minutes are over."""
-    if not backpressure.has_place(person, lead, "call"):
+    if not backpressure.has_place(person, lead, "call", grant):
         backpressure.wait_for_place(person, lead, "call")
         return
     if lead.callback_owner is None:
@@ -89,10 +88,10 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence) -> None:
     lead.callback_due_at = lead.callback_due_at or person.now
     turn, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
     named = turn if turn.is_anyone else buyers.with_traffic_source(person, lead, turn)
-    if person.grant is None and buyers.is_limited(person, named):
+    if grant is None and buyers.is_limited(person, named):
         _request_slot(person, lead, named, until)
         return
-    connection = buyers.connection(person, lead, named, person.grant)
+    connection = buyers.connection(person, lead, named, grant)
     if connection is None:
         hold(person, lead, OWNER_UNAVAILABLE)
         if until is not None and lead.recheck_at is not None:

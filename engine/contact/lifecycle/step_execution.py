@@ -14,9 +14,12 @@ from engine.contact.schedule.cadence import CONTACTS, COUNTED, Cadence, channel_
 from engine.contact.timing.contact_hours import is_zone_unknown
 from engine.contact.timing.earliest import misses_window
 from engine.contact.timing.holding import hold_step
-from engine.contact.timing.plan import hold, plan, plan_without_hours, schedule_recheck
+from engine.contact.timing.plan import hold, plan, plan_without_hours, schedule_recheck, source_of
 from schemas.contact import Lead
+from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, EmailStep, SmsStep, Step, WebhookStep
+
+ReachingStep = CallStep | SmsStep | EmailStep | WebhookStep
 
 OPTED_OUT_OF = "opted_out_of_channel"
 
@@ -26,7 +29,7 @@ LARGE_BODY_LENGTH = 50_000
 
 
 def execute(  # noqa: PLR0911 - the reasons not to act, line by line
-    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
+    person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, grant: SlotAnswered | None
 ) -> bool:
     """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
     if _has_no_attempts_left(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
@@ -49,13 +52,11 @@ def execute(  # noqa: PLR0911 - the reasons not to act, line by line
         opt_in.wait_for_consent(person, lead)
         return False
     if _is_late(person, lead, step):
-        return _handle_lateness(person, lead, cadence, step)
-    return _emit(person, lead, cadence, step)
+        return _handle_lateness(person, lead, cadence, step, grant)
+    return _emit(person, lead, cadence, step, grant)
 
 
-def _skip_when_due(
-    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep, reason: str
-) -> bool:
+def _skip_when_due(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, reason: str) -> bool:
     """Pass over a step once it is reached, not before: until then a number may come, or a channel open again.
 
     A lead that nobody reached yet has failed where no contact that may still come can be made either.
@@ -136,9 +137,7 @@ def _is_late(person: Person, lead: Lead, step: Step) -> bool:
     return person.now - lead.planned_at > most
 
 
-def _handle_lateness(
-    person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep
-) -> bool:
+def _handle_lateness(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, grant: SlotAnswered | None) -> bool:
     on_late = None if isinstance(step, WebhookStep) else step.on_late
     match on_late or ("skip" if isinstance(step, SmsStep) else "run"):
         case "skip":
@@ -149,38 +148,38 @@ def _handle_lateness(
             begin_end(person, lead, COMPLETED)
             return True
         case _:
-            return _emit(person, lead, cadence, step)
+            return _emit(person, lead, cadence, step, grant)
 
 
-def _emit(person: Person, lead: Lead, cadence: Cadence, step: CallStep | SmsStep | EmailStep | WebhookStep) -> bool:
+def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, grant: SlotAnswered | None) -> bool:
     """Order what the step is for; True where it could not be, and the lead must be looked at again at once."""
     channel = channel_of(step)
-    if not backpressure.has_place(person, lead, channel):
+    if not backpressure.has_place(person, lead, channel, grant):
         backpressure.wait_for_place(person, lead, channel)
         return False
     match step:
         case CallStep():
-            _call(person, lead, cadence, step)
+            _call(person, lead, cadence, step, grant)
         case SmsStep() | EmailStep():
             try:
-                said = emission.render_message(person, lead, step)
+                message = emission.render_message(person, lead, step)
             except emission.RenderingError as error:
                 return _skip_message(person, lead, cadence, step, error.reason)
             if isinstance(step, SmsStep):
-                emission.send_sms(person, lead, cadence, step, said)
-            elif len(said.body) > LARGE_BODY_LENGTH and person.changes_others_than(lead):
+                emission.send_sms(person, lead, cadence, step, message, source=source_of(lead))
+            elif len(message.body) > LARGE_BODY_LENGTH and person.changes_others_than(lead):
                 schedule_recheck(person, lead, 1)  # a decision holds such a body beside one lead, but not beside much more
             else:
-                emission.send_email(person, lead, cadence, step, said)
+                emission.send_email(person, lead, cadence, step, message, source=source_of(lead))
         case WebhookStep():
-            emission.post_webhook(person, lead, step)
+            emission.post_webhook(person, lead, step, source=source_of(lead))
         case _:
             assert_never(step)
     return False
 
 
-def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
-    grant = slots.grant_for(person, lead, step)
+def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, grant: SlotAnswered | None) -> None:
+    grant = slots.grant_for(lead, step, grant)
     named = buyers.choice_for(person, lead, step.connect)
     if grant is None and buyers.is_limited(person, named):
         slots.request_slot(person, lead, step.id, named)
@@ -189,4 +188,4 @@ def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep) -> None:
     if connection is None:
         hold(person, lead, "no_buyer_available")
         return
-    emission.place_call(person, lead, cadence, step, connection)
+    emission.place_call(person, lead, cadence, step, connection, source=source_of(lead))

@@ -21,6 +21,7 @@ from engine.contact.timing.plan import hold, plan_without_hours
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Schedule
+from schemas.requests import SlotAnswered
 from schemas.schedule import (
     ActionGroupStep,
     BlockStep,
@@ -50,14 +51,14 @@ EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
 
 
-def advance(person: Person, lead: Lead) -> None:
+def advance(person: Person, lead: Lead, *, grant: SlotAnswered | None = None) -> None:
     """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
     lead.recheck_at = None
     lead.slot_waits = False
     lead.sweep_key = lead.awaits_place = None
     person.save(lead)
     for _ in range(STEPS_AT_ONCE_MAX):
-        if not _advance_once(person, lead):
+        if not _advance_once(person, lead, grant):
             return
     hold(person, lead, effects.LOOP_GUARD)
 
@@ -75,7 +76,7 @@ def replan_lead(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
     advance(person, lead)
 
 
-def _advance_once(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
+def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
     """Take one step; True where the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
@@ -94,16 +95,16 @@ def _advance_once(person: Person, lead: Lead) -> bool:  # noqa: PLR0911 - the or
         end(person, lead, "disabled", "schedule_deleted")
         return False
     if lead.step is None:
-        return _begin(person, lead, cadence)
+        return _begin(person, lead, cadence, grant)
     if lead.disposition_due_at is not None:
-        return _wait_for_disposition(person, lead, cadence)
-    return _take_step(person, lead, cadence, cadence.step(lead.step))
+        return _wait_for_disposition(person, lead, cadence, grant)
+    return _take_step(person, lead, cadence, cadence.step(lead.step), grant)
 
 
-def _begin(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def _begin(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
     """Stand before the first step of the steps or end steps; a promise outlives the steps (research/domain.md 3.6)."""
     if lead.callback_at is not None and (lead.ending or lead.schedule_id is None):
-        return wait_for_callback(person, lead, cadence)
+        return wait_for_callback(person, lead, cadence, grant)
     if lead.schedule_id is None and not lead.ending:
         return _capture(lead)
     if cadence.triggers and not lead.ending and triggers.fire_on_enter(person, lead, cadence):
@@ -112,7 +113,7 @@ def _begin(person: Person, lead: Lead, cadence: Cadence) -> bool:
     if first is not None:
         enter_step(lead, first, lead.base_at or person.now)
         # A trigger may see what the one of entering changed; where there is none, nothing is left to look at again.
-        return bool(cadence.triggers) or _take_step(person, lead, cadence, first)
+        return bool(cadence.triggers) or _take_step(person, lead, cadence, first, grant)
     if lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
     else:
@@ -120,10 +121,10 @@ def _begin(person: Person, lead: Lead, cadence: Cadence) -> bool:
     return True
 
 
-def _wait_for_disposition(person: Person, lead: Lead, cadence: Cadence) -> bool:
+def _wait_for_disposition(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
     """Stand where the call was until somebody says how it went; a promised call is kept meanwhile."""
     if lead.callback_at is not None:
-        return wait_for_callback(person, lead, cadence)
+        return wait_for_callback(person, lead, cadence, grant)
     before = lead.status_wait
     lead.status, lead.status_wait = "waiting", DISPOSITION_AWAITED
     lead.next_action_at, lead.reasons, lead.zone_deciding = None, (), None
@@ -137,14 +138,14 @@ def _capture(lead: Lead) -> bool:
     return False
 
 
-def _take_step(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:  # noqa: PLR0911 - one line per kind of step
+def _take_step(person: Person, lead: Lead, cadence: Cadence, step: Step, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - one line per kind of step
     match step:
         case WaitStep():
-            return _wait(person, lead, cadence, step)
+            return _wait(person, lead, cadence, step, grant)
         case _ if lead.callback_at is not None and is_callback_first(person, lead, step):
-            return wait_for_callback(person, lead, cadence)
+            return wait_for_callback(person, lead, cadence, grant)
         case CallStep() | SmsStep() | EmailStep() | WebhookStep():
-            return execute(person, lead, cadence, step)
+            return execute(person, lead, cadence, step, grant)
         case ExitStep():
             return _exit(person, lead, step)
         case WaitForStep():
@@ -161,7 +162,7 @@ def _take_step(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool
             assert_never(step)
 
 
-def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool:
+def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep, grant: SlotAnswered | None) -> bool:
     """Move the base by the wait and go on to the next step: a wait takes no time of its own, what follows does.
 
     Only behind a last wait does the lead stand until it is over, because nothing follows.
@@ -171,7 +172,7 @@ def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep) -> bool:
         lead.base_at = wait_end(lead, cadence, step, lead.base_at or person.now)
     if cadence.after(step.id) is None:
         if is_callback_first(person, lead, step):
-            return wait_for_callback(person, lead, cadence)
+            return wait_for_callback(person, lead, cadence, grant)
         if not plan_without_hours(person, lead):
             return False
     leave_step(person, lead, cadence, lead.base_at or person.now)

@@ -109,7 +109,7 @@ def pause_reason(person: Person, offer_id: int | None, schedule_id: int | None) 
 
 
 def source_of(lead: Lead) -> str:
-    """Return where the base of the step to come is from."""
+    """Return what set the base time of the next step: the schedule, a retry, or a requested time."""
     if lead.requested_next_action_at is not None:
         return EXPLICIT
     return RETRY if lead.retries else SCHEDULE_STEP
@@ -139,7 +139,6 @@ def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, bas
     if at is not None and (lead.planned_at is None or lead.planned_at > now):
         # What was due once stays measured from then: lateness is not forgotten by planning again.
         lead.planned_at = at
-    person.source = source
     if at == now:
         if person.sweep_key is None:
             return True
