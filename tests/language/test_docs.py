@@ -309,3 +309,25 @@ def test_every_heading_that_an_error_sends_its_reader_to_exists() -> None:
     assert named
     for page, heading in named:
         assert f"## {heading}\n" in (ROOT / "deploy" / "docs" / page).read_text()
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "word"),
+    [
+        ("operators.md", "Webhooks and SSRF", "SSRF"),
+        ("operators.md", "Zombie fencing", "zombie"),
+        ("operators.md", "Intake and imports", "Backpressure"),
+        ("operators.md", "Dead letters", "dead letter"),
+        ("operators.md", "Health, lag and metrics", "Lag"),
+        ("operators.md", "Rate limits", "per company"),
+        ("producers.md", "Idempotency", "Idempotency-Key"),
+        ("producers.md", "How fields are read", "E.164"),
+        ("producers.md", "Lists, exports and reports", "CSV injection"),
+        ("auditors.md", "What a decision holds", "hash chain"),
+    ],
+)
+def test_a_section_says_the_usual_word_and_names_the_file_that_does_it(page: str, heading: str, word: str) -> None:
+    text = (ROOT / "deploy" / "docs" / page).read_text()
+    section = re.split(r"^#", text.partition(f"# {heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    assert word in section
+    assert re.search(r"`(adapters|engine|schemas)/[\w/]+\.\w+`", section)
