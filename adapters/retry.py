@@ -1,8 +1,67 @@
-"""How does something wait that may be told to stop at any moment?"""
+"""How is a failed call retried? With backoff: after waits that grow up to a bound, until it succeeds or is told to stop.
+
+`retry` is for one call, by stamina. `retry_until_stopped` is for work that lasts: its wait ends at the stop, and work that
+had begun well starts with short waits again. stamina can do neither.
+"""
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeVar
+
+import stamina
+from stamina.instrumentation import set_on_retry_hooks
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
+
+BACKOFF_FIRST_SECONDS = 1.0
+BACKOFF_MAX_SECONDS = 10.0
+"""As long as a role may take to notice that what it waits for is back."""
+
+JITTER = 0.2
+"""Of a wait, either way: processes that lost the same server do not all come back to it at the same moment."""
+
+WAIT_JITTER_SECONDS = 1.0
+"""The default of stamina: at most so much is added to each wait after the first."""
+
+set_on_retry_hooks(())  # callers log what failed, with what they know of it; stamina would log it once more
+
+
+async def retry(
+    act: Callable[[], Awaitable[T]],
+    *,
+    on: Callable[[Exception], bool],
+    first_seconds: float,
+    max_seconds: float,
+    jitter_seconds: float = WAIT_JITTER_SECONDS,
+    attempts: int | None = None,
+    timeout_seconds: float | None = None,
+) -> T:
+    """Call until it succeeds, at most `attempts` times or for `timeout_seconds`; then raise the last error.
+
+    The first wait is `first_seconds`; each further one is twice as long, up to `max_seconds`. Errors that `on` does not
+    accept are raised at once.
+    """
+    try:
+        return await act()  # nearly always: without the cost of an iterator
+    except Exception as error:
+        if attempts == 1 or not on(error):
+            raise
+    await asyncio.sleep(first_seconds)
+    retrying = stamina.retry_context(
+        on,
+        attempts=None if attempts is None else attempts - 1,
+        timeout=timeout_seconds,
+        wait_initial=min(2 * first_seconds, max_seconds),
+        wait_max=max_seconds,
+        wait_jitter=jitter_seconds,
+    )
+    async for attempt in retrying:
+        with attempt:
+            return await act()
+    raise AssertionError("stamina ends with a result or an error")
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:
@@ -11,16 +70,8 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(stop.wait(), seconds)
 
 
-BACKOFF_FIRST_SECONDS = 1.0
-BACKOFF_MAX_SECONDS = 10.0
-"""As long as a role may take to notice that what it waits for is back."""
-
-JITTER = 0.2
-"""Of a pause, either way: processes that lost the same server do not all come back to it at the same moment."""
-
-
 class Backoff:
-    """Pauses between attempts, each twice as long as the one before, up to a bound."""
+    """Waits between attempts, each twice as long as the one before, up to a bound."""
 
     def __init__(self) -> None:
         self._seconds = BACKOFF_FIRST_SECONDS
@@ -32,5 +83,25 @@ class Backoff:
         return round(seconds * random.uniform(1 - JITTER, 1 + JITTER), 2)  # noqa: S311 - nothing secret rests on it
 
     def reset(self) -> None:
-        """Begin with short pauses again: an attempt succeeded."""
+        """Start with short waits again: an attempt succeeded."""
         self._seconds = BACKOFF_FIRST_SECONDS
+
+
+async def retry_until_stopped(
+    work: Callable[[], Awaitable[None]],
+    stop: asyncio.Event,
+    *,
+    on: tuple[type[E], ...],
+    backoff: Backoff,
+    failed: Callable[[E, float], Awaitable[None]],
+) -> None:
+    """Work until it succeeds or is told to stop. `failed` gets each error, and how many seconds the wait after it lasts."""
+    while not stop.is_set():
+        try:
+            await work()
+        except on as error:
+            seconds = backoff.next_seconds()
+            await failed(error, seconds)
+            await pause(stop, seconds)
+        else:
+            return

@@ -109,6 +109,12 @@ TOPICS: tuple[Topic, ...] = (
 INBOXES: tuple[Topic, ...] = (LEADS_INBOX, LEADS_INBOX_BULK)
 """Where producers put leads; each partition of each of them is a stream of its own."""
 
+
+def inbox_of(*, is_bulk: bool) -> Topic:
+    """Return the inbox that leads go to: that of imports, or the other one."""
+    return LEADS_INBOX_BULK if is_bulk else LEADS_INBOX
+
+
 COMMAND_TOPICS: dict[str, Topic] = {
     "call": COMMANDS_CALL,
     "sms": COMMANDS_SMS,

@@ -29,7 +29,7 @@ from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.reason_texts import describe_wait
 from schemas.envelope import Envelope, to_headers
-from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, Topic
+from schemas.topics import Topic, inbox_of
 from schemas.wire import digest
 
 FORECAST_MAX = 1_000_000
@@ -131,7 +131,7 @@ def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> No
         msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise click.BadParameter(f"not a JSON object: {error}") from error
-    inbox = LEADS_INBOX_BULK if is_bulk else LEADS_INBOX
+    inbox = inbox_of(is_bulk=is_bulk)
     partition, offset = run(_send(settings_of(data_dir), inbox, text.encode()))
     if as_json:
         click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))

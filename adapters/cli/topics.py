@@ -19,7 +19,7 @@ from adapters.roles.identity import NotPreparedError, establish, establish_datab
 from adapters.roles.intake import GROUPS
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
-from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
+from schemas.topics import TOPICS, Topic, inbox_of
 
 
 @click.group()
@@ -121,7 +121,7 @@ def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as
     The role names the offset where it misses one. From an earlier one, what was decided is refused as a repeat; what lies
     before a later one is not read.
     """
-    inbox = LEADS_INBOX_BULK if is_bulk else LEADS_INBOX
+    inbox = inbox_of(is_bulk=is_bulk)
     run(_set_offset(settings_of(data_dir), inbox, partition, offset))
     if as_json:
         click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))

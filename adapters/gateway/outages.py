@@ -1,15 +1,21 @@
-"""What stands in the way at present? Every call to the log or the database goes through here, again until it succeeds."""
+"""What keeps a gateway from working now? Every call to the log or the database goes through here, and is retried.
 
-import asyncio
+The last error of a source shows in `/readyz` until a call to that source succeeds.
+"""
+
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
-import stamina
+import structlog
 
 from adapters.errors import StoreError
+from adapters.retry import retry
 from engine.partition.ports import LogError
 
 T = TypeVar("T")
+
+logger = structlog.get_logger(__name__)
 
 WAIT_SECONDS_MIN = 0.1
 WAIT_SECONDS_MAX = 5.0
@@ -17,7 +23,7 @@ WAIT_SECONDS_MAX = 5.0
 
 
 def is_transient(error: Exception) -> bool:
-    """Tell whether trying again can help: nobody's fault but the world's."""
+    """Tell whether a retry can help: the log or the database is away."""
     return isinstance(error, StoreError) or (isinstance(error, LogError) and error.retryable)
 
 
@@ -32,31 +38,27 @@ class Outages:
         return dict(self._by_source)
 
     async def retry(self, source: str, act: Callable[[], Awaitable[T]], *, attempts: int | None = None) -> T:
-        """Do something, again while the world is in the way: until it succeeds, or `attempts` times, then raise."""
-        try:
-            return await self._tried(source, act)  # nearly always: without what it takes to try again
-        except Exception as error:
-            if attempts == 1 or not is_transient(error):
-                raise
-        await asyncio.sleep(WAIT_SECONDS_MIN)
-        retrying = stamina.retry_context(
-            is_transient,
-            attempts=None if attempts is None else attempts - 1,
-            timeout=None,
-            wait_initial=WAIT_SECONDS_MIN,
-            wait_max=WAIT_SECONDS_MAX,
+        """Retry on transient errors: until it succeeds, or `attempts` times; then raise."""
+        return await retry(
+            partial(self._try, source, act),
+            on=is_transient,
+            first_seconds=WAIT_SECONDS_MIN,
+            max_seconds=WAIT_SECONDS_MAX,
+            attempts=attempts,
         )
-        async for attempt in retrying:
-            with attempt:
-                return await self._tried(source, act)
-        raise AssertionError("stamina ends with a result or an error")
 
-    async def _tried(self, source: str, act: Callable[[], Awaitable[T]]) -> T:
+    async def _try(self, source: str, act: Callable[[], Awaitable[T]]) -> T:
         try:
             result = await act()
         except Exception as error:
             if is_transient(error):
-                self._by_source[source] = str(error) or type(error).__name__
+                self._note(source, str(error) or type(error).__name__)
             raise
-        self._by_source.pop(source, None)
+        if self._by_source.pop(source, None) is not None:
+            logger.info("outage.ended", source=source)
         return result
+
+    def _note(self, source: str, reason: str) -> None:
+        if source not in self._by_source:
+            logger.warning("outage.started", source=source, error=reason)
+        self._by_source[source] = reason

@@ -18,7 +18,7 @@ from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16,
 from msgspec import Struct
 
 from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
-from adapters.kafka.lifecycle import close, starting
+from adapters.kafka.shared_client import SharedClient
 from engine.partition.ports import LogError
 
 ATTEMPTS_MAX = 3
@@ -128,10 +128,8 @@ class ClusterMetadata:
     """Asks the cluster about topics over a connection of its own; never creates or changes one."""
 
     def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        self._connection = connection
         self._deadline_seconds = deadline_seconds
-        self._client: AIOKafkaClient | None = None
-        self._starting = asyncio.Lock()
+        self._client = SharedClient(connection, deadline_seconds=deadline_seconds)
         self._batch_bytes_max: dict[str, int] = {}
 
     async def find(self, names: list[str], *, hidden: set[str] | None = None) -> dict[str, TopicDescription]:
@@ -160,7 +158,7 @@ class ClusterMetadata:
             )
         return found
 
-    async def facts(self, name: str) -> TopicDescription:
+    async def describe(self, name: str) -> TopicDescription:
         """Return the facts of one topic. Raises `LogError` (not retryable) where it does not exist."""
         found = await self.find([name])
         if name not in found:
@@ -186,7 +184,7 @@ class ClusterMetadata:
     async def batch_bytes_max(self, name: str) -> int:
         """Return `max.message.bytes`, remembered after the first time: also the proof that the topic is there."""
         if name not in self._batch_bytes_max:
-            await self.facts(name)
+            await self.describe(name)
             self._batch_bytes_max[name] = int((await self.configs(name))["max.message.bytes"])
         return self._batch_bytes_max[name]
 
@@ -196,7 +194,7 @@ class ClusterMetadata:
 
     async def close(self) -> None:
         """Close the connection. Never raises."""
-        await self._drop(self._client)
+        await self._client.close()
 
     @staticmethod
     def _entries(response: Any, doing: str) -> dict[str, str]:
@@ -210,31 +208,11 @@ class ClusterMetadata:
             client: AIOKafkaClient | None = None
             try:
                 async with asyncio.timeout(self._deadline_seconds):
-                    client = await self._connected()
+                    client = await self._client.connect()
                     return await client.send(client.get_random_node() if node is None else node, request)
             except CLIENT_ERRORS as error:
                 refused = to_log_error(error, doing)
-                await self._drop(client)  # the next attempt asks for the brokers again
+                await self._client.drop(client)  # the next attempt asks for the brokers again
                 if attempt == ATTEMPTS_MAX or not refused.retryable:
                     raise refused from error
         raise AssertionError("the last attempt returns or raises")
-
-    async def _drop(self, client: AIOKafkaClient | None) -> None:
-        """Close a client that failed, unless another question has replaced it: others are asked over the new one."""
-        if client is None or self._client is not client:
-            return
-        self._client = None
-        await close(client)
-
-    async def _connected(self) -> AIOKafkaClient:
-        async with self._starting:
-            if self._client is None:
-                client = AIOKafkaClient(**self._connection.options(request_timeout_seconds=self._deadline_seconds))
-                try:
-                    with starting():
-                        await client.bootstrap()
-                except BaseException:
-                    await close(client)
-                    raise
-                self._client = client
-            return self._client

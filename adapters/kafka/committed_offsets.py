@@ -12,7 +12,8 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
-from adapters.kafka.lifecycle import close, starting, stop
+from adapters.kafka.lifecycle import starting, stop
+from adapters.kafka.shared_client import SharedClient
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
 
@@ -36,12 +37,10 @@ class CommittedOffsets:
     """Asks for the committed offsets of one group on one topic."""
 
     def __init__(self, connection: Connection, group: str, topic: str) -> None:
-        self._connection = connection
         self._group = group
         self._topic = topic
-        self._client: AIOKafkaClient | None = None
+        self._client = SharedClient(connection)
         self._coordinator: int | None = None
-        self._starting = asyncio.Lock()
 
     async def offsets(self) -> dict[int, int]:
         """Return the committed offset of each partition that has one. Raises `LogError`."""
@@ -58,26 +57,21 @@ class CommittedOffsets:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 while True:
-                    client = await self._connected()
+                    client = await self._client.connect()
                     try:
                         return await self._ask(client)
                     except COORDINATOR_MOVES as error:
                         moved, self._coordinator = error, None
                         await asyncio.sleep(RETRY_SECONDS)
         except CLIENT_ERRORS as error:
-            await self._drop(client)
+            self._coordinator = None
+            await self._client.drop(client)
             raise to_log_error(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
 
     async def close(self) -> None:
         """Disconnect."""
-        await self._drop(self._client)
-
-    async def _drop(self, client: AIOKafkaClient | None) -> None:
-        """Close a client that failed, unless another question has replaced it: others are asked over the new one."""
-        if client is None or self._client is not client:
-            return
-        self._client, self._coordinator = None, None
-        await close(client)
+        self._coordinator = None
+        await self._client.close()
 
     async def _ask(self, client: AIOKafkaClient) -> dict[int, Checkpoint]:
         node = self._coordinator
@@ -95,19 +89,6 @@ class CommittedOffsets:
                 if topic == self._topic and offset != _NONE:
                     found[partition] = Checkpoint(offset, note or "")
         return found
-
-    async def _connected(self) -> AIOKafkaClient:
-        async with self._starting:
-            if self._client is None:
-                client = AIOKafkaClient(**self._connection.options())
-                try:
-                    with starting():
-                        await client.bootstrap()
-                except BaseException:
-                    await close(client)
-                    raise
-                self._client = client
-            return self._client
 
 
 async def set_offset(connection: Connection, group: str, topic: str, partition: int, checkpoint: Checkpoint) -> None:

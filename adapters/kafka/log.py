@@ -57,7 +57,7 @@ class KafkaLog:
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
         """Return a committed reader; `start` is the offset in every partition, None the end. Raises `LogError`."""
-        count = (await self._metadata.facts(topic)).partition_count
+        count = (await self._metadata.describe(topic)).partition_count
         if not partitions or not all(0 <= partition < count for partition in partitions):
             raise LogError(f"{topic} has {count} partitions, not {list(partitions)}", retryable=False)
         return await open_reader(
@@ -72,11 +72,11 @@ class KafkaLog:
 
     async def partition_count(self, topic: str) -> int:
         """Return the number of partitions. Raises `LogError` where the topic does not exist."""
-        return (await self._metadata.facts(topic)).partition_count
+        return (await self._metadata.describe(topic)).partition_count
 
     async def topic_id(self, topic: str) -> str:
         """Return the broker's own topic id, a UUID. Raises `LogError` where the topic does not exist."""
-        return (await self._metadata.facts(topic)).topic_id
+        return (await self._metadata.describe(topic)).topic_id
 
     async def close(self) -> None:
         """Close the connections for questions; ownerships, readers and appenders are closed by those who hold them."""

@@ -114,7 +114,7 @@ async def take_ownership(
     What earlier owners committed to `writes` is settled before it returns.
     """
     doing = f"taking {topic}[{partition}]"
-    if not 0 <= partition < (await metadata.facts(topic)).partition_count:
+    if not 0 <= partition < (await metadata.describe(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
     producer = new_producer(
         connection,

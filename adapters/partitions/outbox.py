@@ -16,6 +16,7 @@ import structlog
 
 from adapters.partitions.dead_letters import append_dead_letters
 from adapters.partitions.routing import partition_of
+from adapters.retry import retry
 from engine.partition.deadletters import dead_letter
 from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, RecordRefusedError
 from engine.partition.runner import TopicNames
@@ -106,15 +107,21 @@ class OutboxSender:
         await self._append(partition, sorted(queue.intersection(self._waiting))[:BATCH_MAX])
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Return what an attempt returns, tried until the log lets it succeed."""
-        pause = BACKOFF_FIRST_SECONDS
-        while True:
-            try:
-                return await attempt()
-            except LogError as error:
-                await logger.awarning("outbox.delayed", stream=self._stream, waiting=len(self._waiting), error=str(error))
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, BACKOFF_MAX_SECONDS)
+        """Return what an attempt returns; retry on errors of the log for as long as they last."""
+        return await retry(
+            partial(self._attempt, attempt),
+            on=lambda error: isinstance(error, LogError),
+            first_seconds=BACKOFF_FIRST_SECONDS,
+            max_seconds=BACKOFF_MAX_SECONDS,
+            jitter_seconds=0.0,
+        )
+
+    async def _attempt(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await attempt()
+        except LogError as error:
+            await logger.awarning("outbox.delayed", stream=self._stream, waiting=len(self._waiting), error=str(error))
+            raise
 
     async def _append(self, partition: int, numbers: Sequence[int]) -> None:
         """Append messages in order. One that the log refuses for its size becomes a dead letter, and the others go on."""

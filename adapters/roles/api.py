@@ -21,7 +21,7 @@ from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import Results
 from adapters.postgres.upkeep import PostgresClaims, Purge
 from adapters.reads.ports import ReadsUnavailableError
-from adapters.retry import Backoff, pause
+from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from adapters.roles.periodic_jobs import PeriodicJobs
@@ -137,20 +137,14 @@ class ApiRole:
 
     async def _first_rules(self, stop: asyncio.Event) -> None:
         """Read the keys and tokens once before anybody is refused for an unknown one."""
-        backoff = Backoff()
-        while not stop.is_set():
-            try:
-                await self._context.rules.refresh()
-            except LogError as error:
-                seconds = backoff.next_seconds()
-                self._problems["log"] = describe(self._context.settings, error)
-                await logger.awarning(
-                    "log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds
-                )
-                await pause(stop, seconds)
-            else:
-                self._problems.pop("log", None)
-                return
+        refresh = self._context.rules.refresh
+        await retry_until_stopped(refresh, stop, on=(LogError,), backoff=Backoff(), failed=self._report)
+        if not stop.is_set():
+            self._problems.pop("log", None)
+
+    async def _report(self, error: LogError, seconds: float) -> None:
+        self._problems["log"] = describe(self._context.settings, error)
+        await logger.awarning("log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds)
 
 
 async def _look(served: PostgresServing) -> None:

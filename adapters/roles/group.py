@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from adapters.partitions.host import UNASSIGNED, PartitionHost, Worker
-from adapters.retry import Backoff, pause
+from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, RoleAssignment
 from engine.partition.ports import Appender, LogError
@@ -44,13 +44,12 @@ class GroupRole:
     async def run(self, stop: asyncio.Event) -> None:
         """Join the group and work; join again whenever the log or the group is lost."""
         while not stop.is_set():
-            try:
-                await self._join(stop)
-            except LogError as error:
-                seconds = self._backoff.next_seconds()
-                self._problem = describe(self._context.settings, error)
-                await logger.awarning("log.disconnected", role=self.name, error=self._problem, retry_in_seconds=seconds)
-                await pause(stop, seconds)
+            join = partial(self._join, stop)
+            await retry_until_stopped(join, stop, on=(LogError,), backoff=self._backoff, failed=self._report)
+
+    async def _report(self, error: LogError, seconds: float) -> None:
+        self._problem = describe(self._context.settings, error)
+        await logger.awarning("log.disconnected", role=self.name, error=self._problem, retry_in_seconds=seconds)
 
     def problems(self) -> dict[str, str]:
         """Tell what keeps partitions from running."""

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import structlog
 
 from adapters.partitions.host import UNASSIGNED
-from adapters.retry import Backoff, pause
+from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from engine.partition.ports import LogError
@@ -29,13 +30,12 @@ class GroupMembership:
     async def run(self, stop: asyncio.Event) -> None:
         """Follow the group until told to stop; join again whenever it is lost."""
         while not stop.is_set():
-            try:
-                await self._follow(stop)
-            except LogError as error:
-                seconds = self._backoff.next_seconds()
-                self.problem = describe(self._context.settings, error)
-                await logger.awarning("log.disconnected", role=self._role, error=self.problem, retry_in_seconds=seconds)
-                await pause(stop, seconds)
+            follow = partial(self._follow, stop)
+            await retry_until_stopped(follow, stop, on=(LogError,), backoff=self._backoff, failed=self._report)
+
+    async def _report(self, error: LogError, seconds: float) -> None:
+        self.problem = describe(self._context.settings, error)
+        await logger.awarning("log.disconnected", role=self._role, error=self.problem, retry_in_seconds=seconds)
 
     async def _follow(self, stop: asyncio.Event) -> None:
         assignment = await self._context.assignment(self._role, self._topic)

@@ -8,14 +8,14 @@ import asyncio
 import uuid
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import stamina
 import structlog
 
 from adapters.clock import wall_now
-from adapters.retry import Backoff, pause
+from adapters.retry import Backoff, retry, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, smaller_topics
 from adapters.roles.role import Role
@@ -32,6 +32,7 @@ USED = (CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, AC
 ESTABLISH_SECONDS = 20.0
 """A broker that has just created the topics may take longer over its first answers about them than one request waits."""
 
+RETRY_SECONDS_MIN = 0.1
 RETRY_SECONDS_MAX = 2.0
 
 logger = structlog.get_logger(__name__)
@@ -103,11 +104,13 @@ async def establish(context: Context, *, is_demo: bool = False, adopt: bool = Fa
     """
     if adopt:
         return await _establish(context, is_demo=is_demo, adopt=True)
-    retrying = stamina.retry_context(on=_is_transient, attempts=None, timeout=ESTABLISH_SECONDS, wait_max=RETRY_SECONDS_MAX)
-    async for attempt in retrying:
-        with attempt:
-            return await _establish(context, is_demo=is_demo, adopt=False)
-    raise AssertionError("stamina ends with a result or an error")
+    return await retry(
+        partial(_establish, context, is_demo=is_demo, adopt=False),
+        on=_is_transient,
+        first_seconds=RETRY_SECONDS_MIN,
+        max_seconds=RETRY_SECONDS_MAX,
+        timeout_seconds=ESTABLISH_SECONDS,
+    )
 
 
 def _is_transient(error: Exception) -> bool:
@@ -174,13 +177,12 @@ class IdentifiedRole:
         self._role = role
         self._context = context
         self._with_database = with_database
-        self._backoff = Backoff()
         self._problem: str | None = "comparing the identity of the deployment"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Compare, then work. Raises `IdentityError` where this is another deployment."""
-        while self._problem is not None and not stop.is_set():
-            await self._compare(stop)
+        away = (LogError, NotPreparedError, *([_database().DatabaseAwayError] if self._with_database else []))
+        await retry_until_stopped(self._compare, stop, on=away, backoff=Backoff(), failed=self._report)
         if stop.is_set():
             return
         async with AsyncExitStack() as stack:
@@ -193,19 +195,15 @@ class IdentifiedRole:
         """Tell what keeps the role from being ready."""
         return self._role.problems() if self._problem is None else {"deployment": self._problem}
 
-    async def _compare(self, stop: asyncio.Event) -> None:
-        """Compare once; wait a while where broker or database are away, or not prepared."""
-        away = (LogError, NotPreparedError, *([_database().DatabaseAwayError] if self._with_database else []))
-        try:
-            await check(self._context, with_database=self._with_database)
-            await _check_sizes(self._context, self.name)
-        except away as error:
-            seconds = self._backoff.next_seconds()
-            self._problem = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
-            await logger.awarning("deployment.check_failed", role=self.name, error=self._problem, retry_in_seconds=seconds)
-            await pause(stop, seconds)
-        else:
-            self._problem = None
+    async def _compare(self) -> None:
+        await check(self._context, with_database=self._with_database)
+        await _check_sizes(self._context, self.name)
+        self._problem = None
+
+    async def _report(self, error: Exception, seconds: float) -> None:
+        """Show in the readiness that broker or database are away or not prepared."""
+        self._problem = describe(self._context.settings, error) if isinstance(error, LogError) else str(error)
+        await logger.awarning("deployment.check_failed", role=self.name, error=self._problem, retry_in_seconds=seconds)
 
 
 async def _check_sizes(context: Context, kind: str) -> None:

@@ -102,7 +102,7 @@ async def test_a_broker_that_says_nothing_is_passed_over_within_one_deadline(
         monkeypatch.setattr(random, "shuffle", silent_first)
         catalog = ClusterMetadata(Connection(f"{silent},{kafka_bootstrap}"))
         try:
-            assert (await catalog.facts(topic)).partition_count == 2
+            assert (await catalog.describe(topic)).partition_count == 2
         finally:
             await catalog.close()
     await world.close()
@@ -124,21 +124,21 @@ async def test_a_question_that_fails_late_closes_only_the_connection_that_it_was
         return unanswered[-1]
 
     async def question() -> object:
-        return await (catalog.facts(topic) if about == "topics" else progress.checkpoints())
+        return await (catalog.describe(topic) if about == "topics" else progress.checkpoints())
 
     async with asyncio.timeout(HANG_SECONDS):
-        broken = await asked._connected()
+        broken = await asked._client.connect()
         monkeypatch.setattr(broken, "send", ask)
         questions = [asyncio.create_task(question()) for _ in range(2)]
         while len(unanswered) < len(questions):
             await asyncio.sleep(0)
         unanswered[0].set_exception(KafkaConnectionError("the broker was killed"))
         await asyncio.wait(questions[:1])
-        connected = await asked._connected()
+        connected = await asked._client.connect()
         unanswered[1].set_exception(KafkaConnectionError("the broker was killed"))
         await asyncio.wait(questions)
         assert connected is not broken
-        assert await asked._connected() is connected
+        assert await asked._client.connect() is connected
     for one in questions:
         one.exception()
     await catalog.close()
