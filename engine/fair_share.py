@@ -1,7 +1,7 @@
-"""Which company goes next, and may it take more? The turn-taking of every place that companies share.
+"""Which company goes next, and may it take more? Fair share of every capacity that companies compete for.
 
-Work that is done at once (a due timer) is shared by turns: fair queuing, round robin between companies. What is held for a
-while (a delivery slot, a place in memory) is shared by a dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length
+Work that is done at once (a due timer) is shared by fair queuing: round robin between companies. Capacity that is held for
+a while (a delivery slot, a place in memory) is shared by a dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length
 Thresholds for Shared-Memory Packet Switches", 1998): turns alone would let slow work fill every slot before others come.
 Priority counts inside a company only.
 """
@@ -71,10 +71,10 @@ class FairQueue(Generic[T]):
 
 
 def may_take(held: int, free: int) -> bool:
-    """Tell whether one who holds so many may take one more: while it holds fewer than are free.
+    """Tell whether a company that holds so many may take one more: while it holds fewer than are free.
 
-    One alone takes half of all, two a third each, n of them 1 / (n + 1) each: some are left for the next one. Only who holds
-    none can take the last.
+    One company alone takes half, two a third each, n of them 1 / (n + 1) each: some places stay free for a newcomer. Only a
+    company without any can take the last one.
     """
     return held < free
 

@@ -1,4 +1,4 @@
-"""What is a thing called? Every id is derived, so that deciding again gives the same one."""
+"""How are ids made? All are derived, so that deciding again gives the same ones."""
 
 from hashlib import blake2b
 from operator import itemgetter
@@ -34,9 +34,9 @@ def contact_id(contact_key: str) -> int:
 
 
 def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, attempt: int) -> str:
-    """Return the id of one order: the same lead, run, step and attempt always give the same id.
+    """Return the id of one command: the same lead, enrolment, step and attempt always give the same id.
 
-    `step_entered` counts entries into steps within the enrolment, so that a step met again is another order.
+    `step_entered` counts entries into steps within the enrolment, so that a repeated step gives another command.
     """
     return _uuid(f"command/{lead_uuid}/{enrolment}/{step_entered}/{step_id}/{attempt}")
 

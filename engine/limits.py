@@ -1,7 +1,7 @@
-"""How large may be what is decided? Constants of the version of the decision rules (`engine/decision_rules.py`).
+"""How large may the records of a decision be? Constants of the version of the decision rules (`engine/decision_rules.py`).
 
-They are no settings and do not follow what a topic is set to: replay decides by them, wherever it runs. A limit that changes
-raises the version. Sizes are those of what is stored: key, value and headers of a record, as they are written.
+They are no settings and do not depend on a topic's configuration: a replay uses the same ones. Changing a limit raises the
+version. Sizes are those of the stored key, value and headers of a record.
 """
 
 RECORD_BYTES_MAX = 1_000_000

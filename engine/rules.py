@@ -1,6 +1,6 @@
-"""What do the account records say, as far as a partition has adopted them?
+"""Which account records has a partition adopted?
 
-A fold of `accounts.rules`. Readers in the world (intake, the API) hold one too, folded to its present end.
+A fold of `accounts.rules`. Intake and the API hold one too, folded to its present end.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Rules:
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
-        """Adopt one version of a record, read from a partition of `accounts.rules`; older ones are passed over."""
+        """Adopt one version of a record from a partition of `accounts.rules`; skip older versions."""
         self.positions[partition] = max(self.positions.get(partition, 0), record.sequence)
         known = self._records.get((record.type, record.id))
         if known is not None and known.version >= record.version:
@@ -111,7 +111,7 @@ class Rules:
     def numbers_for(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
         """Return the numbers (E.164) from which leads of an offer are contacted: its own, else those of no offer.
 
-        The same tuple until a number changes: a company may have thousands, and every first contact asks.
+        Cached until a number changes: a company may have thousands, and every first contact asks.
         """
         asked = (company_id, offer_id, capability)
         numbers = self._numbers_by_offer.get(asked)
@@ -150,7 +150,7 @@ class Rules:
             del self._numbers[record.company_id, old.number]
 
     def _index(self, record: Record, body: Body) -> None:
-        """Make a record found by its token or key; the first holder keeps it, so that no company can take another's."""
+        """Index a record by its token or key; the first holder keeps it, so that no company can take another's."""
         if isinstance(body, Schedule) and body.unpublished:
             return
         if isinstance(body, Offer | Schedule):

@@ -1,4 +1,4 @@
-"""How many tokens may a lead and its calls carry? As many as leave room, in one record, for whatever is decided later."""
+"""How many tokens may a lead and its calls have? As many as leave room in one record for later decisions."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _EXPONENT = re.compile(rb"[0-9]e-?[0-9]")
 _TEXT_OR_EXPONENT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9]e(-?[0-9]+)')
 
 TOKENS_MAX = 1_000
-"""Of all that submissions, changes and gateways have told of one lead, or of one call."""
+"""Of one lead, or of one call, over all submissions, changes and reports."""
 
 LEAD_BYTES_MAX = 256 * 1024
 """As JSON, the larger of the two forms in which they are stored (a number such as `1e15` is 3.8 times as long there as in a

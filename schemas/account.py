@@ -1,6 +1,6 @@
-"""What is remembered about a company beside its records? Slots and who waits for them, values taken, references, requests.
+"""What is the state of a company beside its records? Slots and their queues, unique values, references, request ids.
 
-Each lives under a key of its own, small enough that a change of one thing rewrites little, however much there is.
+Each entity has its own key and is small, so that one change rewrites little.
 """
 
 from msgspec import Struct
@@ -17,9 +17,9 @@ class Hold(Struct, array_like=True, frozen=True):
 
 
 class Tally(Struct, omit_defaults=True):
-    """What is used of one record's caps in one period, by metric: confirmed by outcomes, or reserved by calls under way.
+    """The use of one record's caps in one period, by metric: confirmed by outcomes, or reserved by open calls.
 
-    Grants up to the number `after` were given before the period began, and leave it alone when they end.
+    Grants up to the number `after` are older than the period: their ends do not change it.
     """
 
     began_at: Instant = 0

@@ -1,7 +1,7 @@
-"""What is a gateway told to do? Orders on `commands.*`: everything needed to act, and when it is too late to act.
+"""What must a gateway do? Commands on `commands.*`: everything needed to act, and when it is too late to act.
 
-`command_id` is a hash of lead, enrolment, step and attempt: a second emission of the same order has the same id, and a
-gateway that claimed the id does not act twice. A fence is written where a queued order must not be carried out any more.
+`command_id` is a hash of lead, enrolment, step and attempt: a repeated command has the same id, and a gateway that claimed
+the id does not act twice. A fence cancels the queued commands of a contact.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ from schemas.wire import Message
 
 
 class Command(Message, frozen=True, kw_only=True, tag_field="type"):
-    """An order about one lead; dropped by the gateway when now > `not_after` or a later fence covers it.
+    """A command about one lead. The gateway drops it when now > `not_after` or a later fence covers it.
 
-    Where orders of a company wait, the lowest `urgency_class` goes first, then the lowest `priority`, then who has been due
-    for the longest: since `due_at`, or since `not_before` where that is not given.
+    Where commands of a company wait, the lowest `urgency_class` goes first, then the lowest `priority`, then the longest
+    due: since `due_at`, else since `not_before`.
     """
 
     command_id: str
@@ -51,7 +51,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
-    """Send `digits` (0-9, *, #, A-D, w for a pause) to the call of an earlier order, if it still lasts."""
+    """Send `digits` (0-9, *, #, A-D, w for a pause) to the call of an earlier command, if it still lasts."""
 
     call_id: int
     call_command_id: str
@@ -59,7 +59,7 @@ class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
 
 
 class HangUp(Command, frozen=True, kw_only=True, tag="call.hang_up"):
-    """End the call of an earlier order, if it still lasts."""
+    """End the call of an earlier command, if it still lasts."""
 
     call_id: int
     call_command_id: str
@@ -86,7 +86,7 @@ class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):
 class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
     """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`.
 
-    `call_id` is the call that it tells of, where no step of a schedule gave the order.
+    `call_id` is the call that it reports, where no step of a schedule caused it.
     """
 
     outgoing_webhook_id: int
@@ -96,7 +96,7 @@ class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
 
 
 class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
-    """From here on, earlier orders of this contact must not be carried out; of these leads only, where any are named."""
+    """Cancels the earlier commands of this contact; only those of `lead_ids`, where any are named."""
 
     company_id: int
     contact_key: str
@@ -105,7 +105,7 @@ class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
     lead_ids: tuple[int, ...] = ()
 
 
-Order = PlaceCall | PressKeys | HangUp | SendSms | SendEmail | PostWebhook | Fence
+CommandRecord = PlaceCall | PressKeys | HangUp | SendSms | SendEmail | PostWebhook | Fence
 
 COMMAND_KINDS: dict[type[Message], str] = {
     PlaceCall: "call",

@@ -1,7 +1,7 @@
-"""What is remembered about one person at one company? The head of the contact, its leads and its calls.
+"""What is the state of one contact? Its head, its leads and its calls.
 
-Each value of state lives under its own key (`schemas.state`) and is replaced whole: a decision carries the values after,
-so that a fold of decisions needs no old rule. `version` rises with every change of an entity, through moves too.
+Each entity has its own key (`schemas.state`) and is replaced whole: a decision holds the values after it, so that a fold of
+decisions needs no old rules. `version` rises with every change of an entity, also through moves.
 """
 
 from typing import Any, Literal
@@ -33,10 +33,10 @@ LeadStatus = Literal[
     "disabled",
 ]
 LIVE_STATUSES = frozenset({"captured", "queue", "scheduled", "waiting", "running"})
-"""A lead in one of these is still on its way; every other status is terminal."""
+"""A lead with one of these statuses is live; every other status is terminal."""
 
 PRIORITY_DEFAULT = 100.0
-"""research/domain.md 3.8: lower goes first, negatives allowed."""
+"""Lower goes first; negatives are allowed."""
 
 
 class Attempt(Struct, array_like=True, frozen=True):
@@ -55,11 +55,11 @@ class ContactPause(Struct, frozen=True):
 
 
 GRACE_MINUTES = 15
-"""How long the owner of a promised call has it alone (research/domain.md 3.7)."""
+"""How long only the owner of a callback may make it."""
 
 
 class CallbackOwner(Struct, frozen=True, omit_defaults=True):
-    """Who keeps a promise to call back: a buyer, where there is none free a group, then anyone; each has so many minutes.
+    """Who makes a callback: a buyer, then a group, then anyone; each has `grace_minutes` alone.
 
     With 0 minutes nobody else takes over.
     """
@@ -70,7 +70,7 @@ class CallbackOwner(Struct, frozen=True, omit_defaults=True):
 
 
 class Head(Entity, kw_only=True):
-    """What is true of the number or address itself, whichever lead it is about.
+    """What holds for the number or address itself, across all its leads.
 
     It is small whatever happened to the person: `engine.contact` bounds each of its lists. `seen` remembers the ids of
     requests for 24 h (hash -> instant), the first ones of a day; the rest has values of its own (`schemas.account.Seen`).
@@ -115,10 +115,10 @@ class Head(Entity, kw_only=True):
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A command on its way: its outcome is awaited until `due_at`.
+    """A command in flight: its outcome is awaited until `due_at`.
 
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
-    the slot to give back, `reached_by` the contact that was asked to emit it, `callback` says that it is no step.
+    the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step.
     """
 
     command_id: str
@@ -135,7 +135,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Lead(Entity, kw_only=True):
-    """One intent of one person, and where it stands in its schedule.
+    """One submission's run of a schedule for one person.
 
     `step` is the id of the step to come or in flight (None: before the first plan or after the last), `ending` says that
     it is an end step; `base_at` is the instant from which the step was planned and `planned_at` the `next_action_at` that
@@ -262,7 +262,7 @@ class Lead(Entity, kw_only=True):
 class Call(Entity, kw_only=True):
     """One telephone call, placed for a person or made by them.
 
-    What follows from other fields (profit, durations, `in_progress`, ...) is worked out by the projection. `from_number` is
+    The projection derives other fields (profit, durations, `in_progress`, ...). `from_number` is
     who rings, `number_called` whom: of an inbound call the person's number and ours. `token_values` are the lead's data as
     they were when the call began, and what was written to the call since. `held_at` is set while the call is on hold;
     `gateway_ref` is the gateway's own name of a call that nobody here ordered. At `give_up_at` it is taken for over, where
@@ -365,9 +365,9 @@ class Asked(Struct, array_like=True, frozen=True, order=True):
 
 
 class Asking(Entity, kw_only=True):
-    """The requests for slots that a company has open from one partition: at most `OPEN_MAX`, the rest wait, due, behind.
+    """The open requests for slots of one company in one partition: at most `OPEN_MAX`; further leads wait, due.
 
-    It is the gate of those that wait (`engine.partition.timers`).
+    It is the gate of the waiting leads (`engine.partition.timers`).
     """
 
     company_id: int
@@ -375,11 +375,11 @@ class Asking(Entity, kw_only=True):
 
     @property
     def room(self) -> int:
-        """How many more may be opened."""
+        """How many more requests may be opened."""
         return max(0, OPEN_MAX - len(self.open))
 
     def least_urgent(self, now: Instant) -> list[Asked]:
-        """Return the open ones, the least urgent first."""
+        """Return the open requests, the least urgent first."""
         return sorted(self.open, key=lambda asked: asked.rank(now), reverse=True)
 
 
@@ -398,7 +398,7 @@ class Relay(Entity, kw_only=True):
 
 
 class Replan(Entity, kw_only=True):
-    """Leads whose plans rest on rules that have changed: they are gone through by id, `after` is the last that was.
+    """A sweep over leads whose plans rest on changed rules, by id; `after` is the last one done.
 
     `cause` names what changed (`rule_pack/5@3`, `schedule/1@2`, `versions tzdata 2026a -> 2026b`). Without `company_id` all
     leads are meant, with `offer_id` or `schedule_id` those of it; with `waits` only those that wait for such a reason.
@@ -418,9 +418,9 @@ class Replan(Entity, kw_only=True):
 
     @property
     def room(self) -> int:
-        """How many leads it lets through before it has seen all of them."""
+        """How many leads it admits before the sweep is done: none."""
         return 0
 
     def least_urgent(self, _now: Instant) -> tuple[Asked, ...]:
-        """Return whose place a more urgent lead may take: nobody holds one."""
+        """Return nothing: no lead holds a place that a more urgent one could take."""
         return ()

@@ -1,7 +1,7 @@
-"""What was decided, on what, and why? One record per input of a partition, in order, chained by hash.
+"""What does a recorded decision hold? One record per input of a partition, in order, chained by hash.
 
 The value of a record is the JSON of a `Decision`; `prev` is the digest of the record before it, so a changed or missing
-record shows at the next one. State at any position is the fold of `changes`: no rule has to run to know it.
+record shows at the next one. The state at any position is the fold of `changes`: no rule has to run.
 """
 
 from typing import Any, Literal
@@ -17,7 +17,7 @@ GENESIS = ""
 
 
 REMOVED = msgspec.Raw(b"null")
-"""The value of a key that is not there any more."""
+"""The value of a removed key."""
 
 
 class DecisionPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,7 +25,7 @@ class DecisionPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Refusal(DecisionPart, frozen=True, kw_only=True):
-    """The log refused a record of what was first decided on this input: why, and how often. It is decided as failed."""
+    """The log refused a record of the first decision on this input: why, and how often. The input is decided as failed."""
 
     reason: str
     times: int = 1
@@ -54,7 +54,7 @@ class Cause(DecisionPart, frozen=True, kw_only=True):
 
 
 class Answer(DecisionPart, frozen=True, kw_only=True):
-    """What the asker is told: an HTTP status, a code of `schemas.problems` where it was refused, and what it is about."""
+    """The answer to the sender: an HTTP status, a code of `schemas.problems` where it was refused, and the record."""
 
     status: int
     code: str | None = None
@@ -84,7 +84,7 @@ class Change(DecisionPart, frozen=True, kw_only=True):
 
 
 class Emitted(DecisionPart, frozen=True, kw_only=True):
-    """A command or fence that was written in the same transaction: its topic, its id and the digest of its bytes."""
+    """A command or fence in the same transaction: its topic, its id and the digest of its bytes."""
 
     topic: str
     id: str

@@ -1,4 +1,4 @@
-"""Which deployment is this? One record on `accounts.rules` and one row in the database, for every process to compare.
+"""Which deployment does a process belong to? One record on `accounts.rules` and one row in the database say so.
 
 The first record on partition 0 counts, so two processes that write at the same time agree on one id afterwards. Its key
 holds the id: compaction never removes the first one.

@@ -1,4 +1,4 @@
-"""What do the messages look like to somebody without our code? JSON Schema of each, and an AsyncAPI document of all topics.
+"""Which schemas are published? JSON Schema of each message, and an AsyncAPI document of all topics.
 
 Generated from the structs and the table of topics, and committed under `deploy/schemas` (a test keeps them in step).
 """
@@ -37,7 +37,7 @@ from schemas.wire import Message
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MESSAGES_VERSION = "1.0.0"
-"""Rises with the messages: fields are added within a major version, nothing is taken away."""
+"""Rises with the messages: a major version only adds fields."""
 
 _ORDERS: tuple[type[Message], ...] = (*COMMAND_KINDS, Fence)
 _ACCOUNT_ENTITIES = frozenset({"record", "slots", "claim", "taken", "referrers", "seen"})

@@ -1,4 +1,4 @@
-"""What stands around a message? CloudEvents 1.0 attributes as `ce_*` headers (binary mode), the body alone in the value.
+"""What is the envelope of a message? CloudEvents 1.0 attributes as `ce_*` headers (binary mode); the value is the body.
 
 Extension attributes of ours (lower-case letters and digits, as CloudEvents asks):
 `ce_stream` and `ce_number`   the numbered stream that this record is part of; the receiver refuses a number it has passed
@@ -18,11 +18,11 @@ ID_LENGTH_MAX = 200
 """An id, type, source or stream longer than this is refused: ids are remembered per contact for a day, streams for ever."""
 
 HEADERS_KEPT_MAX = 1_024
-"""Values of headers kept read: those who send say mostly the same."""
+"""Cached header values: senders mostly repeat the same."""
 
 
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
-    """Who says what: `id` is unique per `source`; `type` chooses the struct of the body."""
+    """The attributes of a message: `id` is unique per `source`; `type` names the struct of the body."""
 
     id: str
     type: str
@@ -66,7 +66,7 @@ def to_headers(envelope: Envelope) -> Headers:
 def from_headers(headers: Headers) -> Envelope:
     """Read the envelope of a record. Raises `EnvelopeError` where an attribute is missing or malformed.
 
-    `ce_time` is not read: it is the sender's word about its own clock, and no decision may rest on it.
+    `ce_time` is not read: no decision may rest on a sender's clock.
     """
     found = dict(headers)
     missing = [name for name in ("ce_id", "ce_type", "ce_source") if not found.get(name)]
@@ -88,7 +88,7 @@ def from_headers(headers: Headers) -> Envelope:
 
 
 def rules_seen(headers: Headers) -> tuple[int | None, int]:
-    """Return the partition and sequence that `ce_rules` names; (None, 0) where it says nothing that can be read."""
+    """Return the partition and sequence of `ce_rules`; (None, 0) where it is missing or malformed."""
     for name, value in headers:
         if name == "ce_rules":
             return _rules_in(value)

@@ -1,7 +1,7 @@
-"""What does a producer put on an inbox, or post to `/api/v1/leads`? The fields that are known; any other is a token.
+"""What does a producer write to an inbox, or post to `/api/v1/leads`? The known fields; any other is a token.
 
-Only a description: what is sent is read by `engine.submission`, which takes text for every type and tells all faults at
-once. Here stand the types that JSON has for them.
+This only describes the JSON. `engine.submission` reads submissions: it accepts text for every type and reports all faults
+at once.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""How is a moment written? As whole milliseconds since 1970-01-01T00:00:00Z: exact, ordered, and the same bytes anywhere.
+"""How is an instant written? As whole milliseconds since 1970-01-01T00:00:00Z: exact, sortable, the same bytes anywhere.
 
 Everything inside the engine and on the internal topics is an `Instant`. The edges (HTTP, `leads.inbox`, command line)
 read and write RFC 3339 or the date shape of the interface, and convert once.

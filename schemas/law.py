@@ -1,4 +1,4 @@
-"""How is the law written down? As rows: what each limits, where, for whom, from when on, and who says so.
+"""How is the law written as data? As rows: what each limits, where, for whom, from which date, by which source.
 
 A pack is a TOML document of this shape (`engine/law/pack.toml` is the one that is shipped and explains its fields); a
 company's own rows are a record of type `rule_pack` (`schemas.records.RulePack`).

@@ -1,6 +1,6 @@
-"""What can come of a contact? A small closed set per channel, and what each one counts for (research/domain.md 2.2).
+"""Which outcomes can a contact have? A small closed set per channel, and what each one counts for.
 
-Scheduling never looks at free text: a provider's own status is mapped to one of these by its gateway.
+Scheduling never reads free text: a gateway maps its provider's status to one of these.
 """
 
 from msgspec import Struct
@@ -9,7 +9,7 @@ from schemas.instant import HOUR, MINUTE, Instant
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """`counts_attempt`: to `max_contact_attempts`; `counts_legal`: to the ledger of the number (`if_rang` decides by ear).
+    """`counts_attempt`: to `max_contact_attempts`. `counts_legal`: to the ledger of the number (`if_rang`: only if it rang).
 
     `retry_delay` and `retry_max` are the defaults of a `retry` row that leaves them out, in milliseconds and times.
     """
@@ -82,10 +82,10 @@ EXPIRED = "expired"
 """The gateway came to the command after its `not_after`: the delay is our own."""
 
 GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED})
-"""Said by a gateway instead of an outcome: the command was dropped (fence, or `not_after` passed), nobody was reached."""
+"""Reported instead of an outcome: the gateway dropped the command (fence, or `not_after` passed); nobody was reached."""
 
 TIMED_OUT = "timed_out"
-"""The sub-status of a call of whose end nobody told."""
+"""The sub-status of a call whose end was never reported."""
 
 OUTCOME_TIMEOUT: dict[str, Instant] = {
     "call": 4 * HOUR,
@@ -93,4 +93,4 @@ OUTCOME_TIMEOUT: dict[str, Instant] = {
     "email": 10 * MINUTE,
     "webhook": 2 * MINUTE,
 }
-"""How long a lead stays `running` without an outcome (research/domain.md 2.1) before the outcome is `unknown`."""
+"""How long a lead stays `running` without an outcome before the outcome is `unknown`."""

@@ -1,6 +1,6 @@
-"""What can go wrong for a sender, and what is it called? One catalogue for HTTP, dead letters and recorded answers.
+"""Which problem codes are there? One catalogue for HTTP, dead letters and recorded answers.
 
-`code` is stable: programs branch on it. The title says what, the detail of each answer says how to mend it.
+`code` is stable: programs branch on it. The title says what is wrong, the detail of each answer how to correct it.
 """
 
 from msgspec import Struct

@@ -1,7 +1,7 @@
-"""What does a company manage? Its account records: one struct per type, each version of which schedulers and intake read.
+"""What does a company manage? Its account records: one struct per type; schedulers and intake read every version.
 
-A record is an envelope (`Record`) around a body of its type. Secrets never travel: an API key carries the hash of its
-private half, a webhook's signing secret is derived from the deployment's own key where it is needed.
+A record is an envelope (`Record`) around a body of its type. It holds no secrets: an API key has the hash of its private
+half; a webhook's signing secret is derived from the deployment's own key where it is needed.
 """
 
 from typing import Any, Literal
@@ -49,7 +49,7 @@ class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
     `optout_confirmation` is the one text that answers an opt-out by text. 47 CFR 64.1200(a)(12) allows it within five
-    minutes and demands none, and after an opt-out nothing is sent that nobody asked for: where it is None, silence.
+    minutes and requires none. Where it is None, nothing is sent after an opt-out.
 
     `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
     was said on. Where offer or channel are not known, it reaches the company.
@@ -229,7 +229,7 @@ class ApiKey(Body, frozen=True, kw_only=True):
 
 
 class CallDisposition(Body, frozen=True, kw_only=True):
-    """What an agent says of a call (research/domain.md 2.13); it moves the lead as its fields say.
+    """How an agent judges a call; its fields say how the lead goes on.
 
     `retry_delay_seconds` tries the same step again, `retry_max` times (once where left out); `is_final` ends the lead. The
     steps of the action group are done at once, as far as they reach nobody and wait for nothing.
@@ -265,7 +265,7 @@ class RulePack(Body, frozen=True, kw_only=True):
 
 
 class ActionGroup(Body, frozen=True, kw_only=True):
-    """Steps with a name, to be put into schedules; a schedule keeps those that it was published with."""
+    """Named steps that schedules include; a schedule keeps the steps that it was published with."""
 
     name: str
     description: str | None = None
@@ -289,7 +289,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
 
 
 CAPPED_TYPES = frozenset({"buyer", "buyer_group", "traffic_source"})
-"""Types of records that may have caps, and a zone in which the periods of these end."""
+"""Types of records that may have caps, with the time zone of their periods."""
 
 
 class Record(Entity, kw_only=True):

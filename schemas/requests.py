@@ -1,6 +1,6 @@
-"""What can be asked? Everything on `contacts.requests` and `accounts.requests`, chosen by the `ce_type` of the envelope.
+"""Which requests are there? All messages on `contacts.requests` and `accounts.requests`, by the `ce_type` of the envelope.
 
-A request is a fact about the asking (`lead.submitted`, `outcome.recorded`): it has happened, whatever is decided on it.
+A request is an event (`lead.submitted`, `outcome.recorded`): it has happened, whatever the decision on it.
 `UNSET` means the sender did not mention the field; `None` means the sender emptied it.
 """
 
@@ -15,11 +15,11 @@ from schemas.law import Purpose
 from schemas.wire import Message
 
 TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
-"""Of a recording, as the gateway says that had it written down."""
+"""The transcription status of a recording, as the gateway reports it."""
 
 
 class ContactRequest(Message, frozen=True, kw_only=True):
-    """Asked of one contact: `contact_key` is `company|+E.164` or `company|email:address`, and the key of the record."""
+    """A request to one contact: `contact_key` is `company|+E.164` or `company|email:address`, and the key of the record."""
 
     company_id: int
     contact_key: str
@@ -65,8 +65,8 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API changes one lead. A new `caller_id` or `email` may move the lead to another contact.
 
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
-    whose change this follows from; it is what a conversion is put down to. With `resume_on_unblock` a lead that a block or
-    opt-out had ended, which this lifts, goes on where it stood. With `hangup_live` a block also ends a call under way.
+    whose change caused this one; a conversion is attributed to it. With `resume_on_unblock`, lifting a block or opt-out
+    resumes the lead at its step. With `hangup_live` a block also ends an open call.
     """
 
     lead_id: int
@@ -106,7 +106,7 @@ class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
 class CallerActed(ContactRequest, frozen=True, kw_only=True):
     """The person, or somebody for them, opted out, left, or skipped to the end; found by token and number.
 
-    With `keep_callback` a promised call outlives the skip.
+    With `keep_callback` a callback survives the skip.
     """
 
     action: Literal["opt_out", "remove", "move_to_end"]
@@ -129,7 +129,7 @@ class CallProgressed(ContactRequest, frozen=True, kw_only=True):
 
 
 class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
-    """A gateway tells what came of a command. `rang` says whether the telephone was heard, for the legal ledger.
+    """A gateway reports the outcome of a command. `rang` says whether the telephone rang, for the legal ledger.
 
     `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or a rejection at the
     gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
@@ -198,11 +198,11 @@ class CallDeleteRequested(ContactRequest, frozen=True, kw_only=True):
 
 
 class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
-    """Somebody wants this person called now.
+    """A call by hand: this person is to be called now.
 
     For the lead of `lead_id`; else for the one on the schedule or offer, which is made where there is none: on the schedule
-    if `enrols`, else on its offer. `force` passes over the hours that the schedule prefers, never over those of the law;
-    only a written `override_reason` of somebody who may does that (the key of `override_key_id`).
+    if `enrols`, else on its offer. `force` ignores the hours of the schedule, never those of the law; those need a written
+    `override_reason` and a key that may override (`override_key_id`).
     """
 
     lead_id: int | None = None
@@ -274,7 +274,7 @@ class SmsReceived(ContactRequest, frozen=True, kw_only=True):
 
 
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):
-    """A lead that is keyed otherwise asks the contact of an address whether it may be reached, and to send the command.
+    """A lead under another key asks the contact of an address for permission, and to emit the command.
 
     `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`,
     `countries` and `purpose` choose the caps of the law, which are kept by the contact that is reached. `offer_id` is what
@@ -292,7 +292,7 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
 
 
 class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):
-    """A lead must not reach the contact of an address any more: what was ordered for it there is fenced."""
+    """A lead must no longer reach the contact of an address: its commands there are fenced."""
 
     lead_id: int
     command_id: str
@@ -327,7 +327,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
     """A lead arrives from the contact that it was keyed by before its number changed; `lead` is its whole value.
 
-    With `opt_out` or `blocked`, who changed the number said in the same breath that the person is not to be contacted.
+    With `opt_out` or `blocked`, the same change suppressed the person.
     """
 
     lead: msgspec.Raw
@@ -337,7 +337,7 @@ class LeadMoved(ContactRequest, frozen=True, kw_only=True):
 
 
 class AccountRequest(Message, frozen=True, kw_only=True):
-    """Asked of one company, the key of the record."""
+    """A request to one company, whose id is the key of the record."""
 
     company_id: int
 
@@ -378,10 +378,10 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):
-    """The contact ends its slot, or takes its request back.
+    """The contact releases its slot, or withdraws its request.
 
     `ended` says what the caps count: nothing (`unused`), an attempt (`attempted`), with a connection (`connected`), or all
-    that the slot had reserved, because nobody told of the end (`unknown`).
+    that the slot had reserved, because the end was never reported (`unknown`).
     """
 
     contact_key: str
@@ -393,7 +393,7 @@ class SlotReleased(AccountRequest, frozen=True, kw_only=True):
 class CallEarned(AccountRequest, frozen=True, kw_only=True):
     """What a call of an instant brought to records with caps: resource (`buyer_group/7`) -> metric -> amount.
 
-    What is taken back is less than nothing.
+    A reversal is negative.
     """
 
     call_id: int

@@ -1,9 +1,9 @@
 """What can a schedule say? The steps a lead walks through, when they may happen, and what ends them.
 
-The JSON is that of the contracts page (section 2); unknown fields are refused, so that a misspelt one is not silently
-without effect. Durations are text (`90s 15m 2h 1d 1w`): s, m, h elapse; d and w keep the wall clock in the lead's zone.
-Filters are texts `key:value`, `key:!=x`, `key:>=10`; all of a list must hold, `|` inside a value means either.
-Publishing puts the steps of an action group in the place of its `action_group` step, under `step-id/id`.
+Unknown fields are refused, so that a misspelt one is not silently ignored. Durations are text (`90s 15m 2h 1d 1w`): s, m, h
+elapse; d and w keep the wall clock in the lead's zone. Filters are texts `key:value`, `key:!=x`, `key:>=10`; all of a list
+must hold, `|` inside a value means either.
+Publishing replaces an `action_group` step by the steps of the group, with the ids `step-id/id`.
 """
 
 from typing import Any, Literal
@@ -32,7 +32,7 @@ class Window(SchedulePart, frozen=True, kw_only=True):
 
 
 class Pause(SchedulePart, frozen=True, kw_only=True):
-    """Dates on which nobody is contacted, the first and the last included, wherever the person may be."""
+    """Dates without contacts, the first and the last included, in the zones of the person."""
 
     first: str = field(name="from")
     last: str = field(name="to")
@@ -40,14 +40,14 @@ class Pause(SchedulePart, frozen=True, kw_only=True):
 
 
 class Retry(SchedulePart, frozen=True, kw_only=True):
-    """Again after an outcome: `delay` is the outcome's own default where left out; `max` is 1, for busy 3."""
+    """Retry after an outcome: `delay` defaults to that of the outcome; `max` defaults to 1, for busy to 3."""
 
     delay: str | None = None
     max: int | None = None
 
 
 class Connect(SchedulePart, frozen=True, kw_only=True):
-    """Whom an answered call is connected to; nobody named means whoever the gateway has."""
+    """Whom an answered call is connected to; without names, whom the gateway has."""
 
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class Until(SchedulePart, frozen=True, kw_only=True):
 class CallStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     """Place a call; counts as a contact attempt.
 
-    `machine`: an answering machine is hung up on, left a message, or talked to like anybody. `ring_timeout_seconds` is for
+    `machine`: hang up on an answering machine, leave a message, or treat it like a person. `ring_timeout_seconds` is for
     the person's telephone; a buyer has a `timeout_seconds` of its own.
 
     `await_disposition`: after a call in which somebody was spoken to, how long to wait for what the agent says of it.
@@ -148,7 +148,7 @@ class ExitStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="e
 
 
 class Rule(SchedulePart, frozen=True, kw_only=True):
-    """Where to go on if all of the filters hold."""
+    """The next step if all filters hold."""
 
     when: tuple[str, ...] = field(name="if")
     goto: str
@@ -170,7 +170,7 @@ class Path(SchedulePart, frozen=True, kw_only=True):
 
 
 class SplitStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="split"):
-    """Send shares of the leads different ways; one lead always goes the same way."""
+    """Split the leads by weight; one lead always takes the same path."""
 
     id: str
     paths: tuple[Path, ...]
@@ -220,7 +220,7 @@ class TagStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="ta
 
 
 class MoveStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="move_to_schedule"):
-    """Begin another schedule, at its present version."""
+    """Move to another schedule, at its present version."""
 
     id: str
     schedule_id: int
@@ -229,14 +229,14 @@ class MoveStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="m
 
 
 class RestartStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="restart"):
-    """Begin this schedule again, `max_restarts` times in all; then go on at the step that follows."""
+    """Restart this schedule, at most `max_restarts` times; then go on at the next step."""
 
     id: str
     max_restarts: int = 1
 
 
 class CallbackStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="schedule_callback"):
-    """Promise a call: after a duration (`in`) or at a local time (`at`); exactly one of both.
+    """Schedule a callback: after a duration (`in`) or at a local time (`at`); exactly one of both.
 
     It is connected to a buyer or a group where one is named, and to others only `grace_minutes` later (0: never).
     """
@@ -345,7 +345,7 @@ TRIGGER_TYPES: dict[str, tuple[str, ...]] = {
 }
 
 ActingStep = CallStep | SmsStep | EmailStep | WebhookStep
-"""Steps that order something of a gateway and await its outcome."""
+"""Steps that emit a command and await its outcome."""
 
 EffectStep = UpdateLeadStep | TagStep | MoveStep | RestartStep | CallbackStep | OptOutStep | BlockStep | SuppressStep
 """Steps that change the lead, at once."""

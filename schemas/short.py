@@ -1,7 +1,7 @@
-"""Which letter stands for a field in memory and in the changelog? A million leads need not hold their field names as well.
+"""Which letter stands for a field in memory and in the changelog? Short names save memory for a million leads.
 
-A field that is not listed keeps its name: whoever adds one need not add it here. Entries are only ever added, and only
-together with the field itself: what was written under a name must be read under it for ever.
+A field that is not listed keeps its name. Entries are only ever added, and only together with a new field: stored values
+must stay readable.
 """
 
 SHORT_NAMES: dict[str, str] = {

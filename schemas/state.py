@@ -1,4 +1,4 @@
-"""Under which key does a value of state live? The key says the type; keys starting with `__` are the runner's own."""
+"""Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
 from schemas.contact import Asking, Call, Head, Lead, Part, Relay, Replan
@@ -11,11 +11,11 @@ POSITION_KEY = "__position__"
 OUTBOX_PREFIX = "__outbox__/"
 
 SEEN_PREFIX = 3
-"""Hex digits: 4,096 buckets a company, so that one holds few of a day's requests and old ones leave with the next."""
+"""Hex digits: 4,096 buckets a company, so that one holds few of a day's requests."""
 
 
 class Stream(Entity, kw_only=True):
-    """How far a numbered stream of requests was decided: a number at or below `number` is a repeat."""
+    """The high-water mark of a numbered stream: a number at or below `number` is a repeat."""
 
     number: int
     updated_at: Instant = 0
@@ -65,7 +65,7 @@ def relay_key(command_id: str) -> str:
 
 
 def replan_key(subject: str) -> str:
-    """Return the key of the leads that are to be planned anew because of something."""
+    """Return the key of a replan."""
     return f"replan/{subject}"
 
 
@@ -85,12 +85,12 @@ def slots_key(company_id: int, resource: str) -> str:
 
 
 def claim_key(company_id: int, request_id: str) -> str:
-    """Return the key of a contact's slot or request for one."""
+    """Return the key of a contact's slot, or of its request for one."""
     return f"claim/{company_id}/{request_id}"
 
 
 def taken_key(company_id: int, kind: str, value: str) -> str:
-    """Return the key of a value that no two records of a company may have."""
+    """Return the key of a unique value of a company."""
     return f"taken/{company_id}/{kind}/{value}"
 
 
@@ -115,5 +115,5 @@ def stream_key(stream: str) -> str:
 
 
 def kind_of(key: str) -> type[Entity]:
-    """Return the struct that lives under a key. Raises `KeyError` for a key of no known kind."""
+    """Return the struct that is stored under a key. Raises `KeyError` for a key of no known kind."""
     return ENTITIES[key.partition("/")[0]]

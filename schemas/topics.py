@@ -1,7 +1,7 @@
-"""Which topics are there, what is their key, and how long do they keep what? One table; everything else reads it.
+"""Which topics are there, with which key and retention? One table; everything else reads it.
 
 Every topic uses LogAppendTime. The partition count is fixed when topics are created: all topics marked `aligned` have the
-same count, because what is decided in partition N is written to partitions N.
+same count, because the decisions of partition N are written to partitions N.
 """
 
 from typing import Literal
@@ -11,7 +11,7 @@ from msgspec import Struct
 DAY_MS = 24 * 60 * 60 * 1000
 
 AUDIT_RETENTION_MS = 400 * DAY_MS
-"""A little over a year: what a complaint of the last year needs. An operator may keep more."""
+"""A little over a year, for complaints about the last year. An operator may keep more."""
 
 TOMBSTONE_RETENTION_MS = 7 * DAY_MS
 """`delete.retention.ms` of the changelogs: a snapshot older than half of it may miss a tombstone and is not used."""
@@ -107,7 +107,7 @@ TOPICS: tuple[Topic, ...] = (
 )
 
 INBOXES: tuple[Topic, ...] = (LEADS_INBOX, LEADS_INBOX_BULK)
-"""Where producers put leads; each partition of each of them is a stream of its own."""
+"""The topics that producers write to; each of their partitions is a stream of its own."""
 
 
 def inbox_of(*, is_bulk: bool) -> Topic:
@@ -126,4 +126,4 @@ WRITTEN_WITH: dict[str, tuple[Topic, ...]] = {
     CONTACTS_REQUESTS.name: (CONTACTS_DECISIONS, CONTACTS_STATE, *COMMAND_TOPICS.values(), DEADLETTER),
     ACCOUNTS_REQUESTS.name: (ACCOUNTS_DECISIONS, ACCOUNTS_STATE, ACCOUNTS_RULES, DEADLETTER),
 }
-"""Requests topic -> all topics that what is decided on it may be written to, in partitions of the same number."""
+"""Requests topic -> all topics that its decisions may be written to, in partitions of the same number."""

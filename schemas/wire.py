@@ -1,7 +1,7 @@
 """How do structs become bytes? JSON on every topic that people read; MessagePack in memory and in the changelog.
 
-Defaults are left out in both: bytes stay small and a field that is added later changes nothing that was written before.
-The values of state are packed under one-letter names (`schemas.short`): a third of their bytes would be names.
+Both omit defaults: bytes stay small, and a new field does not change older bytes. Values of state are packed under
+one-letter names (`schemas.short`): a third of their bytes would be names.
 Encoding is deterministic (field order is declaration order, dictionaries keep their order): audits compare bytes.
 """
 
@@ -21,18 +21,18 @@ JSON = msgspec.json.Encoder(decimal_format="number")
 PACK = msgspec.msgpack.Encoder()
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding bytes of strangers may raise: msgspec lets the last two through for bad UTF-8 and deep nesting."""
+"""Errors of decoding untrusted bytes: msgspec passes on the last two for bad UTF-8 and deep nesting."""
 
 DIGEST_BYTES = 16
 """128 bits: no accidental collision in any log that fits on this planet, and half the text of SHA-256 in each record."""
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What travels on a topic: never changed after it was built."""
+    """A message on a topic: immutable."""
 
 
 class Entity(Struct, kw_only=True, omit_defaults=True):
-    """A value of state: decoded fresh for each decision, so that changing it changes nothing but the decision's draft."""
+    """A value of state: decoded for each decision, so that changing it affects only the decision's draft."""
 
 
 def to_json(value: object) -> bytes:
@@ -53,13 +53,13 @@ _TWINS: dict[type, _Twin] = {}
 def to_pack(value: object) -> bytes:
     """Return the deterministic MessagePack bytes of a struct; those of an entity have short names.
 
-    What is kept of an entity is a copy: behind the bytes that an encoder returns lies what is left of its buffer.
+    The bytes of an entity are copied: the encoder's own result holds on to its larger buffer.
     """
     if not isinstance(value, Entity):
         return PACK.encode(value)
     kind = type(value)
     twin = _TWINS.get(kind) or _twin(kind)
-    # Twins differ in nothing but the names that are written, so that an instance can pass for one without being copied.
+    # Twins differ only in the written names, so an instance can switch classes without a copy.
     value.__class__ = twin.kind  # type: ignore[assignment]  # it has the same fields
     try:
         return bytes(memoryview(PACK.encode(value)))
@@ -75,7 +75,7 @@ def from_pack(packed: bytes, kind: type[E]) -> E:
 
 
 def packed_name(field: str) -> bytes:
-    """Return the bytes that stand in a packed entity wherever a field differs from its default (and perhaps by chance)."""
+    """Return bytes that a packed entity contains whenever a field differs from its default (or by chance)."""
     return PACK.encode(SHORT_NAMES.get(field, field))
 
 

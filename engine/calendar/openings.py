@@ -16,14 +16,14 @@ from engine.calendar.zones import local_datetime, next_offset_change, resolve_lo
 from schemas.instant import DAY, SECOND, Instant
 
 SEARCH_HORIZON = 400 * DAY
-"""How far ahead an opening is looked for. Clock changes and holidays repeat within a year; a month on top for those
+"""How far ahead an opening is searched. Clock changes and holidays repeat within a year; a month on top for those
 that wander (Ramadan, Easter). What has not opened by then is `window_never_open`, and no schedule waits that long."""
 
 CLOSE_MARGIN_SECONDS_MAX = 6 * 3_600
 """More would close a working day; and a bound keeps the week's pattern within a day of its windows."""
 
 CONSTRAINTS_MAX = 8_192
-"""Kept ready-made: rule x set of candidate zones; small, their timelines are shared."""
+"""Cached: rule x set of candidate zones; small, since timelines are shared."""
 
 _WEEK_SEEN = 9 * DAY
 """A week, and two days before it in which windows opened under an earlier offset may still run out."""
@@ -90,7 +90,7 @@ def constraint(
 def first_open(base: Instant, constraints: Sequence[Constraint]) -> Opening | None:
     """Return the first instant >= base that every constraint allows, or None where there is none for `SEARCH_HORIZON`.
 
-    The order of the constraints is the order in which they are asked, and so that of the moves.
+    The constraints are checked in their order; the moves have the same order.
     """
     if is_open(base, constraints):
         return Opening(base)
@@ -117,7 +117,7 @@ def closes_at(at: Instant, constraints: Iterable[Constraint]) -> Instant | None:
 
 
 def same_until(at: Instant, constraints: Iterable[Constraint]) -> Instant:
-    """Return an instant up to which nothing opens or closes: what is asked from `at` on has one answer until then."""
+    """Return an instant up to which nothing opens or closes, so that an answer at `at` holds until then."""
     edges = (timeline.same_until(at) for rule in constraints for timeline in rule.timelines)
     return min(edges, default=FOREVER)
 

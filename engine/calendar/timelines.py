@@ -1,4 +1,4 @@
-"""When exactly is a set of windows open in one zone? Weekly hours laid out as instants, a stretch at a time, and kept.
+"""When exactly is a set of windows open in one zone? Weekly hours as instants, computed a stretch at a time and cached.
 
 A stretch is a sorted tuple of edges: open, close, open, close, … So how many edges lie at or before an instant says
 whether it is open (an odd number), and the next edge says until when. What is kept changes the speed of an answer,
@@ -20,17 +20,17 @@ FOREVER: Instant = 2**62
 """Later than any instant: a close edge that never comes, an open edge that was never found."""
 
 STRETCH = 16 * DAY
-"""What is laid out at once: about 0.1 ms of work, and the leads of a fortnight find it ready."""
+"""Computed at once: about 0.1 ms of work, cached for the leads of a fortnight."""
 
 STRETCHES_MAX = 8
-"""Kept per timeline, the oldest goes first: 128 days, so leads that wait for weeks find theirs too; some 1 KB each."""
+"""Cached per timeline, the oldest goes first: 128 days, enough for leads that wait for weeks; some 1 KB each."""
 
 TIMELINES_MAX = 2_048
-"""Kept at all, of each kind: window sets in use x zones; most hold one or two stretches, so a few MB."""
+"""Cached, of each kind: window sets in use x zones; most hold one or two stretches, so a few MB."""
 
 # Python's dates end with the year 9999, and what looks ahead must stay below.
 CALENDAR = range(*(from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in (1900, 9990)))
-"""The instants that have hours at all; nothing is open outside."""
+"""The instants that can be open; nothing is open outside."""
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _ONE_DAY = timedelta(days=1)

@@ -19,7 +19,7 @@ Mode = Literal["elapsed", "calendar"]
 Unit = Literal["s", "m", "h", "d", "w"]
 
 DURATION_MAX = 366 * DAY
-"""No schedule waits longer than a leap year; more is a slip of the keyboard."""
+"""No schedule waits longer than a leap year; more is a typing error."""
 
 _DAYS_AHEAD = 9
 """Today, where its time has passed, the same weekday a week on, and one for a zone that leaves a date out."""
@@ -41,7 +41,7 @@ class Duration(Struct, frozen=True):
 
     @property
     def mode(self) -> Mode:
-        """Whether it elapses or keeps the wall clock, where nobody said otherwise."""
+        """Whether it elapses or keeps the wall clock by default."""
         return "calendar" if self.unit in "dw" else "elapsed"
 
 

@@ -16,14 +16,14 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """In the order of `date.weekday()`."""
 
 DATE_YEARS = range(1970, 2200)
-"""What a written date may name: a slip such as the year 9202 is refused, and looking ahead stays inside Python's dates."""
+"""The years of a date: a typing error such as 9202 is refused, and searches stay within Python's dates."""
 
 _WALL_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 class CalendarError(SenderError, ValueError):
-    """What was written is no time, day, date, duration, window or zone; the message says how to mend it."""
+    """The text is no time, day, date, duration, window or zone; the message says how to correct it."""
 
 
 def parse_wall_time(text: str) -> WallTime:

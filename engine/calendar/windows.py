@@ -1,4 +1,4 @@
-"""Which hours of the week are open? The rows of a schedule or a law, compiled once to a `WindowSet`.
+"""Which hours of the week are open? The rows of a schedule or a law, compiled to a `WindowSet`.
 
 A window is [open, close) on the wall clock and belongs to the day on which it opens: `22:00` to `02:00` on `fri` runs
 into Saturday. In which zone, and on which dates, is said where the windows are used (`engine.calendar.openings`).
@@ -15,10 +15,10 @@ from schemas.instant import DAY
 from schemas.schedule import Window
 
 WINDOW_ROWS_MAX = 200
-"""An hour-by-hour grid of a week is 168 rows; more is a mistake and would be walked through for every day."""
+"""An hour-by-hour grid of a week is 168 rows; more is a mistake."""
 
 WINDOW_SETS_MAX = 4_096
-"""Compiled sets that are kept: one per channel of each schedule version in use, at some 500 bytes."""
+"""Cached sets: one per channel of each schedule version in use, some 500 bytes each."""
 
 Hours = tuple[WallTime, WallTime]
 """(open, close) on the clock of the opening day; a close after `DAY` lies on the next day."""

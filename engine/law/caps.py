@@ -1,4 +1,4 @@
-"""When may a number be contacted again that was contacted as often as the law allows? To the millisecond, from its ledger.
+"""When does a frequency cap release a number? Exact to the millisecond, from the ledger of the number.
 
 A cap allows `count` contacts in any `period`: the half-open span from a contact on, so exactly a period after the count-th
 last one the next is free (never "+1 day"). Commands in flight stand in the ledger from their reservation on, and count.
@@ -39,12 +39,12 @@ class Cap(Struct, frozen=True):
     sources: tuple[str, ...] = ()
 
     def implies(self, other: "Cap") -> bool:
-        """Tell whether whoever keeps this cap keeps the other one too."""
+        """Tell whether this cap is at least as strict as the other one."""
         return self.count <= other.count and self.period >= other.period and self.counts >= other.counts
 
 
 class Release(Struct, frozen=True):
-    """The instant at which the last of the caps lets go, and that cap."""
+    """The instant at which the last cap releases the number, and that cap."""
 
     at: Instant
     cap: Cap
@@ -64,7 +64,7 @@ def release_at(entries: Sequence[Entry], cap: Cap, now: Instant) -> Instant | No
 def last_release(entries: Sequence[Entry], caps: Iterable[Cap], now: Instant) -> Release | None:
     """Return when all caps are free, or None where they are now.
 
-    Asked for a base in the future too: nothing is added to the ledger before the contact that is being planned.
+    Valid for a future base, too: nothing enters the ledger before the contact that is being planned.
     """
     last: Release | None = None
     for cap in caps:

@@ -1,7 +1,7 @@
-"""Which law holds for one company? The shipped pack, with the rows of the company's own rule packs laid over it.
+"""Which law holds for one company? The shipped pack, merged with the company's own rule packs.
 
-All rows hold at once, so a row of a company can only make the law stricter; the exception is written down: a row that
-says `override` and why takes the place of the shipped row of its id.
+All rows hold at once, so a company's row can only make the law stricter. The exception: a row with `override` and a written
+reason replaces the shipped row of its id.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from schemas import records
 from schemas.law import PackRows
 
 PACKS_MAX = 1_024
-"""Companies with rows of their own whose law is kept ready; each at some 100 KB, the oldest goes first."""
+"""Cached packs of companies with their own rows; some 100 KB each, the oldest goes first."""
 
 Bodies = tuple[records.RulePack, ...]
 

@@ -1,4 +1,4 @@
-"""What is wrong with a pack of rules, and how is it mended? Every fault at once, each with the row that it is in."""
+"""What is wrong with a rule pack, and what is the cure? All faults at once, each with its row."""
 
 import re
 from collections import Counter
@@ -21,10 +21,10 @@ STATE_COUNTRIES = frozenset({"US", "CA"})
 """Countries whose states leads are known to be in (engine/submission/place.py); a rule for another would never hold."""
 
 RULES_MAX = 2_000
-"""Some forty rows per state; all of them are gone through for each new combination of states."""
+"""Some forty rows per state; each new combination of states scans them all."""
 
 LAW_YEARS = range(1900, 2200)
-"""What an effective date may name: what is older always holds, what is later is a slip."""
+"""The years of effective dates: an older rule always holds, a later one is a typing error."""
 
 _COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
 

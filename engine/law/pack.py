@@ -1,7 +1,7 @@
 """What does the law demand of one contact? The rows of a pack that hold for its states, countries, channel and purpose.
 
 Where a person may be in several places all of their rows hold at once: inside the hours of each, outside the holidays of
-each, under every cap (research/domain.md 3.3). The answer is kept ready; asking again costs a look-up.
+each, under every cap. The answer is cached.
 """
 
 import tomllib
@@ -27,13 +27,13 @@ from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, P
 QUIET_HOURS_FEDERAL = "quiet_hours_federal"
 QUIET_HOURS_STATE = "quiet_hours_state"
 HOLIDAY = "holiday"
-"""The `status_wait` codes of research/domain.md 2.1."""
+"""The `status_wait` codes of the law."""
 
 LIMITS_MAX = 8_192
-"""Kept ready-made per pack: combinations of states, countries, channel and purpose in a year; below 1 KB each."""
+"""Cached per pack: combinations of states, countries, channel and purpose in a year; below 1 KB each."""
 
 YEARS = range(1970, 2200)
-"""The years whose holidays are told apart; before and after them, those of the nearest."""
+"""The years with their own holidays; earlier and later ones have those of the nearest."""
 
 # A date begins first where clocks are 14 hours ahead of UTC, and last where they are 12 behind.
 _EARLIEST_CLOCK = 14 * HOUR
@@ -85,7 +85,7 @@ class LegalLimits(Struct, frozen=True, eq=False):
 
 
 NO_LIMITS = LegalLimits((), (), None)
-"""What the law demands of a step that reaches nobody."""
+"""The limits of a step that reaches nobody: none."""
 
 
 class _Rule(Struct, frozen=True, eq=False):
@@ -102,7 +102,7 @@ class _Rule(Struct, frozen=True, eq=False):
 
 
 class CompiledRulePack:
-    """A pack that was found to be right; `version` is a name for people, `digest` that of what it says."""
+    """A validated pack; `version` is a name for people, `digest` the hash of its content."""
 
     def __init__(self, rows: PackRows) -> None:
         self.version = rows.version
@@ -175,7 +175,7 @@ def default_pack() -> CompiledRulePack:
 
 @cache
 def shipped_rows() -> PackRows:
-    """Return the rows that are shipped, found to be right."""
+    """Return the shipped rows, validated."""
     return read_rows(files(engine.law).joinpath(_SHIPPED).read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""On which dates does a country or a state rest? As the well-kept `holidays` package has it, a year at a time."""
+"""Which dates are public holidays of a country or a state? Those of the `holidays` package, a year at a time."""
 
 from collections.abc import Iterable
 from datetime import date

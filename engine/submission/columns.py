@@ -1,6 +1,6 @@
 """Which submitted fields set a column of the lead, and which names no token may take?
 
-The settable ones stand at top level or inside `data`, the top level winning (contracts.md section 3).
+The settable ones may be at top level or inside `data`; the top level wins.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ schedule_trigger_type blocked
 """
 
 LEAD_COLUMNS: frozenset[str] = frozenset(_LEAD_COLUMNS.split())
-"""Every column of a lead but `data` itself, as the interface lists them."""
+"""Every column of a lead except `data`."""
 
 RESERVED: frozenset[str] = LEAD_COLUMNS | {"svc_number"}
-"""No token inside `data` has one of these names: who read it could not tell which is meant."""
+"""No token inside `data` has one of these names: it would be ambiguous."""

@@ -22,7 +22,7 @@ EMAIL_LENGTH_MAX = 254
 """RFC 5321 4.5.3.1.3: a path holds 256 octets, two of them the angle brackets."""
 
 VALUE_BYTES_MAX = 4 * 1024
-"""Of one token, nested ones as JSON (research/domain.md 2.5)."""
+"""Of one token; nested ones as JSON."""
 
 DEPTH_MAX = 8
 """Levels of lists and mappings inside one token; deeper ones are mistakes or attacks."""
@@ -35,7 +35,7 @@ INTEGER_MAX = 2**53 - 1
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})", re.ASCII)
-# A plus sign in a query that was not escaped arrives as a blank: read it as what it was meant to be.
+# An unescaped plus sign in a query arrives as a blank: read it as a plus sign.
 _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])| ?([+\- ])([0-9]{2}):?([0-9]{2}))",
@@ -50,7 +50,7 @@ _LOCAL_LENGTH_MAX = 64
 
 
 class FieldError(SenderError, ValueError):
-    """The value is not one; the text completes a sentence that begins with the field's name."""
+    """The value is invalid; the text completes a sentence that begins with the field's name."""
 
 
 def is_blank(value: Any) -> bool:

@@ -1,7 +1,6 @@
 """What does a submitted lead ask for? The body of `POST /api/v1/leads` or a record of `leads.inbox`, as a `LeadSubmitted`.
 
-Whatever is wrong is told at once, with the field and the cure; nothing is ever half taken. The rules are those of
-contracts.md section 3 and of research/domain.md 2.17 and 3.3.
+All faults are reported at once, with the field and the cure; a submission is taken whole or not at all.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,10 +28,10 @@ from schemas.records import Company, Offer, Schedule
 from schemas.requests import LeadSubmitted
 
 HOURS_TO_EXPIRE_MAX = 87_600
-"""Ten years: more is a slip of the keyboard."""
+"""Ten years: more is a typing error."""
 
 CONTACT_ATTEMPTS_MAX = 1_000
-"""No law and no patience allows more; it bounds the ledger of a number."""
+"""No law allows more; it bounds the ledger of a number."""
 
 _FLAGS = (
     "update_only",

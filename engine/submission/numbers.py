@@ -1,7 +1,7 @@
-"""Which telephone number was meant, and what does it say about where the person is?
+"""Which telephone number is it (E.164 normalisation), and where may its owner be?
 
-Validity, zones and formats are libphonenumber's. North American numbers that were read before in the same exchange skip
-it: everything that is asked here hangs on their first six digits.
+Validity, zones and formats come from libphonenumber. North American numbers of a cached exchange skip it: all answers here
+depend on their first six digits.
 """
 
 import re
@@ -18,13 +18,13 @@ NUMBER_LENGTH_MAX = 64
 """E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""
 
 EXCHANGES_MAX = 65_536
-"""Exchanges (area code and the three digits behind it) that are remembered, at some 200 bytes; there are about 160,000."""
+"""Exchanges (area code and the three digits behind it) in the cache, at some 200 bytes; there are about 160,000."""
 
 NUMBERS_MAX = 16_384
-"""Other spellings and countries that are remembered, at some 400 bytes."""
+"""Other spellings and countries in the cache, at some 400 bytes."""
 
 ZONES_MAX = 6
-"""A number that could be in more zones than these says nothing (toll-free ones have 42): research/domain.md 3.3."""
+"""A number with more possible zones tells nothing: toll-free numbers have 42."""
 
 REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
 """The countries whose numbers are known, as two capital letters."""

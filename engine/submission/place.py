@@ -1,7 +1,7 @@
 """In which zones and states may a person be? Every candidate counts: a contact must be allowed in all of them.
 
-A stated zone is trusted alone; otherwise zip code, state and number each add theirs (research/domain.md 3.3). States are
-always united: a Florida area code brings Florida's rules wherever the person says to be.
+A stated zone is trusted alone; otherwise zip code, state and number each add theirs. States are always united: a Florida
+area code brings Florida's rules, whatever address the person gives (Fla. Stat. 501.059 presumes the area code's state).
 """
 
 from msgspec import Struct
@@ -57,7 +57,7 @@ _CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
 
 
 class Location(Struct, frozen=True):
-    """`source` says how the zones were found: stated, zip, state, number, or default (there are none)."""
+    """The candidate zones and states of a person. `source`: stated, zip, state, number, or default (none found)."""
 
     zones: tuple[str, ...] = ()
     source: str = "default"

@@ -1,4 +1,4 @@
-"""How are the fields of one body taken apart? Each is read once, and every fault is kept until all are known."""
+"""How are the fields of one submission parsed? Each once; faults are collected until all are known."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -18,19 +18,19 @@ from schemas.records import TrafficSource
 T = TypeVar("T")
 
 TOKENS_MAX = 200
-"""Tokens of one lead (research/domain.md 2.5)."""
+"""Tokens in one submission."""
 
 TOKEN_NAME_LENGTH_MAX = 100
 """Of a token's name: it is written into templates and filters by hand."""
 
 FIELDS_SHOWN_MAX = 50
-"""Fields named in one answer: a body of a thousand bad ones does not make an answer of a thousand sentences."""
+"""Fields named in one answer, however many are bad."""
 
 FIELDS_NAMED_MAX = 5
 """Fields that the sentence itself names; `errors` has them all."""
 
 AHEAD_MAX = 366 * DAY
-"""How far ahead a contact may be planned (research/domain.md 2.17)."""
+"""How far ahead a contact may be planned: a leap year."""
 
 
 class Reading:
@@ -45,7 +45,7 @@ class Reading:
         self.warnings: list[str] = []
 
     def fault(self, field: str, sentence: str) -> None:
-        """Keep one fault."""
+        """Add one fault."""
         self.errors.setdefault(field, []).append(sentence)
 
     def parsed(self, field: str, parse: Callable[[Any], T], value: Any) -> T | None:
@@ -163,7 +163,7 @@ class Reading:
         return moment if delay is None else self.received_at + delay * SECOND
 
     def refuse_callback(self) -> None:
-        """Keep a fault for a promised call, under the field that was sent: there is no number to call."""
+        """Add a fault for a callback without a number, under the field that was sent."""
         for field in ("schedule_callback_at", "schedule_callback_in_seconds"):
             if not is_blank(self.raw.get(field)) and not ({field, "caller_id"} & self.errors.keys()):
                 self.fault(field, "needs a caller_id to call")

@@ -35,7 +35,7 @@ from schemas.state import head_key
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS
 from schemas.wire import digest
 from tests.simulation.decided import Decided, all_records_of, envelope_of, records_of, values_of
-from tests.simulation.providers import ORDERS, kind_of_command, order_in
+from tests.simulation.providers import COMMAND_RECORDS, kind_of_command, order_in
 
 if TYPE_CHECKING:
     from tests.simulation.run import World
@@ -52,7 +52,7 @@ def commands_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
     for topic in COMMAND_TOPICS.values():
         for record in all_records_of(world, topic.name):
             written[record.topic, record.partition, digest(record.value or b"")] += 1
-            order = ORDERS.decode(record.value or b"")
+            order = COMMAND_RECORDS.decode(record.value or b"")
             if not isinstance(order, Fence):
                 ids[order.command_id] += 1
     yield from (f"command {command_id} is there {times} times" for command_id, times in ids.items() if times > 1)

@@ -10,7 +10,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import Appender, LogRecord, Outgoing
-from schemas.commands import COMMAND_KINDS, Command, Fence, HangUp, Order, PressKeys
+from schemas.commands import COMMAND_KINDS, Command, CommandRecord, Fence, HangUp, PressKeys
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.outcomes import OUTCOMES
@@ -19,7 +19,7 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 from tests.simulation.virtual import Era
 
-ORDERS: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+COMMAND_RECORDS: msgspec.json.Decoder[CommandRecord] = msgspec.json.Decoder(CommandRecord)
 
 COMMON: dict[Kind, str] = {"call": "no_answer", "sms": "delivered", "email": "accepted", "webhook": "accepted"}
 COMMON_SHARE = 0.5
@@ -100,7 +100,7 @@ class Providers:
 
 def order_in(record: LogRecord) -> Command | None:
     """Return the order of a record; None for a fence, keys, and the end of a call."""
-    command = ORDERS.decode(record.value or b"")
+    command = COMMAND_RECORDS.decode(record.value or b"")
     return None if isinstance(command, Fence | PressKeys | HangUp) else command
 
 

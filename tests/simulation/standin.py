@@ -9,9 +9,9 @@ from schemas.requests import CallProgressed
 from schemas.topics import COMMAND_TOPICS
 from tests.simulation.providers import (
     AGAIN_SHARE,
+    COMMAND_RECORDS,
     COMMON,
     NEVER_SHARE,
-    ORDERS,
     PROGRESS_SHARE,
     PROGRESS_STATES,
     Providers,
@@ -39,7 +39,7 @@ class StandIn(Providers):
         order = order_in(record)
         if order is not None:
             self._begin(asyncio.ensure_future(self._carry_out(kind, order)))
-        elif isinstance(fence := ORDERS.decode(record.value or b""), Fence):
+        elif isinstance(fence := COMMAND_RECORDS.decode(record.value or b""), Fence):
             self._fences.append(fence)
 
     async def _carry_out(self, kind: Kind, order: Command) -> None:
