@@ -15,9 +15,9 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.sql import queries
 from adapters.postgres.tables import TABLES
-from adapters.projector.batch import Batch, Mark, batch_of
+from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.projector import Limits, Projector
+from adapters.projector.projector import Projector, ProjectorLimits
 from adapters.roles.context import Context
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
 
@@ -67,7 +67,7 @@ async def _project(stage: Stage, context: Context) -> float:
         await pool.close()
 
 
-async def _upsert(stage: Stage, lanes: Sequence[Sequence[Batch]]) -> float:
+async def _upsert(stage: Stage, lanes: Sequence[Sequence[ProjectionBatch]]) -> float:
     """Return the seconds in which four connections wrote the same rows, in the same batches, and nothing else."""
     pool = await _database(stage)
     try:
@@ -78,7 +78,7 @@ async def _upsert(stage: Stage, lanes: Sequence[Sequence[Batch]]) -> float:
         await pool.close()
 
 
-async def _upsert_lane(pool: Pool, batches: Sequence[Batch]) -> None:
+async def _upsert_lane(pool: Pool, batches: Sequence[ProjectionBatch]) -> None:
     sql = queries("projection")
     for batch in batches:
         async with pool.acquire() as connection, connection.transaction():
@@ -91,13 +91,15 @@ async def _upsert_lane(pool: Pool, batches: Sequence[Batch]) -> None:
                 await connection.execute(sql["insert_results"], list(batch.results.values()))
 
 
-async def _batches(context: Context, partition: int) -> list[Batch]:
+async def _batches(context: Context, partition: int) -> list[ProjectionBatch]:
     """Return what the projector would write of a partition, in batches of its size."""
     topic = CONTACTS_DECISIONS.name
     records = await read_all(context.log, context.names.of(topic), partition)
-    size = Limits().records_max
-    mark = Mark(topic, partition, 1, 0, 0)
-    return [batch_of(records[start : start + size], mark, 0, topic=topic) for start in range(0, len(records), size)]
+    size = ProjectorLimits().records_max
+    offset_range = OffsetRange(topic, partition, 1, 0, 0)
+    return [
+        build_batch(records[start : start + size], offset_range, 0, topic=topic) for start in range(0, len(records), size)
+    ]
 
 
 async def _database(stage: Stage) -> Pool:

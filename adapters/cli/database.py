@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from adapters.errors import StoreError
-from adapters.postgres.outages import DatabaseAwayError, describe, reaching
+from adapters.postgres.database_errors import DatabaseAwayError, convert_connection_errors, describe_database_error
 from adapters.postgres.pool import Pool, open_pool
 from adapters.settings import Settings
 
@@ -14,11 +14,11 @@ from adapters.settings import Settings
 async def open_database(settings: Settings, *, size: int = 1, **more: Any) -> AsyncIterator[Pool]:
     """Give a pool, with what else `open_pool` takes. Raises `DatabaseAwayError` where the block fails for the database."""
     dsn = settings.postgres_dsn
-    with reaching(dsn):
+    with convert_connection_errors(dsn):
         pool = await open_pool(dsn, size=size, **more)
         try:
             yield pool
         except StoreError as error:
-            raise DatabaseAwayError(describe(dsn, error.__cause__ or error)) from error
+            raise DatabaseAwayError(describe_database_error(dsn, error.__cause__ or error)) from error
         finally:
             await pool.close()

@@ -16,7 +16,7 @@ EXPECTED = frozenset(
         "adapters.observability.health.HealthPortError",
         "adapters.postgres.identity.NotMigratedError",
         "adapters.postgres.migrate.MigrationError",
-        "adapters.projector.shadow.RebuildError",
+        "adapters.projector.rebuild_schema.RebuildError",
         "adapters.roles.record_client.RecordNotCreatedError",
         "adapters.roles.identity.IdentityError",
         "adapters.roles.identity.NotPreparedError",
@@ -34,7 +34,7 @@ EXPECTED = frozenset(
 By name: importing them all would have every command, and every role, load the whole house (a second of a core).
 """
 
-AWAY = frozenset({"adapters.postgres.outages.DatabaseAwayError", "adapters.roles.broker.LogUnavailableError"})
+AWAY = frozenset({"adapters.postgres.database_errors.DatabaseAwayError", "adapters.roles.broker.LogUnavailableError"})
 """Errors that say that Kafka or PostgreSQL does not answer: the same command may succeed later."""
 
 UNAVAILABLE = 69

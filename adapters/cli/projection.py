@@ -15,8 +15,8 @@ from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
-from adapters.projector.checksums import SUMMED
-from adapters.projector.rebuild import Outcome, Rebuild
+from adapters.projector.checksums import CHECKSUMMED_TABLES
+from adapters.projector.rebuild import Rebuild, RebuildResult
 from adapters.projector.rebuild import rebuild as rebuild_it
 from adapters.projector.rebuild import verify as verify_it
 from adapters.projector.status import ProjectionStatus, status_of
@@ -78,7 +78,7 @@ def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
     nothing was swapped, 3 where it was swapped with rows that only deleted decisions tell: they are kept as they were.
     """
 
-    async def build(work: Rebuild) -> Outcome:
+    async def build(work: Rebuild) -> RebuildResult:
         return await rebuild_it(work, accept=accept)
 
     outcome = run(_work(_settings(data_dir), build, afresh=afresh))
@@ -103,7 +103,7 @@ async def _status(settings: Settings, *, with_checksums: bool) -> ProjectionStat
             def summed(_table: str) -> None:
                 nonlocal done
                 done += 1
-                progress("adding up", done, len(SUMMED))
+                progress("adding up", done, len(CHECKSUMMED_TABLES))
 
             return await status_of(
                 context.log,
@@ -116,7 +116,7 @@ async def _status(settings: Settings, *, with_checksums: bool) -> ProjectionStat
             )
 
 
-async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: bool) -> Outcome:
+async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: bool) -> RebuildResult:
     async with open_checked(settings, with_database=True) as context:
         connected = open_database(settings, size=POOL_SIZE, command_seconds=WRITE_SECONDS, name="leadclock rebuild")
         async with connected as pool:
@@ -130,7 +130,7 @@ async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: boo
                     progress=progress,
                     afresh=afresh,
                 )
-                outcome: Outcome = await do(work)
+                outcome: RebuildResult = await do(work)
                 return outcome
 
 
@@ -149,7 +149,7 @@ def _bars() -> Iterator[Callable[[str, int, int], None]]:
         yield progress
 
 
-def _show(outcome: Outcome, *, as_json: bool) -> None:
+def _show(outcome: RebuildResult, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(outcome))
         return
@@ -173,7 +173,7 @@ def _show(outcome: Outcome, *, as_json: bool) -> None:
         click.echo("somebody still reads the former one (schema read_former); the next rebuild drops it")
 
 
-def _show_differences(outcome: Outcome) -> None:
+def _show_differences(outcome: RebuildResult) -> None:
     if outcome.differences is None:
         click.echo("the topics were created again since the projection was written: there is nothing to compare it with")
     elif not outcome.differences:

@@ -12,7 +12,7 @@ from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
-from adapters.postgres.outages import DatabaseAwayError
+from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.roles.broker import connection_of, describing_log_errors
 from adapters.roles.context import compare, open_context, prepare
 from adapters.roles.identity import NotPreparedError, establish, establish_database, look

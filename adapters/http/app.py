@@ -48,7 +48,7 @@ from adapters.http.exchange.sending import NO_CONTENT, Written, outgoing, reques
 from adapters.http.exchange.settings import Settings
 from adapters.http.exchange.unknown_keys import Allowances
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import Claims, Reads, ServedChannels
+from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -76,7 +76,7 @@ def build_app(
     requests: Requests,
     reads: Reads,
     source: RulesSource,
-    claims: Claims,
+    claims: IdempotencyKeys,
     served: ServedChannels,
     settings: Settings,
     now: Callable[[], Instant],

@@ -103,57 +103,59 @@ class Statement:
         self.values.append(value)
         return f"${len(self.values)}"
 
-    def narrow(self, piece: str, value: Any) -> None:
+    def add_condition(self, piece: str, value: Any) -> None:
         """Add a condition; a value that no row can have makes it false."""
-        self.where += " AND " + (piece.replace("?", self.bind(value)) if storable(value) else NEVER)
+        self.where += " AND " + (piece.replace("?", self.bind(value)) if is_storable(value) else NEVER)
 
 
-def of_leads(wanted: LeadFilter, statement: Statement) -> None:
+def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
     """Add the conditions of a filter of leads; its `fulltext` is a tsquery by now."""
     fields = asdict(wanted)
     calls = fields.pop("completed_calls")
     if calls is not None:
         statement.where += f" AND {COMPLETED} AND least(outbound_calls_count, 2) = {2 if calls > 1 else 1}"
-    _narrow(statement, LEAD_PIECES, LEAD_FLAGS, fields)
+    _add_conditions(statement, LEAD_PIECES, LEAD_FLAGS, fields)
 
 
-def of_calls(wanted: CallFilter, statement: Statement) -> None:
+def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
     """Add the conditions of a filter of calls; its `fulltext` is a tsquery by now."""
     fields = asdict(wanted)
     token = fields.pop("token_value")
-    if token is not None and storable(list(token)):
+    if token is not None and is_storable(list(token)):
         key, value = token
         statement.where += f" AND token_values ->> {statement.bind(key)}::text = {statement.bind(value)}"
     elif token is not None:
         statement.where += f" AND {NEVER}"
     if wanted.ended_to is not None and wanted.created_to is None:
         # A call ends after it was made, give or take a clock: the newest of an old span are not looked for among the newest.
-        statement.narrow("created_at < ?", to_datetime(wanted.ended_to + DAY))
-    _narrow(statement, CALL_PIECES, CALL_FLAGS, fields)
+        statement.add_condition("created_at < ?", to_datetime(wanted.ended_to + DAY))
+    _add_conditions(statement, CALL_PIECES, CALL_FLAGS, fields)
 
 
-def of_records(wanted: RecordFilter, statement: Statement) -> None:
+def add_record_conditions(wanted: RecordFilter, statement: Statement) -> None:
     """Add the conditions of a filter of account records."""
-    _narrow(statement, RECORD_PIECES, {}, asdict(wanted))
+    _add_conditions(statement, RECORD_PIECES, {}, asdict(wanted))
 
 
-def storable(value: Any) -> bool:
+def is_storable(value: Any) -> bool:
     """Tell whether a column could hold a value at all."""
     if isinstance(value, str):
-        return "\0" not in value and _encodes(value)
+        return "\0" not in value and _is_encodable(value)
     if isinstance(value, int):
         return abs(value) <= BIGINT_MAX
-    return all(storable(item) for item in value) if isinstance(value, list | tuple) else True
+    return all(is_storable(item) for item in value) if isinstance(value, list | tuple) else True
 
 
-def tagged(key: str, value: str | None = None) -> str:
+def tag_query(key: str, value: str | None = None) -> str:
     """Return the tsquery of the calls with a token, as `keep_call_words` of the read schema marks them."""
     tag = "=" + (key[:TAG_LENGTH] if value is None else f"{key}:{value}"[:TAG_LENGTH])
     escaped = tag.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
 
-def _narrow(statement: Statement, pieces: Mapping[str, str], flags: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+def _add_conditions(
+    statement: Statement, pieces: Mapping[str, str], flags: Mapping[str, str], fields: Mapping[str, Any]
+) -> None:
     for name, value in fields.items():
         if value is None:
             continue
@@ -161,10 +163,10 @@ def _narrow(statement: Statement, pieces: Mapping[str, str], flags: Mapping[str,
             # Not compared with a parameter: only the bare column is what the partial indexes say.
             statement.where += f" AND {flags[name]}" if value else f" AND NOT {flags[name]}"
         else:
-            statement.narrow(pieces[name], to_datetime(value) if name in INSTANTS else value)
+            statement.add_condition(pieces[name], to_datetime(value) if name in INSTANTS else value)
 
 
-def _encodes(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """How does PostgreSQL remember which commands were claimed? One row each in `work.deliveries`; see gateway/ports.py.
 
-Claims, records and posts of many deliveries at once share their commits (`Grouped`): a commit costs more than its rows.
+Claims, records and posts of many deliveries at once share their commits (`GroupCommit`): a commit costs more than its rows.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import CommandClaim, Kind
-from adapters.postgres.grouped import Grouped
+from adapters.postgres.group_commit import GroupCommit
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import Instant, from_datetime, to_datetime
@@ -30,7 +30,7 @@ FORGET_STATEMENTS_MAX = 5_000
 _HELD = CommandClaim(state="held")
 
 
-class _Asked(Struct, frozen=True):
+class _ClaimRow(Struct, frozen=True):
     """One claim asked for; the fields are columns of the query."""
 
     command_id: str
@@ -42,7 +42,7 @@ class _Asked(Struct, frozen=True):
     lease_seconds: float
 
 
-class _Said(Struct, frozen=True):
+class _OutcomeRow(Struct, frozen=True):
     """One record to make; the fields are columns of the query."""
 
     command_id: str
@@ -55,7 +55,7 @@ class _Said(Struct, frozen=True):
     provider_ref: str | None
 
 
-class _Posted(Struct, frozen=True):
+class _PostedRow(Struct, frozen=True):
     """One command that needs nothing more; the fields are columns of the query."""
 
     command_id: str
@@ -68,13 +68,13 @@ class PostgresDeliveries:
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
         self._sql = queries("deliveries", schemas)
-        self._claims = Grouped(self._claim, key=lambda asked: asked.command_id)
-        self._records = Grouped(self._record, key=lambda said: said.command_id)
-        self._posts = Grouped(self._mark_posted, key=lambda posted: posted.command_id)
+        self._claims = GroupCommit(self._claim, key=lambda asked: asked.command_id)
+        self._records = GroupCommit(self._record, key=lambda said: said.command_id)
+        self._posts = GroupCommit(self._mark_posted, key=lambda posted: posted.command_id)
 
     async def incarnation(self) -> Instant:
         """Return when this schema was begun."""
-        born_at = await self._asked(self._pool.fetchval(self._sql["incarnation"]))
+        born_at = await self._run(self._pool.fetchval(self._sql["incarnation"]))
         if born_at is None:
             raise StoreError("the work schema has no incarnation: run the migrations")
         return from_datetime(born_at)
@@ -92,37 +92,39 @@ class PostgresDeliveries:
     ) -> CommandClaim:
         """Claim a command; the claim is committed when this returns."""
         at = to_datetime(claimed_at)
-        return await self._claims.ask(_Asked(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
+        return await self._claims.submit(_ClaimRow(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
         """Let claims be their claimant's for `lease_seconds` from now; return the commands whose claim still is."""
         given = list(claims), list(claims.values()), claimant, lease_seconds
-        return {row["command_id"] for row in await self._asked(self._pool.fetch(self._sql["renew"], *given))}
+        return {row["command_id"] for row in await self._run(self._pool.fetch(self._sql["renew"], *given))}
 
     async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
         """Record what came of a command; False where the claim is somebody else's."""
-        told = from_json(outcome, OutcomeRecorded) if outcome else None
-        provider, reference = (None, None) if told is None else (told.provider, told.provider_ref)
+        recorded_outcome = from_json(outcome, OutcomeRecorded) if outcome else None
+        provider, reference = (
+            (None, None) if recorded_outcome is None else (recorded_outcome.provider, recorded_outcome.provider_ref)
+        )
         at = to_datetime(recorded_at)
-        said = _Said(command_id, claimant, claim_id, _state(told), outcome, at, provider, reference)
-        return await self._records.ask(said)
+        said = _OutcomeRow(command_id, claimant, claim_id, _state(recorded_outcome), outcome, at, provider, reference)
+        return await self._records.submit(said)
 
     async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
         """Take back a claim under which no provider was asked."""
-        await self._asked(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
+        await self._run(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
         """Remember that the recorded outcome is on `contacts.requests`."""
-        await self._posts.ask(_Posted(command_id, to_datetime(posted_at)))
+        await self._posts.submit(_PostedRow(command_id, to_datetime(posted_at)))
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
         """Return the offset before which every command is done."""
-        offset = await self._asked(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
+        offset = await self._run(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
         return None if offset is None else int(offset)
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
         """Save that every command before `offset` is done."""
-        await self._asked(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
+        await self._run(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
 
     async def forget(self, before: Instant) -> int:
         """Delete all claims made before an instant, in small steps, and return how many; for housekeeping.
@@ -131,33 +133,33 @@ class PostgresDeliveries:
         """
         forgotten = 0
         for _ in range(FORGET_STATEMENTS_MAX):
-            status = await self._asked(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS))
+            status = await self._run(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS))
             count = int(str(status).rpartition(" ")[2])
             forgotten += count
             if count < FORGET_ROWS:
                 break
         return forgotten
 
-    async def _claim(self, group: Sequence[_Asked]) -> list[CommandClaim]:
-        rows = await self._asked(self._pool.fetch(self._sql["claim"], *_columns(group)))
+    async def _claim(self, group: Sequence[_ClaimRow]) -> list[CommandClaim]:
+        rows = await self._run(self._pool.fetch(self._sql["claim"], *_columns(group)))
         got = {row["command_id"]: CommandClaim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
         left = [asked for asked in group if asked.command_id not in got]
         if left:
             columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
-            rows = await self._asked(self._pool.fetch(self._sql["find"], *columns))
-            got |= {row["command_id"]: _found(row) for row in rows}
+            rows = await self._run(self._pool.fetch(self._sql["find"], *columns))
+            got |= {row["command_id"]: _claim_of_row(row) for row in rows}
         return [got.get(asked.command_id, _HELD) for asked in group]
 
-    async def _record(self, group: Sequence[_Said]) -> list[bool]:
-        rows = await self._asked(self._pool.fetch(self._sql["record"], *_columns(group)))
+    async def _record(self, group: Sequence[_OutcomeRow]) -> list[bool]:
+        rows = await self._run(self._pool.fetch(self._sql["record"], *_columns(group)))
         recorded = {row["command_id"] for row in rows}
         return [said.command_id in recorded for said in group]
 
-    async def _mark_posted(self, group: Sequence[_Posted]) -> list[None]:
-        await self._asked(self._pool.execute(self._sql["mark_posted"], *_columns(group)))
+    async def _mark_posted(self, group: Sequence[_PostedRow]) -> list[None]:
+        await self._run(self._pool.execute(self._sql["mark_posted"], *_columns(group)))
         return [None] * len(group)
 
-    async def _asked(self, asking: Awaitable[Any]) -> Any:
+    async def _run(self, asking: Awaitable[Any]) -> Any:
         try:
             return await asking
         except FAILURES as error:
@@ -169,7 +171,7 @@ def _columns(rows: Sequence[Struct]) -> list[list[Any]]:
     return [list(column) for column in zip(*(structs.astuple(row) for row in rows), strict=True)]
 
 
-def _found(row: Mapping[str, Any]) -> CommandClaim:
+def _claim_of_row(row: Mapping[str, Any]) -> CommandClaim:
     if row["posted_at"] is not None:
         return CommandClaim(state="posted")
     if row["state"] == "claimed" or row["is_leased"]:

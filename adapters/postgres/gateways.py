@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from adapters.errors import StoreError
 from adapters.gateway.ports import Kind
 from adapters.gateway.providers import SANDBOX
-from adapters.postgres.outages import reading
+from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import Serving
@@ -21,7 +21,7 @@ LIVE_SECONDS = 4 * RENEW_SECONDS
 SERVED_SECONDS = 86_400.0
 """A channel counts as served for a day after its last gateway: neither a restart nor a night's repair refuses a schedule."""
 
-KEPT_SECONDS = 7 * SERVED_SECONDS
+RETENTION_SECONDS = 7 * SERVED_SECONDS
 """Rows of processes that are gone are of use to whoever looks for what ran last week."""
 
 
@@ -42,7 +42,7 @@ class PostgresGateways:
 
     async def forget(self) -> None:
         """Delete the rows of processes that are long gone."""
-        await self._execute("forget", KEPT_SECONDS)
+        await self._execute("forget", RETENTION_SECONDS)
 
     async def _execute(self, name: str, *values: object) -> None:
         try:
@@ -66,7 +66,7 @@ class PostgresServing:
 
     async def read(self) -> Serving:
         """Read who serves what. Raises `ReadsUnavailableError`."""
-        async with reading():
+        async with convert_read_errors():
             rows = await self._pool.fetch(self._sql["served"], SERVED_SECONDS, LIVE_SECONDS)
         self._last = Serving(
             channels=frozenset(row["channel"] for row in rows),

@@ -8,7 +8,7 @@ from typing import Any, Self
 import asyncpg
 import msgspec
 
-from adapters.postgres.outages import DatabaseAwayError, describe
+from adapters.postgres.database_errors import DatabaseAwayError, describe_database_error
 from adapters.postgres.pool import FAILURES
 from adapters.postgres.sql import Schemas, queries
 from schemas.deployment import Deployment
@@ -97,12 +97,12 @@ class Presence:
             await connection.execute(self._sql["present"], LOCK_KEY)
             await connection.execute(self._sql["together"], LOCK_KEY)
         except FAILURES as error:
-            raise DatabaseAwayError(describe(self._dsn, error)) from error
+            raise DatabaseAwayError(describe_database_error(self._dsn, error)) from error
         self._connection = connection
         return []
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._stay(), name="presence")
+        self._task = asyncio.create_task(self._hold_lock(), name="presence")
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -116,15 +116,15 @@ class Presence:
         if self._connection is not None:
             self._connection.terminate()
 
-    async def _stay(self) -> None:
+    async def _hold_lock(self) -> None:
         """Hold the lock; where the connection is cut, take it again."""
         while True:
             with suppress(*FAILURES):
                 if self._connection is None or self._connection.is_closed():
-                    self._connection = await self._locked()
+                    self._connection = await self._open_locked()
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _locked(self) -> Any:
+    async def _open_locked(self) -> Any:
         connection = await self._open()
         try:
             await connection.execute(self._sql["present"], LOCK_KEY)
@@ -146,4 +146,4 @@ async def _connected(dsn: str) -> AsyncIterator[Any]:
         finally:
             await connection.close(timeout=CONNECT_SECONDS)
     except FAILURES as error:
-        raise DatabaseAwayError(describe(dsn, error)) from error
+        raise DatabaseAwayError(describe_database_error(dsn, error)) from error

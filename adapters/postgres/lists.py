@@ -4,9 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.postgres.conditions import Statement
-from adapters.postgres.orders import Order, Place, Stretch, order_of, place_of, sql_of, stretches
-from adapters.postgres.outages import reading
+from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import Pool
+from adapters.postgres.sorting import (
+    SortKey,
+    SortPosition,
+    SortRange,
+    find_sort_key,
+    order_by_sql,
+    sort_position,
+    sort_ranges,
+)
 from adapters.postgres.sql import Schemas
 from adapters.reads.ports import Page, Paging, Row
 
@@ -27,39 +35,39 @@ class Lists:
         if paging.cursor is not None:
             return await self._cursored(name, statement, paging)
         offset = (paging.page - 1) * paging.per_page
-        async with reading():
-            rows, after = await self._sorted(name, statement, paging, order_of(name, order), offset)
+        async with convert_read_errors():
+            rows, after = await self._sorted(name, statement, paging, find_sort_key(name, order), offset)
             if not paging.counted:
                 return Page(rows=rows, after=after)
             if 0 < len(rows) < paging.per_page:
-                return Page(rows=rows, total_count=exact(offset + len(rows)))
+                return Page(rows=rows, total_count=exact_count(offset + len(rows)))
             total = await self._count(name, statement.where, tuple(statement.values))
             return Page(rows=rows, total_count=total, after=after)
 
     async def _sorted(
-        self, name: str, statement: Statement, paging: Paging, order: Order, skipped: int
-    ) -> tuple[list[Row], Place | None]:
+        self, name: str, statement: Statement, paging: Paging, order: SortKey, skipped: int
+    ) -> tuple[list[Row], SortPosition | None]:
         """Return the rows of a page behind those that are skipped, and where the next page begins."""
         rows: list[Row] = []
         first = paging.after[0] if paging.after else 0
-        found = stretches(order, descending=paging.descending)
-        for number, stretch in list(enumerate(found))[first:]:
+        found = sort_ranges(order, descending=paging.descending)
+        for number, sort_range in list(enumerate(found))[first:]:
             here = Statement(*statement.values)
-            here.where = statement.where + stretch.where
+            here.where = statement.where + sort_range.where
             if paging.after and number == first:
-                _go_on(here, stretch, paging.after[1], descending=paging.descending)
+                _skip_to(here, sort_range, paging.after[1], descending=paging.descending)
             counting = here.where, tuple(here.values)
             text = (
                 self._sql[name]
                 .replace("{where}", here.where)
                 .replace("{ordered}", order.expression)
-                .replace("{order}", sql_of(stretch, descending=paging.descending))
+                .replace("{order}", order_by_sql(sort_range, descending=paging.descending))
                 .replace("{limit}", f"{here.bind(paging.per_page - len(rows))} OFFSET {here.bind(skipped)}")
             )
             more = await self._pool.fetch(self._schemas.fill(text), *here.values)
             rows += more
             if len(rows) == paging.per_page:
-                return rows, place_of(rows[-1], number, stretch)
+                return rows, sort_position(rows[-1], number, sort_range)
             if skipped and number + 1 < len(found):
                 skipped -= skipped if more else min(skipped, await self._counted(name, *counting, skipped))
         return rows, None
@@ -67,7 +75,7 @@ class Lists:
     async def _cursored(self, name: str, statement: Statement, paging: Paging) -> Page:
         where, counting = statement.where, tuple(statement.values)
         if paging.cursor is not None and paging.cursor >= 0:
-            statement.narrow("id < ?", paging.cursor)
+            statement.add_condition("id < ?", paging.cursor)
         limit = statement.bind(paging.per_page + 1)
         if statement.is_old:
             old = self._sql[f"{name}_gathered"].replace("{where}", statement.where).replace("{limit}", limit)
@@ -79,14 +87,14 @@ class Lists:
             .replace("{order}", "id DESC")
             .replace("{limit}", limit)
         )
-        async with reading():
+        async with convert_read_errors():
             rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
             total = await self._count(name, where, counting) if paging.counted else None
         shown = rows[: paging.per_page]
         return Page(rows=shown, total_count=total, next_cursor=shown[-1]["id"] if len(rows) > len(shown) else 0)
 
     async def _count(self, name: str, where: str, values: tuple[Any, ...]) -> int | None:
-        return exact(await self._counted(name, where, values, COUNT_MAX + 1))
+        return exact_count(await self._counted(name, where, values, COUNT_MAX + 1))
 
     async def _counted(self, name: str, where: str, values: tuple[Any, ...], most: int) -> int:
         text = self._sql[f"{name}_count"].replace("{where}", where).replace("{limit}", str(most))
@@ -94,13 +102,13 @@ class Lists:
         return count
 
 
-def _go_on(statement: Statement, stretch: Stretch, place: tuple[Any, ...], *, descending: bool) -> None:
+def _skip_to(statement: Statement, sort_range: SortRange, place: tuple[Any, ...], *, descending: bool) -> None:
     """Leave out what was seen before: the rows of a stretch up to a place in it."""
     sign = "<" if descending else ">"
     values = ", ".join(statement.bind(value) for value in place)
-    statement.where += f" AND ({', '.join(stretch.ordered)}) {sign} ({values})"
+    statement.where += f" AND ({', '.join(sort_range.order_by)}) {sign} ({values})"
 
 
-def exact(count: int) -> int | None:
+def exact_count(count: int) -> int | None:
     """Return a count, None where it is over what is counted."""
     return count if count <= COUNT_MAX else None

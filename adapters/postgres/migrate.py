@@ -15,7 +15,7 @@ from typing import Literal
 import asyncpg
 from msgspec import Struct
 
-from adapters.postgres.outages import reaching
+from adapters.postgres.database_errors import convert_connection_errors
 from adapters.postgres.sql import Schemas
 from schemas.errors import DependencyError
 
@@ -100,7 +100,7 @@ async def migrate(
 
 async def status(dsn: str, *, schemas: Schemas = Schemas()) -> list[Status]:  # noqa: B008 - frozen
     """Return every shipped file and whether the database has it; changes nothing. Raises as `migrate`."""
-    with reaching(dsn):
+    with convert_connection_errors(dsn):
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
         try:
             applied = await _applied(connection, schemas, create=False)
@@ -133,7 +133,7 @@ def _missing(applied: dict[tuple[str, int], tuple[str, str]]) -> list[Migration]
 @asynccontextmanager
 async def _locked(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     """A connection that is the only one to migrate this database."""
-    with reaching(dsn):
+    with convert_connection_errors(dsn):
         connection = await asyncpg.connect(
             dsn, timeout=CONNECT_SECONDS, server_settings={"lock_timeout": f"{LOCK_SECONDS}s"}
         )

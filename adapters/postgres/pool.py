@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from adapters.postgres.numbers import decoded
+from adapters.postgres.jsonb_numbers import decode_jsonb
 
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
@@ -88,7 +88,7 @@ async def open_pool(
         timeout=CONNECT_SECONDS,
         command_timeout=command_seconds,
         init=prepare,
-        reset=_leave_as_it_is,
+        reset=_skip_reset,
         server_settings={
             "application_name": name,
             "jit": "off",  # plans are short; compiling them costs more
@@ -101,13 +101,13 @@ async def open_pool(
 
 async def prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Set the codecs of a connection: jsonb is decoded, a uuid is its text."""
-    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encoded, decoder=decoded, format="text")
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encode_jsonb, decoder=decode_jsonb, format="text")
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
 
 
-def _encoded(value: object) -> str:
+def _encode_jsonb(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _leave_as_it_is(connection: object) -> None:
+async def _skip_reset(connection: object) -> None:
     """Save a round trip per use: nothing of ours leaves session state behind; listeners take their leave."""

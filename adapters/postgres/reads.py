@@ -9,17 +9,24 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from adapters.postgres.conditions import Statement, of_calls, of_leads, of_records, storable, tagged
-from adapters.postgres.kept import Asked, asked, rolled_pieces
-from adapters.postgres.lists import COUNT_MAX, Lists, exact
+from adapters.postgres.conditions import (
+    Statement,
+    add_call_conditions,
+    add_lead_conditions,
+    add_record_conditions,
+    is_storable,
+    tag_query,
+)
+from adapters.postgres.database_errors import convert_read_errors
+from adapters.postgres.fulltext import FulltextSearch
+from adapters.postgres.lists import COUNT_MAX, Lists, exact_count
 from adapters.postgres.migrate import migrations
-from adapters.postgres.outages import reading
 from adapters.postgres.pool import Pool
 from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, SAMPLE_ROWS, WORK_MEM, groups, is_beyond, may_be_many, pieces
+from adapters.postgres.rollup_reports import RollupReport, find_rollup_report, rollup_pieces
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import CALLS, LEADS, RECORDS
-from adapters.postgres.words import Words
 from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
@@ -42,7 +49,7 @@ HISTORY_MAX = 1_000
 
 _SELDOM = ", ".join(f"'{name}'" for name in OF_REST)
 _COLUMNS_SHOWN = ", ".join(name for name in ROW_COLUMNS if name != "rest")
-SHOWN = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS rest"
+SHOWN_COLUMNS = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS rest"
 """What is shown of a lead. `rest` costs more to decode than all other columns, and hardly ever says anything to anybody."""
 
 
@@ -52,15 +59,15 @@ class PostgresReads:
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
         self._schemas = schemas
-        self._sql = {name: text.replace("{shown}", SHOWN) for name, text in queries("reads", schemas).items()}
-        self._words = Words(pool, self._sql)
+        self._sql = {name: text.replace("{shown}", SHOWN_COLUMNS) for name, text in queries("reads", schemas).items()}
+        self._fulltext = FulltextSearch(pool, self._sql)
         self._lists = Lists(pool, schemas, self._sql)
         self._known_zones: Sequence[str] = ()
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
     async def ping(self) -> None:
         """Return where the database answers and its schema is the expected one, or a newer one."""
-        async with reading(), asyncio.timeout(PING_SECONDS):
+        async with convert_read_errors(), asyncio.timeout(PING_SECONDS):
             newest = await self._pool.fetchval(self._sql["newest_migration"])
         if newest is None or newest < self._newest:
             raise ReadsUnavailableError("the read schema is older than this release: run `leadclock db migrate`")
@@ -77,13 +84,13 @@ class PostgresReads:
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return leads that are not deleted. Raises `ValueError` for an order that is no column."""
-        return await self._listed(company_id, wanted, paging)
+        return await self._list_page(company_id, wanted, paging)
 
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
     ) -> Row | None:
         """Return the newest live lead of a contact on an offer or any of the schedules, else the newest one that ended."""
-        if not storable(contact_key):
+        if not is_storable(contact_key):
             return None
         return await self._row("newest_lead", company_id, contact_key, offer_id, list(schedule_ids))
 
@@ -91,7 +98,7 @@ class PostgresReads:
         self, company_id: int, external_record_id: str, *, offer_id: int | None, schedule_ids: Sequence[int]
     ) -> Row | None:
         """Return the newest live lead with an external_record_id, else the newest one that ended."""
-        if not storable(external_record_id):
+        if not is_storable(external_record_id):
             return None
         return await self._row("newest_named", company_id, external_record_id, offer_id, list(schedule_ids))
 
@@ -120,7 +127,7 @@ class PostgresReads:
     async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
         """Return how many leads have a next action before an instant, None where they are more than are counted."""
         row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
-        return None if row is None else exact(row["count"])
+        return None if row is None else exact_count(row["count"])
 
     async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
         """Return waiting leads without a next action that expire before an instant, by rising id."""
@@ -138,19 +145,19 @@ class PostgresReads:
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return calls that are not deleted. Raises `ValueError` for an order that is no column."""
-        return await self._listed(company_id, wanted, paging)
+        return await self._list_page(company_id, wanted, paging)
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return what is true of a number or address itself."""
-        return await self._row("contact", company_id, contact_key) if storable(contact_key) else None
+        return await self._row("contact", company_id, contact_key) if is_storable(contact_key) else None
 
     # -- reports -------------------------------------------------------------------------------------------------------
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
         """Return when the first and the last of the leads or calls that a filter leaves were created."""
-        table, statement = await self._filtered(company_id, wanted)
+        table, statement = await self._build_filter(company_id, wanted)
         text = self._sql[f"{table}_created"].replace("{where}", statement.where)
-        async with reading():
+        async with convert_read_errors():
             row = await self._pool.fetchrow(self._schemas.fill(text), *statement.values)
         return None if row["first"] is None else (from_datetime(row["first"]), from_datetime(row["last"]))
 
@@ -158,41 +165,45 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
-        known = asked(wanted, category, pivot)
-        rows = None if known is None else await self._rolled(company_id, wanted, known)
+        known = find_rollup_report(wanted, category, pivot)
+        rows = None if known is None else await self._sum_rollups(company_id, wanted, known)
         if rows is None:
-            rows = await self._added_up(company_id, wanted, category, pivot)
+            rows = await self._sum_rows(company_id, wanted, category, pivot)
         return None if rows is None or len(rows) > GROUPS_MAX else await groups(rows)
 
-    async def _added_up(
+    async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Row] | None:
         """Add up rows; None where a sample of them shows that the groups are too many."""
-        table, statement = await self._filtered(company_id, wanted)
+        table, statement = await self._build_filter(company_id, wanted)
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
         name = "calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"
         async with self._reporting() as connection:
             if may_be_many(category, pivot) and name != "calls_by_local_hour":
                 for limit in SAMPLE_ROWS:
-                    text = _filled(self._sql[f"{table}_sampled"], {**found, "limit": str(limit)})
+                    text = _fill(self._sql[f"{table}_sampled"], {**found, "limit": str(limit)})
                     sample = await connection.fetchrow(self._schemas.fill(text), *statement.values)
                     if is_beyond(sample, category, pivot):
                         return None
                     if sample["groups"] <= limit // 2:
                         break
             rows: Sequence[Row] = await connection.fetch(
-                self._schemas.fill(_filled(self._sql[name], found)), *statement.values
+                self._schemas.fill(_fill(self._sql[name], found)), *statement.values
             )
             return rows
 
-    async def _rolled(self, company_id: int, wanted: LeadFilter | CallFilter, known: Asked) -> Sequence[Row] | None:
+    async def _sum_rollups(
+        self, company_id: int, wanted: LeadFilter | CallFilter, known: RollupReport
+    ) -> Sequence[Row] | None:
         """Add up what was created in a span, as far as possible from sums; None where no sums lie in it."""
         span = await self.created_span(company_id, type(wanted)())
         if span is None:
             return []
         since, until = bounds(wanted.created_from, wanted.created_to, span)
         zones = await self._zones(known.category, known.pivot)
-        _, statement = await self._filtered(company_id, msgspec.structs.replace(wanted, created_from=None, created_to=None))
+        _, statement = await self._build_filter(
+            company_id, msgspec.structs.replace(wanted, created_from=None, created_to=None)
+        )
         async with self._reporting() as connection:
             # One snapshot: what is marked is marked, and what is not was added up before.
             scope = (company_id, known.table, list(known.tiers), to_datetime(since), to_datetime(until))
@@ -201,14 +212,14 @@ class PostgresReads:
             held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), known.tiers, known.cuts)
             if not held.spans:
                 return None
-            text = _filled(self._sql["rolled"], rolled_pieces(known, statement, held, zones))
+            text = _fill(self._sql["rolled"], rollup_pieces(known, statement, held, zones))
             rows: Sequence[Row] = await connection.fetch(self._schemas.fill(text), *statement.values)
         return rows
 
     @asynccontextmanager
     async def _reporting(self) -> "AsyncIterator[asyncpg.Connection[asyncpg.Record]]":
         async with (
-            reading(),
+            convert_read_errors(),
             self._pool.acquire() as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
@@ -218,20 +229,20 @@ class PostgresReads:
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
         if not self._known_zones and any(one is not None and one.name == LOCAL_HOUR for one in groupings):
-            async with reading():
+            async with convert_read_errors():
                 self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
         return self._known_zones
 
-    async def _filtered(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
+    async def _build_filter(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
         """Return the table of a filter and its conditions, a search in them resolved."""
         statement = Statement(company_id)
         if isinstance(wanted, LeadFilter):
-            found = await self._words.found("lead", company_id, wanted.fulltext, wanted.ids)
-            of_leads(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+            found = await self._fulltext.find("lead", company_id, wanted.fulltext, wanted.ids)
+            add_lead_conditions(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone: LeadFilter | CallFilter = LeadFilter(fulltext=wanted.fulltext)
         else:
-            found = await self._words.found("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
-            of_calls(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
+            found = await self._fulltext.find("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
+            add_call_conditions(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone = CallFilter(fulltext=wanted.fulltext, token_key=wanted.token_key, token_value=wanted.token_value)
         # Of a search alone it is known by now that it matches more rows than are counted.
         statement.is_frequent = wanted == alone and found.more_than >= COUNT_MAX
@@ -263,7 +274,7 @@ class PostgresReads:
         Raises `ValueError` for any other order.
         """
         statement = Statement(company_id, record_type)
-        of_records(wanted, statement)
+        add_record_conditions(wanted, statement)
         order = paging.order or "created_at"
         if order not in RECORDS.columns:
             order = _body_field(record_type, order)
@@ -287,7 +298,7 @@ class PostgresReads:
 
     async def results(self, request_ids: Sequence[str]) -> dict[str, Result]:
         """Return what came of several requests, by id; those without a result are left out."""
-        rows = await self._rows("results", [request_id for request_id in request_ids if storable(request_id)])
+        rows = await self._rows("results", [request_id for request_id in request_ids if is_storable(request_id)])
         return {row["request_id"]: _result(row) for row in rows}
 
     # -- asking --------------------------------------------------------------------------------------------------------
@@ -295,35 +306,35 @@ class PostgresReads:
     async def _one(self, kind: str, *scope: int | str, reference: int | str) -> Row | None:
         """Return the row of a reference; one that can be none finds nothing."""
         if isinstance(reference, int):
-            return await self._row(f"{kind}_by_id", *scope, reference) if storable(reference) else None
+            return await self._row(f"{kind}_by_id", *scope, reference) if is_storable(reference) else None
         try:
             return await self._row(f"{kind}_by_uuid", *scope, str(UUID(reference)))
         except ValueError:
             return None
 
-    async def _listed(self, company_id: int, wanted: LeadFilter | CallFilter, paging: Paging) -> Page:
+    async def _list_page(self, company_id: int, wanted: LeadFilter | CallFilter, paging: Paging) -> Page:
         order = paging.order or "created_at"
         kind, columns = ("lead", LEADS.columns) if isinstance(wanted, LeadFilter) else ("call", CALLS.columns)
         if order not in columns:
             raise ValueError(f"{order!r} is not a column of a {kind}")
-        table, statement = await self._filtered(company_id, wanted)
+        table, statement = await self._build_filter(company_id, wanted)
         if statement.is_frequent:
             paging = msgspec.structs.replace(paging, counted=False)
         statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._lists.page(table, statement, paging, order)
 
     async def _row(self, name: str, *values: Any) -> Row | None:
-        async with reading():
+        async with convert_read_errors():
             row: Row | None = await self._pool.fetchrow(self._sql[name], *values)
             return row
 
     async def _rows(self, name: str, *values: Any) -> Sequence[Row]:
-        async with reading():
+        async with convert_read_errors():
             rows: Sequence[Row] = await self._pool.fetch(self._sql[name], *values)
             return rows
 
 
-def _filled(text: str, pieces_found: Mapping[str, str]) -> str:
+def _fill(text: str, pieces_found: Mapping[str, str]) -> str:
     for name, piece in pieces_found.items():
         text = text.replace(f"{{{name}}}", piece)
     return text
@@ -331,8 +342,8 @@ def _filled(text: str, pieces_found: Mapping[str, str]) -> str:
 
 def tags_of(wanted: CallFilter) -> list[str]:
     """Return what the calls that are wanted are tagged with."""
-    tags = [] if wanted.token_key is None else [tagged(wanted.token_key)]
-    return tags if wanted.token_value is None else [*tags, tagged(*wanted.token_value)]
+    tags = [] if wanted.token_key is None else [tag_query(wanted.token_key)]
+    return tags if wanted.token_value is None else [*tags, tag_query(*wanted.token_value)]
 
 
 def _result(row: Row) -> Result:

@@ -32,7 +32,7 @@ _DISPOSITION = (
     "(SELECT c.call_disposition_id FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
     " AND c.call_disposition_id IS NOT NULL AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
-NOT_KEPT = "NULL::bigint"
+NEVER_FILLED = "NULL::bigint"
 """Nothing fills it: every lead is in the group without a value."""
 
 LEAD_GROUPINGS: Mapping[str, str] = {
@@ -53,8 +53,8 @@ LEAD_GROUPINGS: Mapping[str, str] = {
     "recent_call_disposition_id": _DISPOSITION,
     "inbound_calls_count": "coalesce((rest ->> 'inbound_calls_count')::bigint, 0)",
     "state": "coalesce(state_province, states[1])",
-    "lead_import_id": NOT_KEPT,
-    "call_center_id": NOT_KEPT,
+    "lead_import_id": NEVER_FILLED,
+    "call_center_id": NEVER_FILLED,
     "dial_tier": "(rest ->> 'dial_tier')::bigint",
 }  # fmt: skip
 CALL_GROUPINGS: Mapping[str, str] = {

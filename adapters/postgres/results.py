@@ -14,7 +14,7 @@ from adapters.reads.ports import ReadsUnavailableError, Result
 POLL_SECONDS = 0.1
 """Between two looks while words arrive; a lost word costs this much."""
 
-DEAF_POLL_SECONDS = 0.025
+UNNOTIFIED_POLL_SECONDS = 0.025
 """Between two looks while there is no connection to listen on."""
 
 RELISTEN_SECONDS = 1.0
@@ -25,15 +25,15 @@ WAITING_MAX = 10_000
 """Requests that wait at once in one process; a further one is told at once that there is no result yet."""
 
 
-class Results:
+class ResultWaiter:
     """Waits for results. `start` inside the running loop; `close` at the end."""
 
     def __init__(self, pool: Pool, reads: PostgresReads) -> None:
         self._pool = pool
         self._reads = reads
         self._waiting: dict[str, set[asyncio.Future[Result]]] = {}
-        self._look_now = asyncio.Event()
-        self._hears = False
+        self._poll_now = asyncio.Event()
+        self._is_listening = False
         self._error: ReadsUnavailableError | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -41,7 +41,7 @@ class Results:
         """Begin to listen."""
         self._tasks = [
             asyncio.create_task(self._listen(), name="listen for results"),
-            asyncio.create_task(self._look(), name="look for results"),
+            asyncio.create_task(self._poll(), name="look for results"),
         ]
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ class Results:
             return await self._reads.result(request_id)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(request_id, set()).add(future)
-        self._look_now.set()
+        self._poll_now.set()
         try:
             async with asyncio.timeout(timeout_seconds):
                 return await future
@@ -78,18 +78,18 @@ class Results:
             if not waiting:
                 del self._waiting[request_id]
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         while True:
             while not self._waiting:
-                self._look_now.clear()
-                await self._look_now.wait()
-            self._look_now.clear()
-            await self._look_once()
+                self._poll_now.clear()
+                await self._poll_now.wait()
+            self._poll_now.clear()
+            await self._poll_once()
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS if self._hears else DEAF_POLL_SECONDS):
-                    await self._look_now.wait()
+                async with asyncio.timeout(POLL_SECONDS if self._is_listening else UNNOTIFIED_POLL_SECONDS):
+                    await self._poll_now.wait()
 
-    async def _look_once(self) -> None:
+    async def _poll_once(self) -> None:
         try:
             found = await self._reads.results(list(self._waiting))
             self._error = None
@@ -105,21 +105,21 @@ class Results:
         while True:
             with suppress(*FAILURES):
                 async with self._pool.acquire() as connection:
-                    await self._hear(connection)
+                    await self._hold_listener(connection)
             await asyncio.sleep(RELISTEN_SECONDS)
 
-    async def _hear(self, connection: Any) -> None:
+    async def _hold_listener(self, connection: Any) -> None:
         def heard(*_: object) -> None:
-            self._look_now.set()
+            self._poll_now.set()
 
         await connection.add_listener(RESULTS_CHANNEL, heard)
         try:
-            self._hears = True
+            self._is_listening = True
             while True:
                 await asyncio.sleep(ALIVE_SECONDS)
                 await connection.execute("SELECT 1")
         finally:
-            self._hears = False
+            self._is_listening = False
             with suppress(*FAILURES):
                 await connection.remove_listener(RESULTS_CHANNEL, heard)
             with suppress(*FAILURES):

@@ -11,10 +11,10 @@ import asyncpg
 from msgspec import Struct
 
 from adapters.clock import wall_now
-from adapters.postgres.kept import daily_categories, hourly_categories, pair_pieces, wide_pieces
-from adapters.postgres.outages import reading
+from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import Pool
 from adapters.postgres.reports import WORK_MEM, sums_again, sums_of
+from adapters.postgres.rollup_reports import daily_categories, hourly_categories, pair_pieces, wide_pieces
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
@@ -49,7 +49,7 @@ _PARTS: Mapping[str, str] = {"month": "day", "year": "month"}
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
-class Span(Struct, frozen=True):
+class RollupSpan(Struct, frozen=True):
     """A month or year of one company's leads or calls."""
 
     source: str
@@ -84,7 +84,7 @@ class Rollups:
     async def run(self, seconds: float = TURN_SECONDS) -> int:
         """Roll up what is due and return the number of days, months and years. Raises `ReadsUnavailableError`."""
         until, rolled = time.monotonic() + seconds, 0
-        async with reading():
+        async with convert_read_errors():
             self._zones = self._zones or await self._pool.fetchval(self._sql["zones"])
         for some in (self._days, self._months, self._years):
             while time.monotonic() < until and (count := await some()):
@@ -92,7 +92,7 @@ class Rollups:
         return rolled
 
     async def _days(self) -> int:
-        async with reading(), self._pool.acquire() as connection, connection.transaction():
+        async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
             if not await self._is_alone(connection):
                 return 0
             marks = await connection.fetch(self._sql["take_marks"], self._days_at_once, self._before("day"))
@@ -121,12 +121,12 @@ class Rollups:
         return await self._spans("year")
 
     async def _spans(self, tier: str) -> int:
-        async with reading():
+        async with convert_read_errors():
             due = await self._pool.fetch(self._filled("due", "", tier), self._before(tier), SPANS_AT_ONCE)
-            done = [await self._span(tier, Span(*(row[name] for name in Span.__struct_fields__))) for row in due]
+            done = [await self._span(tier, RollupSpan(*(row[name] for name in RollupSpan.__struct_fields__))) for row in due]
         return sum(done)
 
-    async def _span(self, tier: str, span: Span) -> bool:
+    async def _span(self, tier: str, span: RollupSpan) -> bool:
         """Roll up a month or year. A mark that was made since stays, and with it the span is not used."""
         async with self._pool.acquire() as connection, connection.transaction():
             if not await self._is_alone(connection):
@@ -142,7 +142,7 @@ class Rollups:
             await connection.execute(self._filled("remember_span", source, tier), company, start, source, self._moment())
             return True
 
-    async def _roll_up_pairs(self, connection: Connection, month: Span) -> None:
+    async def _roll_up_pairs(self, connection: Connection, month: RollupSpan) -> None:
         """Roll up the pairs of a month, in parts where it has many rows: what two values come to may be several sums."""
         source, company = month.source, month.company_id
         statement = self._filled("roll_up_pairs", source, "month", pair_pieces(source))

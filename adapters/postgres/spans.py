@@ -31,7 +31,7 @@ class Cover(Struct, frozen=True):
     gaps: Sequence[tuple[Instant, Instant]]
 
 
-class Rolled(Struct, frozen=True):
+class RollupState(Struct, frozen=True):
     """Which spans hold sums, by tier, and the days that were changed since theirs were made."""
 
     starts: Mapping[str, Collection[Instant]]
@@ -55,16 +55,16 @@ def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant,
     return max(first, since if since is not None else first), min(last, until if until is not None else last)
 
 
-def cover(since: Instant, until: Instant, rolled: Rolled, tiers: Sequence[str], cuts: Sequence[Instant] = ()) -> Cover:
+def cover(since: Instant, until: Instant, rolled: RollupState, tiers: Sequence[str], cuts: Sequence[Instant] = ()) -> Cover:
     """Return what answers for a span of time with the sums of some tiers, none of them across a cut (in order)."""
     fresh = rolled.fresh(tiers)
     edges = (since, *(cut for cut in cuts if since < cut < until), until)
     steps = [step for first, last in pairwise(edges) for step in _steps(first, last, fresh)]
-    gaps = [(gap.start, gap.until) for gap in stretches([step for step in steps if not step.tier])]
+    gaps = [(gap.start, gap.until) for gap in merge_adjacent([step for step in steps if not step.tier])]
     return Cover([step for step in steps if step.tier], gaps)
 
 
-def stretches(spans: Sequence[Span]) -> list[Span]:
+def merge_adjacent(spans: Sequence[Span]) -> list[Span]:
     """Return spans in order, those of one tier that touch as one."""
     found: list[Span] = []
     for span in spans:
@@ -111,9 +111,9 @@ def _end(tier: str, start: Instant) -> Instant:
     return _start(tier, from_datetime(to_datetime(start) + timedelta(days=31 if tier == "month" else 366)))
 
 
-def rolled(rows: Collection[Mapping[str, Any]], marks: Collection[datetime]) -> Rolled:
+def rolled(rows: Collection[Mapping[str, Any]], marks: Collection[datetime]) -> RollupState:
     """Return what the database says of sums: rows of (tier, start), and the days that are marked."""
     starts: dict[str, set[Instant]] = {tier: set() for tier in TIERS}
     for row in rows:
         starts[row["tier"]].add(from_datetime(row["start"]))
-    return Rolled(starts, {from_datetime(day) for day in marks})
+    return RollupState(starts, {from_datetime(day) for day in marks})

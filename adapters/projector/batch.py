@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from adapters.postgres.numbers import written_for_jsonb
+from adapters.postgres.jsonb_numbers import encode_for_jsonb
 from adapters.projector.rows import PARTS, SHAPES, Row, Shape, without_nul
 from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
@@ -100,7 +100,7 @@ DECISION_PARTS = msgspec.json.Decoder(ReadPart)
 PART_OWNERS = msgspec.json.Decoder(ReadOwner)
 
 
-class Split(Struct, frozen=True):
+class SplitRow(Struct, frozen=True):
     """A row whose tokens are in so many parts, as the decision of this sequence number left it."""
 
     sequence: int
@@ -115,7 +115,7 @@ class Removal(Struct, frozen=True):
     at: Instant
 
 
-class Mark(Struct, frozen=True):
+class OffsetRange(Struct, frozen=True):
     """Who writes which stretch of a partition: from `offset`, where the position must stand, to before `offset_after`."""
 
     topic: str
@@ -125,7 +125,7 @@ class Mark(Struct, frozen=True):
     offset_after: int
 
 
-class Batch(Struct):
+class ProjectionBatch(Struct):
     """Everything that one transaction writes; `rows` and `removals` by table name, then by primary key.
 
     `parts` are the parts of tokens that changed, by owner and number, `part_removals` the owners that are gone, with the
@@ -134,7 +134,7 @@ class Batch(Struct):
     `gaps` counts decisions that did not follow the one before: the topic does not hold, or could not say, what lies between.
     """
 
-    mark: Mark
+    offset_range: OffsetRange
     sequence: int
     decided_at: Instant | None = None
     rows: dict[str, dict[tuple[int | str, ...], Row]] = {}
@@ -145,7 +145,7 @@ class Batch(Struct):
     gaps: int = 0
     parts: dict[tuple[str, int], Row] = {}
     part_removals: dict[str, int] = {}
-    split: dict[str, dict[tuple[int | str, ...], Split]] = {}
+    split: dict[str, dict[tuple[int | str, ...], SplitRow]] = {}
 
     @property
     def rows_count(self) -> int:
@@ -160,31 +160,31 @@ class Batch(Struct):
         )
 
 
-def batch_of(records: Sequence[LogRecord], mark: Mark, sequence: int, *, topic: str) -> Batch:
+def build_batch(records: Sequence[LogRecord], offset_range: OffsetRange, sequence: int, *, topic: str) -> ProjectionBatch:
     """Collapse committed decisions, in order, into a batch.
 
     `sequence` is that of the last decision before; `topic` is the name under which facts are kept, without any prefix. A
     decision, or a value in one, that cannot be read becomes a fault: the partition goes on without it, and says so.
     """
-    batch = Batch(mark=mark, sequence=sequence)
+    batch = ProjectionBatch(offset_range=offset_range, sequence=sequence)
     newest: dict[str, _Value] = {}
     removals: dict[str, tuple[str, Removal]] = {}
     for record in records:
         try:
-            part = _Part(record, topic)
+            part = _DecisionRows(record, topic)
         except UNREADABLE as error:
-            batch.faults.append(fault(record, None, error, topic))
+            batch.faults.append(fault_row(record, None, error, topic))
             continue
         part.add_to(batch)
         for key, value in part.values:
             newest[key] = value
             removals.pop(key, None)
         removals.update(part.removals)
-    _settle(batch, newest.values(), removals.values(), topic)
+    _add_rows(batch, newest.values(), removals.values(), topic)
     return batch
 
 
-def fault(record: LogRecord, sequence: int | None, error: Exception, topic: str) -> Row:
+def fault_row(record: LogRecord, sequence: int | None, error: Exception, topic: str) -> Row:
     """Return the row that says why a decision is not shown."""
     reason = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX].replace("\0", "\ufffd")
     return (topic, record.partition, record.offset, sequence, reason)
@@ -199,7 +199,7 @@ class _Value(Struct, frozen=True, gc=False):
     record: LogRecord
 
 
-class _Part:
+class _DecisionRows:
     """What one decision adds to a batch; built whole before anything is added, so that none is added by half."""
 
     def __init__(self, record: LogRecord, topic: str) -> None:
@@ -207,8 +207,8 @@ class _Part:
         self.decision = decision
         self.values: list[tuple[str, _Value]] = []
         self.removals: dict[str, tuple[str, Removal]] = {}
-        company_id, contact_key = _whom(decision)
-        moved = _moved(decision)
+        company_id, contact_key = _find_subject(decision)
+        moved = _moved_lead_keys(decision)
         self.parts: dict[tuple[str, int], Row] = {}
         self.part_removals: dict[str, int] = {}
         self._take_parts(record.partition, moved)
@@ -244,11 +244,11 @@ class _Part:
                     self.part_removals[owner] = decision.sequence
                 continue
             version = PART_OWNERS.decode(owners[owner]).version
-            tokens = b"{}" if value == REMOVED else written_for_jsonb(bytes(DECISION_PARTS.decode(value).tokens))
+            tokens = b"{}" if value == REMOVED else encode_for_jsonb(bytes(DECISION_PARTS.decode(value).tokens))
             place = version, partition, decision.sequence
             self.parts[owner, int(number)] = (owner, int(number), *place, tokens.decode())
 
-    def add_to(self, batch: Batch) -> None:
+    def add_to(self, batch: ProjectionBatch) -> None:
         batch.parts.update(self.parts)
         batch.part_removals.update(self.part_removals)
         batch.gaps += self.decision.sequence > batch.sequence + 1
@@ -259,7 +259,7 @@ class _Part:
             batch.results.setdefault(str(self.result[0]), self.result)
 
 
-def _settle(batch: Batch, values: Iterable[_Value], removals: Iterable[tuple[str, Removal]], topic: str) -> None:
+def _add_rows(batch: ProjectionBatch, values: Iterable[_Value], removals: Iterable[tuple[str, Removal]], topic: str) -> None:
     """Make rows of the last values."""
     for value in values:
         table = value.shape.table
@@ -267,17 +267,17 @@ def _settle(batch: Batch, values: Iterable[_Value], removals: Iterable[tuple[str
             entity = value.shape.decoder.decode(value.json)
             row = value.shape.row(entity, value.record.partition, value.sequence)
         except UNREADABLE as error:
-            batch.faults.append(fault(value.record, value.sequence, error, topic))
+            batch.faults.append(fault_row(value.record, value.sequence, error, topic))
         else:
             batch.rows.setdefault(table.name, {})[row[: table.key]] = row
             count = getattr(entity, "data_parts", 0) or getattr(entity, "token_parts", 0)
             if count:
-                batch.split.setdefault(table.name, {})[row[: table.key]] = Split(value.sequence, count)
+                batch.split.setdefault(table.name, {})[row[: table.key]] = SplitRow(value.sequence, count)
     for name, removal in removals:
         batch.removals.setdefault(name, {})[removal.key] = removal
 
 
-def _whom(decision: ReadDecision) -> tuple[int | None, str | None]:
+def _find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
     """Return the company and contact that a decision is about, as far as its keys tell."""
     key = decision.cause.key or ""
     for candidate in (key, *(change.key for change in decision.changes)):
@@ -301,7 +301,7 @@ class _Owner(Struct, frozen=True):
 OWNERS = msgspec.json.Decoder(_Owner)
 
 
-def _moved(decision: ReadDecision) -> frozenset[str]:
+def _moved_lead_keys(decision: ReadDecision) -> frozenset[str]:
     """Return the keys of leads that are on their way to another partition: their rows stay until they arrive there."""
     if not decision.messages:
         return frozenset()

@@ -23,7 +23,7 @@ Connection = Any
 """An asyncpg connection, of a pool or not."""
 
 
-class _Summed(Struct, frozen=True):
+class _ChecksummedTable(Struct, frozen=True):
     """A table: from which partition of which topic a row comes, as SQL, and its primary key."""
 
     name: str
@@ -33,23 +33,23 @@ class _Summed(Struct, frozen=True):
 
 _ACCOUNTS = ("records", "slots")
 _OF_TOPIC = "t.topic || '[' || t.partition || ']'"
-SUMMED = (
+CHECKSUMMED_TABLES = (
     *(
-        _Summed(
+        _ChecksummedTable(
             table.name,
             f"'{(ACCOUNTS_DECISIONS if table.name in _ACCOUNTS else CONTACTS_DECISIONS).name}[' || t.partition || ']'",
             table.columns[: table.key],
         )
         for table in TABLES
     ),
-    _Summed("history", _OF_TOPIC, ("topic", "partition", "sequence", "ordinal")),
-    _Summed("faults", _OF_TOPIC, ("topic", "partition", '"offset"')),
-    _Summed("request_results", "'all'", ("request_id",)),
+    _ChecksummedTable("history", _OF_TOPIC, ("topic", "partition", "sequence", "ordinal")),
+    _ChecksummedTable("faults", _OF_TOPIC, ("topic", "partition", '"offset"')),
+    _ChecksummedTable("request_results", "'all'", ("request_id",)),
 )
 """What follows from decisions alone; words, rollups and marks follow from these by triggers and turns of housekeeping."""
 
 
-class Sum(Struct, frozen=True, kw_only=True):
+class TableChecksum(Struct, frozen=True, kw_only=True):
     """The rows of a table that come from one partition (`place`, `topic[partition]`), and their checksum."""
 
     table: str
@@ -58,7 +58,7 @@ class Sum(Struct, frozen=True, kw_only=True):
     checksum: str
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class TableDifference(Struct, frozen=True, kw_only=True):
     """Rows that are not the same: how many are shown and how many the decisions give, and the keys of some of them."""
 
     table: str
@@ -70,46 +70,48 @@ class Difference(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
 
 
-async def sums(
+async def read_checksums(
     connection: Connection,
     schema: str,
     *,
     results_after: Instant,
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Sum]:
+) -> list[TableChecksum]:
     """Return the sums of a schema, table by table; results that may be purged meanwhile (`results_after`) do not count.
 
     Inside a transaction of one snapshot they belong to the positions that it sees.
     """
     text = queries("rebuild")["checksum"].replace("{schema}", schema)
-    found: list[Sum] = []
+    found: list[TableChecksum] = []
     await connection.execute("SET LOCAL TIME ZONE 'UTC'; SET LOCAL extra_float_digits = 1")
-    for table in SUMMED:
+    for table in CHECKSUMMED_TABLES:
         filled = text.replace("{table}", table.name).replace("{place}", table.place)
         rows = await connection.fetch(filled.replace("{only}", _only(table, results_after)), timeout=CHECKSUM_SECONDS)
         found += [
-            Sum(table=table.name, place=row["place"], rows=row["rows"], checksum=f"{int(row['digest']) % 2**64:016x}")
+            TableChecksum(
+                table=table.name, place=row["place"], rows=row["rows"], checksum=f"{int(row['digest']) % 2**64:016x}"
+            )
             for row in rows
         ]
         progress(table.name)
     return found
 
 
-async def differences(
+async def compare_tables(
     connection: Connection,
     schemas: Schemas,
     shadow: str,
     *,
     results_after: Instant,
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Difference]:
+) -> list[TableDifference]:
     """Compare what is shown with what was built beside it, within one snapshot; [] where all is the same."""
     shown = {(one.table, one.place): one for one in await _of(connection, schemas.read, results_after, progress)}
     decided = {(one.table, one.place): one for one in await _of(connection, shadow, results_after, progress)}
     unlike = [key for key in sorted({*shown, *decided}) if shown.get(key) != decided.get(key)]
     examples = {table: await _examples(connection, schemas, shadow, table, results_after) for table, _ in unlike}
     return [
-        Difference(
+        TableDifference(
             table=key[0],
             place=key[1],
             rows_shown=shown[key].rows if key in shown else 0,
@@ -120,14 +122,14 @@ async def differences(
     ]
 
 
-async def _of(connection: Connection, schema: str, after: Instant, progress: Callable[[str], None]) -> list[Sum]:
-    return await sums(connection, schema, results_after=after, progress=progress)
+async def _of(connection: Connection, schema: str, after: Instant, progress: Callable[[str], None]) -> list[TableChecksum]:
+    return await read_checksums(connection, schema, results_after=after, progress=progress)
 
 
 async def _examples(
     connection: Connection, schemas: Schemas, shadow: str, name: str, after: Instant
 ) -> dict[str, tuple[str, ...]]:
-    table = next(table for table in SUMMED if table.name == name)
+    table = next(table for table in CHECKSUMMED_TABLES if table.name == name)
     text = queries("rebuild", schemas)["differing"].replace("{shadow}", shadow).replace("{table}", name)
     text = text.replace("{key}", ", ".join(table.key)).replace("{only}", _only(table, after))
     rows = await connection.fetch(text.replace("{examples}", str(EXAMPLES_MAX)), timeout=CHECKSUM_SECONDS)
@@ -138,10 +140,10 @@ async def _examples(
     }
 
 
-def _only(table: _Summed, after: Instant) -> str:
+def _only(table: _ChecksummedTable, after: Instant) -> str:
     return f"WHERE t.decided_at > '{to_rfc3339(after)}'" if table.name == "request_results" else ""
 
 
-def combined(found: Sequence[Sum]) -> str:
+def combine_checksums(found: Sequence[TableChecksum]) -> str:
     """Return one checksum of many sums: that of their sum."""
     return f"{sum(int(one.checksum, 16) for one in found) % 2**64:016x}"

@@ -14,14 +14,14 @@ from adapters.errors import StoreError
 from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import TABLES
-from adapters.projector.batch import Batch
+from adapters.projector.batch import ProjectionBatch
 from adapters.projector.rows import Row
 from adapters.projector.store import (
-    Owned,
+    OwnedPartition,
     OwnershipLostError,
+    PartitionPosition,
     PositionMovedError,
     RowsRefusedError,
-    Standing,
     TopicChangedError,
 )
 from schemas.instant import from_datetime
@@ -47,15 +47,15 @@ class PostgresStore:
         self._sql = queries("projection", schemas)
         self._announcer = _Announcer(pool)
 
-    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+    async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         """Become the owner of a partition."""
         async with self._connection() as connection:
             row = await connection.fetchrow(self._sql["take_position"], topic, partition, topic_id)
         if row["topic_id"] != topic_id:
             raise TopicChangedError(f"{topic} was created again since it was projected: rebuild the projection")
-        return Owned(row["epoch"], row["next_offset"], row["sequence"])
+        return OwnedPartition(row["epoch"], row["next_offset"], row["sequence"])
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         """Write rows and position, all or nothing."""
         async with self._connection() as connection:
             try:
@@ -69,12 +69,12 @@ class PostgresStore:
         """Wake whoever waits for a result."""
         self._announcer.announce()
 
-    async def standings(self) -> list[Standing]:
+    async def positions(self) -> list[PartitionPosition]:
         """Return every position, by topic and partition."""
         async with self._connection() as connection:
             rows = await connection.fetch(self._sql["positions"])
         return [
-            Standing(
+            PartitionPosition(
                 topic=row["topic"],
                 partition=row["partition"],
                 topic_id=row["topic_id"],
@@ -90,23 +90,31 @@ class PostgresStore:
         """Stop announcing; the pool belongs to whoever opened it."""
         await self._announcer.close()
 
-    async def _move(self, connection: Any, batch: Batch) -> bool:
+    async def _move(self, connection: Any, batch: ProjectionBatch) -> bool:
         """Move the position on; False where this very batch is written already (its commit was in doubt)."""
-        mark = batch.mark
+        offset_range = batch.offset_range
         moved = await connection.fetchval(
             self._sql["move_position"],
-            *(mark.topic, mark.partition, mark.epoch, mark.offset, mark.offset_after, batch.sequence, batch.decided_at),
+            *(
+                offset_range.topic,
+                offset_range.partition,
+                offset_range.epoch,
+                offset_range.offset,
+                offset_range.offset_after,
+                batch.sequence,
+                batch.decided_at,
+            ),
         )
         if moved is not None:
             return True
-        row = await connection.fetchrow(self._sql["position"], mark.topic, mark.partition)
-        if row is None or row["epoch"] != mark.epoch:
-            raise OwnershipLostError(f"another owner took {mark.topic}[{mark.partition}]")
-        if row["next_offset"] != mark.offset_after:
-            raise PositionMovedError(f"{mark.topic}[{mark.partition}] was moved to {row['next_offset']}")
+        row = await connection.fetchrow(self._sql["position"], offset_range.topic, offset_range.partition)
+        if row is None or row["epoch"] != offset_range.epoch:
+            raise OwnershipLostError(f"another owner took {offset_range.topic}[{offset_range.partition}]")
+        if row["next_offset"] != offset_range.offset_after:
+            raise PositionMovedError(f"{offset_range.topic}[{offset_range.partition}] was moved to {row['next_offset']}")
         return False
 
-    async def _write_rows(self, connection: Any, batch: Batch) -> None:
+    async def _write_rows(self, connection: Any, batch: ProjectionBatch) -> None:
         if batch.parts:
             parts = [batch.parts[key] for key in sorted(batch.parts)]
             await connection.execute(self._sql["upsert_token_parts"], *map(list, zip(*parts, strict=True)))
@@ -117,14 +125,14 @@ class PostgresStore:
             split = batch.split.get(table.name)
             if split:  # before removals: a row that is marked as deleted keeps its tokens
                 columns = zip(*((*key, one.sequence, one.count) for key, one in sorted(split.items())), strict=True)
-                await connection.execute(self._sql[f"join_{table.name}"], batch.mark.partition, *columns)
+                await connection.execute(self._sql[f"join_{table.name}"], batch.offset_range.partition, *columns)
             removals = batch.removals.get(table.name)
             if removals:
                 columns = zip(*((*item.key, item.sequence, item.at) for _, item in sorted(removals.items())), strict=True)
-                await connection.execute(self._sql[f"remove_{table.name}"], batch.mark.partition, *columns)
+                await connection.execute(self._sql[f"remove_{table.name}"], batch.offset_range.partition, *columns)
         if batch.part_removals:
             removed = zip(*sorted(batch.part_removals.items()), strict=True)
-            await connection.execute(self._sql["remove_token_parts"], batch.mark.partition, *removed)
+            await connection.execute(self._sql["remove_token_parts"], batch.offset_range.partition, *removed)
         await self._send(connection, "insert_history", batch.history)
         await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
         await self._send(connection, "insert_faults", batch.faults)

@@ -15,23 +15,29 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.errors import StoreError
-from adapters.projector.batch import Batch
-from adapters.projector.lane import Lane
-from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
+from adapters.projector.batch import ProjectionBatch
+from adapters.projector.partition_writer import PartitionWriter
+from adapters.projector.store import (
+    OwnedPartition,
+    OwnershipLostError,
+    PositionMovedError,
+    ProjectionStore,
+    TopicChangedError,
+)
 from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
-Skip = Callable[[str, int, int, str], None]
+ReportFault = Callable[[str, int, int, str], None]
 """Is told of a decision, or a value in one, that could not be shown: topic, partition, offset, reason."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ProjectorLimits(Struct, frozen=True, kw_only=True):
     """The bounds of a projector."""
 
     records_max: int = 2_000
     """Decisions per poll and per batch: about 100 ms of work, so that a request under load still sees its result soon."""
-    held_max: int = 10_000
+    buffered_max: int = 10_000
     """Decisions of a topic that are read and not written; beyond it nothing more is read. About 20 MB."""
     poll_seconds: float = 0.5
     retry_seconds_min: float = 0.1
@@ -40,7 +46,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Partitions written at the same time."""
     lag_gap_seconds: float = 2.0
     """Between two looks at the end of a partition."""
-    lost_seconds: float = 5.0
+    retake_after_seconds: float = 5.0
     """A partition that another owner took, and that is still assigned here after this long, is taken again: the other may
     have been a former owner that had not heard of it."""
 
@@ -52,10 +58,12 @@ class Health(Struct, frozen=True):
     reason: str | None = None
 
 
-class _Lane(Lane):
+class _AssignedPartition(PartitionWriter):
     """A partition that is projected: `pending` is what is read and not written, `end` the end that was last looked at."""
 
-    def __init__(self, topic: str, number: int, owned: Owned, written: Callable[[Batch, int], None]) -> None:
+    def __init__(
+        self, topic: str, number: int, owned: OwnedPartition, written: Callable[[ProjectionBatch, int], None]
+    ) -> None:
         super().__init__(topic, number, owned, written)
         self.end = self.offset
         self.pending: deque[LogRecord] = deque()
@@ -69,18 +77,18 @@ class _Feed:
         self.name = name
         self.deployed = deployed
         self.reader: Reader | None = None
-        self.lanes: dict[int, _Lane] = {}
+        self.partitions: dict[int, _AssignedPartition] = {}
         self.wanted: tuple[int, ...] = ()
         self.stale = False
-        self.looked_at = float("-inf")
-        self.lost_at: float | None = None
+        self.end_read_at = float("-inf")
+        self.lost_since: float | None = None
         self.problem: str | None = "not started"
-        self.room = asyncio.Event()
+        self.capacity_freed = asyncio.Event()
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """How many decisions are read and not written."""
-        return sum(len(lane.pending) for lane in self.lanes.values())
+        return sum(len(partition.pending) for partition in self.partitions.values())
 
 
 class Projector:
@@ -96,9 +104,9 @@ class Projector:
         clock: Clock,
         *,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: ProjectorLimits = ProjectorLimits(),  # noqa: B008 - frozen
         jitter: Callable[[], float] = random.random,
-        skip: Skip = lambda _topic, _partition, _offset, _reason: None,
+        skip: ReportFault = lambda _topic, _partition, _offset, _reason: None,
         describe: Callable[[Exception], str] = str,
     ) -> None:
         """`describe` puts a failure of the log or the database into words that say what to do."""
@@ -128,7 +136,7 @@ class Projector:
         """Return what keeps which partitions from being projected: topic, or topic[partition] -> sentence."""
         found = {}
         for feed in self._feeds:
-            waiting = [number for number in feed.wanted if feed.stale or number not in feed.lanes]
+            waiting = [number for number in feed.wanted if feed.stale or number not in feed.partitions]
             if feed.problem is not None:
                 found[feed.name] = feed.problem
             else:
@@ -138,19 +146,21 @@ class Projector:
     @property
     def lag(self) -> dict[tuple[str, int], int]:
         """Return how many offsets each owned partition is behind the end that was last looked at."""
-        return {(feed.name, lane.number): max(0, lane.end - lane.offset) for feed, lane in self._lanes()}
+        return {
+            (feed.name, partition.number): max(0, partition.end - partition.offset) for feed, partition in self._assigned()
+        }
 
     @property
     def positions(self) -> dict[tuple[str, int], int]:
         """Return the next offset of each owned partition."""
-        return {(feed.name, lane.number): lane.offset for feed, lane in self._lanes()}
+        return {(feed.name, partition.number): partition.offset for feed, partition in self._assigned()}
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Say which partitions of both topics to project from now on; the next step takes them, and lets the others go."""
         for feed in self._feeds:
             feed.wanted = tuple(sorted(partitions))
             feed.stale = True
-            feed.lost_at = None
+            feed.lost_since = None
         self.lost.clear()
 
     async def run_once(self, timeout_seconds: float = 0.0) -> int:
@@ -162,7 +172,7 @@ class Projector:
         for feed in self._feeds:
             await self._read(feed, timeout_seconds)
             outcomes = await asyncio.gather(
-                *(self._write_all(feed, lane) for lane in list(feed.lanes.values())), return_exceptions=True
+                *(self._write_all(feed, partition) for partition in list(feed.partitions.values())), return_exceptions=True
             )
             for outcome in outcomes:
                 if outcome is not None:
@@ -187,8 +197,8 @@ class Projector:
 
     # -- owning --------------------------------------------------------------------------------------------------------
 
-    def _lanes(self) -> list[tuple[_Feed, _Lane]]:
-        return [(feed, lane) for feed in self._feeds for lane in feed.lanes.values()]
+    def _assigned(self) -> list[tuple[_Feed, _AssignedPartition]]:
+        return [(feed, partition) for feed in self._feeds for partition in feed.partitions.values()]
 
     async def _take(self, feed: _Feed) -> None:
         """Take the wanted partitions; whatever was read and not written is read again."""
@@ -208,31 +218,31 @@ class Projector:
         for number in partitions:
             owned = await self._store.take(feed.name, topic_id, number)
             await feed.reader.seek(number, owned.next_offset)
-            feed.lanes[number] = _Lane(feed.name, number, owned, self._written)
+            feed.partitions[number] = _AssignedPartition(feed.name, number, owned, self._written)
 
     async def _release(self, feed: _Feed) -> None:
-        writing = [lane.writing for lane in feed.lanes.values() if lane.writing is not None]
+        writing = [partition.writing for partition in feed.partitions.values() if partition.writing is not None]
         for task in writing:
             task.cancel()
         await asyncio.gather(*writing, return_exceptions=True)
         reader, feed.reader = feed.reader, None
-        feed.lanes.clear()
-        feed.looked_at = float("-inf")
+        feed.partitions.clear()
+        feed.end_read_at = float("-inf")
         if reader is not None:
             await reader.close()
 
-    def _lose(self, feed: _Feed, lane: _Lane) -> None:
+    def _lose(self, feed: _Feed, partition: _AssignedPartition) -> None:
         """Stop writing a partition that somebody else took; whoever assigns partitions sees it in `lost`."""
-        lane.pending.clear()
-        feed.lanes.pop(lane.number, None)
-        self.lost.add((feed.name, lane.number))
-        feed.lost_at = self._clock.monotonic()
+        partition.pending.clear()
+        feed.partitions.pop(partition.number, None)
+        self.lost.add((feed.name, partition.number))
+        feed.lost_since = self._clock.monotonic()
 
-    def _take_back(self, feed: _Feed) -> None:
+    def _retake_lost(self, feed: _Feed) -> None:
         """Let what was lost a while ago be taken again, by the next step: nobody else may be writing it."""
-        if feed.lost_at is None or self._clock.monotonic() - feed.lost_at < self._limits.lost_seconds:
+        if feed.lost_since is None or self._clock.monotonic() - feed.lost_since < self._limits.retake_after_seconds:
             return
-        feed.lost_at = None
+        feed.lost_since = None
         self.lost = {(name, number) for name, number in self.lost if name != feed.name}
         feed.stale = True
 
@@ -250,9 +260,9 @@ class Projector:
                 delay = min(2 * delay, self._limits.retry_seconds_max)
                 continue
             delay = self._limits.retry_seconds_min
-            self._take_back(feed)
-            self._start_lanes(feed, stop)
-            await self._make_room(feed, stop)
+            self._retake_lost(feed)
+            self._start_writing(feed, stop)
+            await self._wait_for_capacity(feed, stop)
         await self._finish(feed)
 
     async def _read(self, feed: _Feed, timeout_seconds: float) -> None:
@@ -260,102 +270,102 @@ class Projector:
         if feed.stale:
             await self._take(feed)
         if feed.reader is None:
-            feed.problem = self._lost_text(feed)
+            feed.problem = self._describe_lost(feed)
             await self._clock.sleep(timeout_seconds)
             return
         for record in await feed.reader.poll(limit=self._limits.records_max, timeout_seconds=timeout_seconds):
-            lane = feed.lanes.get(record.partition)
-            if lane is not None:
-                lane.pending.append(record)
-        if not any(lane.pending for lane in feed.lanes.values()):
-            feed.problem = self._lost_text(feed)
-        await self._look(feed, feed.reader)
+            partition = feed.partitions.get(record.partition)
+            if partition is not None:
+                partition.pending.append(record)
+        if not any(partition.pending for partition in feed.partitions.values()):
+            feed.problem = self._describe_lost(feed)
+        await self._read_ends(feed, feed.reader)
 
-    def _start_lanes(self, feed: _Feed, stop: asyncio.Event) -> None:
+    def _start_writing(self, feed: _Feed, stop: asyncio.Event) -> None:
         """Let every lane write that has something to write; a fault of ours in one of them ends the projector."""
-        for lane in list(feed.lanes.values()):
-            if lane.writing is not None and lane.writing.done():
-                lane.writing.result()
-                lane.writing = None
-            if lane.pending and lane.writing is None:
-                lane.writing = asyncio.create_task(self._drain(feed, lane, stop), name=f"write {feed.name}")
+        for partition in list(feed.partitions.values()):
+            if partition.writing is not None and partition.writing.done():
+                partition.writing.result()
+                partition.writing = None
+            if partition.pending and partition.writing is None:
+                partition.writing = asyncio.create_task(self._drain(feed, partition, stop), name=f"write {feed.name}")
 
-    async def _make_room(self, feed: _Feed, stop: asyncio.Event) -> None:
+    async def _wait_for_capacity(self, feed: _Feed, stop: asyncio.Event) -> None:
         """Wait while too much is held; the lanes, which are writing it, say when they have moved on."""
-        while feed.held >= self._limits.held_max and not stop.is_set() and not feed.stale:
-            feed.room.clear()
-            await _first_of([asyncio.ensure_future(feed.room.wait()), asyncio.ensure_future(stop.wait())])
-            self._start_lanes(feed, stop)
+        while feed.buffered >= self._limits.buffered_max and not stop.is_set() and not feed.stale:
+            feed.capacity_freed.clear()
+            await _first_of([asyncio.ensure_future(feed.capacity_freed.wait()), asyncio.ensure_future(stop.wait())])
+            self._start_writing(feed, stop)
 
     async def _finish(self, feed: _Feed) -> None:
         """Let the batches that are being written come to their end."""
-        writing = [lane.writing for lane in feed.lanes.values() if lane.writing is not None]
+        writing = [partition.writing for partition in feed.partitions.values() if partition.writing is not None]
         await asyncio.gather(*writing)
 
     async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
         spread = seconds * (0.5 + self._jitter() / 2)  # so that many processes do not come back at once
         await _first_of([asyncio.ensure_future(self._clock.sleep(spread)), asyncio.ensure_future(stop.wait())])
 
-    def _lost_text(self, feed: _Feed) -> str | None:
+    def _describe_lost(self, feed: _Feed) -> str | None:
         numbers = sorted(number for name, number in self.lost if name == feed.name)
         return f"another owner took {numbers}" if numbers else None
 
-    async def _look(self, feed: _Feed, reader: Reader) -> None:
+    async def _read_ends(self, feed: _Feed, reader: Reader) -> None:
         """Look how far the log has got, now and then: for the lag that is shown."""
-        if self._clock.monotonic() - feed.looked_at < self._limits.lag_gap_seconds:
+        if self._clock.monotonic() - feed.end_read_at < self._limits.lag_gap_seconds:
             return
-        feed.looked_at = self._clock.monotonic()
-        for lane in list(feed.lanes.values()):
-            end = await reader.end(lane.number)
-            read_all = not lane.pending and reader.position(lane.number) >= end
-            lane.end = lane.offset if read_all else end  # what lies between are control records
+        feed.end_read_at = self._clock.monotonic()
+        for partition in list(feed.partitions.values()):
+            end = await reader.end(partition.number)
+            read_all = not partition.pending and reader.position(partition.number) >= end
+            partition.end = partition.offset if read_all else end  # what lies between are control records
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    async def _drain(self, feed: _Feed, lane: _Lane, stop: asyncio.Event) -> None:
+    async def _drain(self, feed: _Feed, partition: _AssignedPartition, stop: asyncio.Event) -> None:
         """Write a lane until it is empty, through every failure of the database; after `stop`, to the end of a batch."""
         try:
-            await self._drain_lane(feed, lane, stop)
+            await self._drain_partition(feed, partition, stop)
         finally:
-            feed.room.set()
+            feed.capacity_freed.set()
 
-    async def _drain_lane(self, feed: _Feed, lane: _Lane, stop: asyncio.Event) -> None:
+    async def _drain_partition(self, feed: _Feed, partition: _AssignedPartition, stop: asyncio.Event) -> None:
         delay = self._limits.retry_seconds_min
-        while lane.pending and not stop.is_set():
+        while partition.pending and not stop.is_set():
             try:
-                await self._write_next(feed, lane)
+                await self._write_next(feed, partition)
             except StoreError as error:
                 feed.problem = self._describe(error)
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
             else:
                 delay = self._limits.retry_seconds_min
-                feed.problem = self._lost_text(feed)
-                feed.room.set()
+                feed.problem = self._describe_lost(feed)
+                feed.capacity_freed.set()
 
-    async def _write_all(self, feed: _Feed, lane: _Lane) -> None:
-        while lane.pending:
-            await self._write_next(feed, lane)
-        feed.problem = self._lost_text(feed)
+    async def _write_all(self, feed: _Feed, partition: _AssignedPartition) -> None:
+        while partition.pending:
+            await self._write_next(feed, partition)
+        feed.problem = self._describe_lost(feed)
 
-    async def _write_next(self, feed: _Feed, lane: _Lane) -> None:
+    async def _write_next(self, feed: _Feed, partition: _AssignedPartition) -> None:
         """Write the next batch of a lane; only then is it no longer pending."""
         async with self._writers:
-            records = list(islice(lane.pending, self._limits.records_max))
+            records = list(islice(partition.pending, self._limits.records_max))
             try:
-                await lane.write(self._store, records)
+                await partition.write(self._store, records)
             except OwnershipLostError:
-                self._lose(feed, lane)
+                self._lose(feed, partition)
                 return
             except PositionMovedError:
-                lane.pending.clear()
+                partition.pending.clear()
                 feed.stale = True
                 return
             for _ in records:
-                lane.pending.popleft()
+                partition.pending.popleft()
         await self._store.announce()
 
-    def _written(self, batch: Batch, decisions: int) -> None:
+    def _written(self, batch: ProjectionBatch, decisions: int) -> None:
         self.gaps += batch.gaps
         self.faults += len(batch.faults)
         for topic, partition, offset, _sequence, reason in batch.faults:

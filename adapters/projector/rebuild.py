@@ -21,12 +21,20 @@ from adapters.postgres.migrate import MigrationError
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups
 from adapters.postgres.sql import Schemas
-from adapters.projector.batch import Batch
-from adapters.projector.checksums import CHECKSUM_SECONDS, SUMMED, Difference, differences
-from adapters.projector.covered import Beginning, beginnings, carrying
+from adapters.projector.batch import ProjectionBatch
+from adapters.projector.catch_up import (
+    TOPICS,
+    BoundedProjector,
+    RebuildLimits,
+    TopicPartition,
+    list_partitions,
+    read_end_offsets,
+    retry_store,
+)
+from adapters.projector.checksums import CHECKSUM_SECONDS, CHECKSUMMED_TABLES, TableDifference, compare_tables
+from adapters.projector.log_start import LogStart, carry_over_statements, find_log_starts
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.reach import TOPICS, Limits, Place, Reach, ends_of, places_of, tried
-from adapters.projector.shadow import DROP_ATTEMPTS, RebuildError, Shadow
+from adapters.projector.rebuild_schema import DROP_ATTEMPTS, RebuildError, RebuildSchema
 from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
 from engine.partition.ports import Clock, Log
 from engine.partition.runner import TopicNames
@@ -42,7 +50,7 @@ Progress = Callable[[str, int, int], None]
 """Told how far a stage is: its name, how much is done, of how much."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RebuildResult(Struct, frozen=True, kw_only=True):
     """What a rebuild or a verification came to.
 
     `differences` is null where there was nothing to compare with (the topics were created anew), `gaps` counts the places
@@ -57,20 +65,20 @@ class Outcome(Struct, frozen=True, kw_only=True):
     faults: int
     resumed: bool
     swapped: bool
-    differences: list[Difference] | None
+    differences: list[TableDifference] | None
     former_kept: bool = False
-    begins: list[Beginning] = []
+    begins: list[LogStart] = []
     carried: int = 0
 
 
-class _ShadowStore(PostgresStore):
+class _RebuildStore(PostgresStore):
     """Writes a projection that nobody reads yet: no results that are over their time, and no word that there are any."""
 
     def __init__(self, pool: Pool, schemas: Schemas, results_after: Instant) -> None:
         super().__init__(pool, schemas=schemas)
         self._results_after = results_after
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         batch.results = {key: row for key, row in batch.results.items() if row[-1] > self._results_after}
         await super().write(batch)
 
@@ -90,7 +98,7 @@ class Rebuild:
         *,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         schemas: Schemas = Schemas(),  # noqa: B008 - frozen
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: RebuildLimits = RebuildLimits(),  # noqa: B008 - frozen
         progress: Progress = lambda _stage, _done, _total: None,
         afresh: bool = False,
     ) -> None:
@@ -102,77 +110,79 @@ class Rebuild:
         self._limits = limits
         self._progress = progress
         self._afresh = afresh
-        self._shadow = Shadow(dsn, schemas)
+        self._target = RebuildSchema(dsn, schemas)
         self._shown = PostgresStore(pool, schemas=schemas)
         self._clock = clock
-        self._store = _ShadowStore(pool, self._shadow.schemas, clock.now() - RESULT_RETENTION)
-        self.reach = Reach(log, self._store, names, limits, partial(progress, "projecting"))
+        self._store = _RebuildStore(pool, self._target.schemas, clock.now() - RESULT_RETENTION)
+        self.projector = BoundedProjector(log, self._store, names, limits, partial(progress, "projecting"))
         self._topic_ids: dict[str, str] = {}
-        self._places: list[Place] = []
-        self.begins: list[Beginning] = []
+        self._places: list[TopicPartition] = []
+        self.begins: list[LogStart] = []
         self.carried = 0
         self.resumed = False
         self.comparable = True
 
     async def __aenter__(self) -> Self:
         try:
-            await self._shadow.open()
-            self._places = await places_of(self._log, self._names)
+            await self._target.open()
+            self._places = await list_partitions(self._log, self._names)
             self._topic_ids = {topic: await self._log.topic_id(self._names.of(topic)) for topic in TOPICS}
-            self.begins = await beginnings(self._log, self._names, self._places)
+            self.begins = await find_log_starts(self._log, self._names, self._places)
             # The note names where the log begins: rows built before retention deleted more may lack what it deleted.
             starts = [f"{one.topic}[{one.partition}]@{one.offset}" for one in self.begins]
             note = " ".join(["leadclock", version("leadclock"), *self._topic_ids.values(), *starts])
-            self.resumed = await self._shadow.begin(note, afresh=self._afresh)
-            await self._shadow.fence([(topic, number, self._topic_ids[topic]) for topic, number in self._places])
-            await self._carry()
+            self.resumed = await self._target.begin(note, afresh=self._afresh)
+            await self._target.raise_epochs([(topic, number, self._topic_ids[topic]) for topic, number in self._places])
+            await self._carry_over()
         except BaseException:
-            await self._shadow.close()
+            await self._target.close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._store.close()
         await self._shown.close()
-        await self._shadow.close()
+        await self._target.close()
 
-    async def _carry(self) -> None:
+    async def _carry_over(self) -> None:
         """Carry over what the log does not cover, of partitions of which the shadow holds nothing yet."""
-        shown = {(one.topic, one.partition): one for one in await tried(self._shown.standings, self._limits)}
-        built = {(one.topic, one.partition): one.next_offset for one in await tried(self._store.standings, self._limits)}
+        shown = {(one.topic, one.partition): one for one in await retry_store(self._shown.positions, self._limits)}
+        built = {
+            (one.topic, one.partition): one.next_offset for one in await retry_store(self._store.positions, self._limits)
+        }
         for one in self.begins:
             place = one.topic, one.partition
-            standing = shown.get(place)
-            if standing is not None and standing.topic_id == self._topic_ids[one.topic] and built[place] == 0:
+            position = shown.get(place)
+            if position is not None and position.topic_id == self._topic_ids[one.topic] and built[place] == 0:
                 after = self._clock.now() - RESULT_RETENTION
-                statements = carrying(one, standing, self._schemas.read, self._shadow.schema, after)
-                self.carried += await self._shadow.fill(statements, CHECKSUM_SECONDS)
+                statements = carry_over_statements(one, position, self._schemas.read, self._target.schema, after)
+                self.carried += await self._target.fill(statements, CHECKSUM_SECONDS)
 
-    async def overtaken(self) -> bool:
+    async def is_overtaken_by_retention(self) -> bool:
         """Tell whether retention deleted decisions that were still to be read; the next run begins anew."""
-        if not self.reach.gaps:
+        if not self.projector.gaps:
             return False
         noted = {(one.topic, one.partition): one.offset for one in self.begins}
-        now = await beginnings(self._log, self._names, self._places)
+        now = await find_log_starts(self._log, self._names, self._places)
         return any(one.offset > noted.get((one.topic, one.partition), 0) for one in now)
 
     async def catch_up(self) -> None:
         """Project until it is as far as the read schema, or nearly: that may be moving on meanwhile."""
         for _ in range(self._limits.rounds_max):
-            await self.reach.to(await self._bounds())
-            if self.reach.behind(await self._bounds()) <= self._limits.near_offsets:
+            await self.projector.project_to(await self._bounds())
+            if self.projector.count_remaining(await self._bounds()) <= self._limits.near_offsets:
                 return
 
     async def finish(self) -> None:
         """Make what follows from the rows: sums of hours, statistics, visibility; readers are to find them."""
         await self._roll_up()
-        tables = await self._shadow.tables()
+        tables = await self._target.tables()
         for done, table in enumerate(tables):
             self._progress("tidying", done, len(tables))
-            await self._shadow.tidy(table, CHECKSUM_SECONDS)
+            await self._target.vacuum(table, CHECKSUM_SECONDS)
         self._progress("tidying", len(tables), len(tables))
 
-    async def compare(self) -> list[Difference] | None:
+    async def compare(self) -> list[TableDifference] | None:
         """Compare both at the same decisions; None where the read schema is about other topics than those that are there."""
         async with self._snapshot() as connection:
             if not self.comparable:
@@ -182,19 +192,21 @@ class Rebuild:
             def compared(_table: str) -> None:
                 nonlocal done
                 done += 1
-                self._progress("comparing", done, 2 * len(SUMMED))
+                self._progress("comparing", done, 2 * len(CHECKSUMMED_TABLES))
 
-            return await differences(connection, self._schemas, self._shadow.schema, results_after=after, progress=compared)
+            return await compare_tables(
+                connection, self._schemas, self._target.schema, results_after=after, progress=compared
+            )
 
     async def swap(self) -> bool:
         """Put it in the place of the read schema, and drop that; False where somebody still reads it: it is left there."""
-        async with self._level():
-            await self._shadow.swap()
-        return await self._shadow.drop_former(DROP_ATTEMPTS)
+        async with self._at_same_decisions():
+            await self._target.swap()
+        return await self._target.drop_former(DROP_ATTEMPTS)
 
     async def drop(self) -> None:
         """Drop what was built."""
-        await self._shadow.drop()
+        await self._target.drop()
 
     # -- both at the same decisions ------------------------------------------------------------------------------------
 
@@ -204,7 +216,7 @@ class Rebuild:
         connection = await asyncpg.connect(self._dsn, timeout=CHECKSUM_SECONDS)
         try:
             transaction = connection.transaction(isolation="repeatable_read", readonly=True)
-            async with self._level():
+            async with self._at_same_decisions():
                 await transaction.start()
                 await connection.fetchval("SELECT 1")  # from here on it sees nothing newer
             yield connection
@@ -212,39 +224,39 @@ class Rebuild:
             connection.terminate()
 
     @asynccontextmanager
-    async def _level(self) -> AsyncIterator[None]:
+    async def _at_same_decisions(self) -> AsyncIterator[None]:
         """Hold the projectors up and bring the shadow to where they are; try again where that takes too long."""
         for _ in range(self._limits.freezes_max):
             await self.catch_up()
-            async with self._shadow.frozen():
-                if await self._levelled():
+            async with self._target.frozen():
+                if await self._catch_up_while_frozen():
                     yield
                     return
         raise RebuildError("the projectors write faster than the rebuild can follow: run it again at a quieter time")
 
-    async def _levelled(self) -> bool:
+    async def _catch_up_while_frozen(self) -> bool:
         bounds = await self._bounds()
         try:
             async with asyncio.timeout(self._limits.freeze_seconds):
-                await self.reach.to(bounds)
+                await self.projector.project_to(bounds)
         except TimeoutError:
-            self.reach.forget()  # what was cut off is not known: taken again, they tell
+            self.projector.forget_positions()  # what was cut off is not known: taken again, they tell
             return False
-        return not self.comparable or not await self._shadow.apart()
+        return not self.comparable or not await self._target.list_unequal_positions()
 
     # -- how far --------------------------------------------------------------------------------------------------------
 
-    async def _bounds(self) -> dict[Place, int]:
+    async def _bounds(self) -> dict[TopicPartition, int]:
         """Return how far the read schema is; where it is about other topics than those that are there, how far these are."""
-        standings = {(one.topic, one.partition): one for one in await tried(self._shown.standings, self._limits)}
-        self.comparable = all(one.topic_id == self._topic_ids.get(one.topic) for one in standings.values())
+        positions = {(one.topic, one.partition): one for one in await retry_store(self._shown.positions, self._limits)}
+        self.comparable = all(one.topic_id == self._topic_ids.get(one.topic) for one in positions.values())
         if self.comparable:
-            return {place: standings[place].next_offset if place in standings else 0 for place in self._places}
-        return await ends_of(self._log, self._names, self._places)
+            return {place: positions[place].next_offset if place in positions else 0 for place in self._places}
+        return await read_end_offsets(self._log, self._names, self._places)
 
     async def _roll_up(self) -> None:
         """Make the sums that reports add up; the projectors' turn at it, for which this one waits, is short."""
-        rollups, rolled, quiet = Rollups(self._pool, self._shadow.schemas), 0, 0
+        rollups, rolled, quiet = Rollups(self._pool, self._target.schemas), 0, 0
         try:
             async with asyncio.timeout(self._limits.roll_up_seconds):
                 while quiet < QUIET_TURNS:
@@ -256,42 +268,44 @@ class Rebuild:
             return
 
 
-async def rebuild(work: Rebuild, *, accept: bool) -> Outcome:
+async def rebuild(work: Rebuild, *, accept: bool) -> RebuildResult:
     """Build it, compare, and swap where nothing differs, or where differences are accepted. Else what was built stays.
 
     Raises `RebuildError`, `LogError`; the next run goes on from there.
     """
-    with _understood():
+    with _convert_errors():
         async with work:
             await work.catch_up()
             await work.finish()
             found = await work.compare()
-            if await work.overtaken():
+            if await work.is_overtaken_by_retention():
                 raise RebuildError("retention deleted decisions that were still to be read: run it again")
             swaps = accept or found == []
             dropped = await work.swap() if swaps else True
-            return _outcome(work, found, swapped=swaps, former_kept=not dropped)
+            return _build_result(work, found, swapped=swaps, former_kept=not dropped)
 
 
-async def verify(work: Rebuild) -> Outcome:
+async def verify(work: Rebuild) -> RebuildResult:
     """Build it and compare; where nothing differs it is dropped, else kept for `rebuild` to go on with."""
-    with _understood():
+    with _convert_errors():
         async with work:
             await work.catch_up()
             found = await work.compare()
-            if await work.overtaken():
+            if await work.is_overtaken_by_retention():
                 raise RebuildError("retention deleted decisions that were still to be read: run it again")
             if found == []:
                 await work.drop()
-            return _outcome(work, found)
+            return _build_result(work, found)
 
 
-def _outcome(work: Rebuild, found: list[Difference] | None, *, swapped: bool = False, former_kept: bool = False) -> Outcome:
-    return Outcome(
-        decisions=work.reach.decisions,
-        rows=work.reach.rows,
-        gaps=work.reach.gaps,
-        faults=work.reach.faults,
+def _build_result(
+    work: Rebuild, found: list[TableDifference] | None, *, swapped: bool = False, former_kept: bool = False
+) -> RebuildResult:
+    return RebuildResult(
+        decisions=work.projector.decisions,
+        rows=work.projector.rows,
+        gaps=work.projector.gaps,
+        faults=work.projector.faults,
         resumed=work.resumed,
         swapped=swapped,
         differences=found,
@@ -302,7 +316,7 @@ def _outcome(work: Rebuild, found: list[Difference] | None, *, swapped: bool = F
 
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     """Say what to do when the database goes away."""
     try:
         yield

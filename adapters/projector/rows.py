@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adapters.postgres.numbers import written_for_jsonb
+from adapters.postgres.jsonb_numbers import encode_for_jsonb
 from adapters.postgres.tables import (
     BIGINT_MAX,
     CALLS,
@@ -271,7 +271,7 @@ def _raw(value: Any) -> str:
 
 def _tokens(value: Any) -> str:
     """Return tokens, in which senders write numbers of any size."""
-    return written_for_jsonb(bytes(value)).decode()
+    return encode_for_jsonb(bytes(value)).decode()
 
 
 def _unless_null(text: str) -> str | None:

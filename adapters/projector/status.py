@@ -8,10 +8,10 @@ from msgspec import Struct
 from adapters.postgres import migrate
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas
-from adapters.projector.checksums import Sum, combined, sums
+from adapters.projector.catch_up import TOPICS, TopicPartition, list_partitions
+from adapters.projector.checksums import TableChecksum, combine_checksums, read_checksums
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.reach import TOPICS, Place, places_of
-from adapters.projector.store import Standing
+from adapters.projector.store import PartitionPosition
 from adapters.reads.ports import RESULT_RETENTION
 from engine.partition.ports import Clock, Log, Reader
 from engine.partition.runner import TopicNames
@@ -27,7 +27,7 @@ _POSITIONS = "SELECT topic, partition, next_offset FROM {read}.positions"
 _SHADOW = "SELECT to_regnamespace('{read}_rebuild') IS NOT NULL"
 
 
-class Partition(Struct, frozen=True, kw_only=True):
+class PartitionStatus(Struct, frozen=True, kw_only=True):
     """Where a partition stands: `next_offset` of `end`, `lag` decisions behind; `epoch` counts its owners.
 
     `checksum` is that of all rows that came from it, at `next_offset`; null where none was asked for. `is_current` is false
@@ -53,8 +53,8 @@ class ProjectionStatus(Struct, frozen=True, kw_only=True):
     missing: list[str]
     rebuild_begun: bool
     lag: int
-    partitions: list[Partition]
-    tables: list[Sum]
+    partitions: list[PartitionStatus]
+    tables: list[TableChecksum]
     checksum: str | None
 
 
@@ -88,25 +88,31 @@ async def status_of(
         lag=sum(partition.lag for partition in partitions),
         partitions=partitions,
         tables=found or [],
-        checksum=None if found is None else combined(found),
+        checksum=None if found is None else combine_checksums(found),
     )
 
 
 async def _partitions(
-    log: Log, store: PostgresStore, names: TopicNames, at: Mapping[Place, int], found: Sequence[Sum] | None
-) -> list[Partition]:
+    log: Log,
+    store: PostgresStore,
+    names: TopicNames,
+    at: Mapping[TopicPartition, int],
+    found: Sequence[TableChecksum] | None,
+) -> list[PartitionStatus]:
     """Return where each partition stands; those with sums stand where the sums belong to (`at`)."""
-    places = await places_of(log, names)
+    places = await list_partitions(log, names)
     ids = {topic: await log.topic_id(names.of(topic)) for topic, _ in places}
-    standings = {(one.topic, one.partition): one for one in await store.standings()}
-    offsets = {place: at.get(place, standings[place].next_offset) for place in places if _is_of(standings.get(place), ids)}
+    positions = {(one.topic, one.partition): one for one in await store.positions()}
+    offsets = {
+        place: at.get(place, positions[place].next_offset) for place in places if _is_current(positions.get(place), ids)
+    }
     lags = await _lags(log, names, places, offsets)
     return [
         _partition(
             place,
-            standings.get(place),
+            positions.get(place),
             lags[place],
-            is_current=place not in standings or _is_of(standings[place], ids),
+            is_current=place not in positions or _is_current(positions[place], ids),
             checksum=None if found is None else _checksum(found, place),
         )
         for place in places
@@ -115,21 +121,23 @@ async def _partitions(
 
 async def _summed(
     pool: Pool, schemas: Schemas, now: Instant, progress: Callable[[str], None]
-) -> tuple[list[Sum], dict[Place, int]]:
+) -> tuple[list[TableChecksum], dict[TopicPartition, int]]:
     """Return the sums, and the positions that they belong to."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(_POSITIONS.replace("{read}", schemas.read))
-        found = await sums(connection, schemas.read, results_after=now - RESULT_RETENTION // 2, progress=progress)
+        found = await read_checksums(connection, schemas.read, results_after=now - RESULT_RETENTION // 2, progress=progress)
     return found, {(row["topic"], row["partition"]): row["next_offset"] for row in rows}
 
 
-def _is_of(standing: Standing | None, ids: Mapping[str, str]) -> bool:
-    return standing is not None and standing.topic_id == ids[standing.topic]
+def _is_current(position: PartitionPosition | None, ids: Mapping[str, str]) -> bool:
+    return position is not None and position.topic_id == ids[position.topic]
 
 
-async def _lags(log: Log, names: TopicNames, places: Sequence[Place], offsets: Mapping[Place, int]) -> dict[Place, "_Lag"]:
+async def _lags(
+    log: Log, names: TopicNames, places: Sequence[TopicPartition], offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, "_Lag"]:
     """Return how many decisions are still to come: exact up to `LAG_READ_MAX`, beyond that offsets are counted."""
-    found: dict[Place, _Lag] = {}
+    found: dict[TopicPartition, _Lag] = {}
     for topic in TOPICS:
         numbers = [number for name, number in places if name == topic]
         reader = await log.reader(names.of(topic), numbers)
@@ -165,20 +173,22 @@ class _Lag(Struct, frozen=True):
     lag: int
 
 
-def _partition(place: Place, standing: Standing | None, lag: _Lag, *, is_current: bool, checksum: str | None) -> Partition:
-    return Partition(
+def _partition(
+    place: TopicPartition, position: PartitionPosition | None, lag: _Lag, *, is_current: bool, checksum: str | None
+) -> PartitionStatus:
+    return PartitionStatus(
         topic=place[0],
         partition=place[1],
         next_offset=lag.offset,
         end=lag.end,
         lag=lag.lag,
-        sequence=0 if standing is None else standing.sequence,
-        decided_at=None if standing is None else standing.decided_at,
-        epoch=0 if standing is None else standing.epoch,
+        sequence=0 if position is None else position.sequence,
+        decided_at=None if position is None else position.decided_at,
+        epoch=0 if position is None else position.epoch,
         is_current=is_current,
         checksum=checksum,
     )
 
 
-def _checksum(found: Sequence[Sum], place: Place) -> str:
-    return combined([one for one in found if one.place == f"{place[0]}[{place[1]}]"])
+def _checksum(found: Sequence[TableChecksum], place: TopicPartition) -> str:
+    return combine_checksums([one for one in found if one.place == f"{place[0]}[{place[1]}]"])

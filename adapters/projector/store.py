@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from adapters.projector.batch import Batch
+from adapters.projector.batch import ProjectionBatch
 from schemas.errors import DependencyError, InternalError
 from schemas.instant import Instant
 
@@ -28,7 +28,7 @@ class TopicChangedError(DependencyError):
     """The topic was created again: positions and rows are about another one, and the projection must be rebuilt."""
 
 
-class Owned(Struct, frozen=True):
+class OwnedPartition(Struct, frozen=True):
     """A partition that was taken: read on from `next_offset`; `sequence` is that of the last decision written."""
 
     epoch: int
@@ -36,7 +36,7 @@ class Owned(Struct, frozen=True):
     sequence: int
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class PartitionPosition(Struct, frozen=True, kw_only=True):
     """Where a partition of the projection stands."""
 
     topic: str
@@ -51,14 +51,14 @@ class Standing(Struct, frozen=True, kw_only=True):
 class ProjectionStore(Protocol):
     """Rows and positions in one transaction. Every method raises `StoreError` where the database is away."""
 
-    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+    async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         """Become the owner of a partition; whoever was it before cannot write to it any more.
 
         Raises `TopicChangedError` where the position is about a topic of that name with another id.
         """
         ...
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         """Write rows and position, all or nothing; a batch that is written already is left as it is.
 
         Raises `OwnershipLostError`, `PositionMovedError` and `RowsRefusedError`.
@@ -69,7 +69,7 @@ class ProjectionStore(Protocol):
         """Wake whoever waits for a result: at most one word per 10 ms, so the last one may come that much later."""
         ...
 
-    async def standings(self) -> list[Standing]:
+    async def positions(self) -> list[PartitionPosition]:
         """Return every position, by topic and partition."""
         ...
 

@@ -282,7 +282,7 @@ class ServedChannels(Protocol):
         ...
 
 
-class Claim(Struct, frozen=True, kw_only=True):
+class IdempotencyClaim(Struct, frozen=True, kw_only=True):
     """The first use of an Idempotency-Key: the digest of what was sent, the request that was made of it, and its answer."""
 
     digest: str
@@ -290,10 +290,10 @@ class Claim(Struct, frozen=True, kw_only=True):
     answer: bytes | None = None
 
 
-class Claims(Protocol):
+class IdempotencyKeys(Protocol):
     """Idempotency-Keys, kept 24 h in the `work` schema, which a rebuild of the projection never touches."""
 
-    async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> Claim:
+    async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> IdempotencyClaim:
         """Return the claim that stands: the given one where the key was free, else the earlier one.
 
         Raises `ReadsUnavailableError`.

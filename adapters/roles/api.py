@@ -14,12 +14,13 @@ from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, Rate, Settings, read_rate
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
+from adapters.postgres.database_errors import describe_database_error as describe_database
 from adapters.postgres.gateways import PostgresServing
-from adapters.postgres.outages import describe as describe_database
+from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
-from adapters.postgres.results import Results
-from adapters.postgres.upkeep import PostgresClaims, Purge
+from adapters.postgres.results import ResultWaiter
+from adapters.postgres.retention import Purge
 from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
@@ -60,7 +61,7 @@ class ApiRole:
         context, settings = self._context, self._context.settings
         pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock api")
         reads = PostgresReads(pool)
-        results = Results(pool, reads)
+        results = ResultWaiter(pool, reads)
         results.start()
         appender = await context.log.appender()
         requests = LogRequests(
@@ -80,7 +81,7 @@ class ApiRole:
         looking = asyncio.create_task(_look(served), name="who serves what")
         try:
             await self._first_rules(stop)
-            app = self._app(requests, reads, PostgresClaims(pool), served)
+            app = self._app(requests, reads, PostgresIdempotencyKeys(pool), served)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -102,7 +103,9 @@ class ApiRole:
             await results.close()
             await pool.close()
 
-    def _app(self, requests: LogRequests, reads: PostgresReads, claims: PostgresClaims, served: PostgresServing) -> Litestar:
+    def _app(
+        self, requests: LogRequests, reads: PostgresReads, claims: PostgresIdempotencyKeys, served: PostgresServing
+    ) -> Litestar:
         context = self._context
         return build_app(
             requests=requests,

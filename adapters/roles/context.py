@@ -223,9 +223,13 @@ def describe_failure(settings: Settings, error: Exception) -> str:
     if isinstance(error, LogError):
         return describe(settings, error)
     # Loaded only by who has a database: a scheduler starts without it.
-    outages = import_module("adapters.postgres.outages")
+    database_errors = import_module("adapters.postgres.database_errors")
     cause = error.__cause__
-    return str(outages.describe(settings.postgres_dsn, cause)) if isinstance(cause, outages.FAILURES) else str(error)
+    return (
+        str(database_errors.describe_database_error(settings.postgres_dsn, cause))
+        if isinstance(cause, database_errors.FAILURES)
+        else str(error)
+    )
 
 
 def specs(settings: Settings) -> list[TopicSpec]:

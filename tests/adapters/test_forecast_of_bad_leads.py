@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.postgres.numbers import decoded
+from adapters.postgres.jsonb_numbers import decode_jsonb
 from adapters.postgres.tables import LEADS
 from adapters.projector.rows import RawLead, lead_row
 from adapters.why.case import lead_of
@@ -27,7 +27,7 @@ def row_of(lead: Lead) -> dict[str, Any]:
     """Return the row of a lead as PostgreSQL gives it back: jsonb writes numbers out without an exponent."""
     raw = msgspec.json.decode(to_json(lead), type=RawLead)
     row = dict(zip(LEADS.columns, lead_row(raw, 0, 1), strict=True))
-    row["data"] = decoded(_as_jsonb(row["data"]))
+    row["data"] = decode_jsonb(_as_jsonb(row["data"]))
     for name in ("columns", "flight", "rest"):
         row[name] = None if row[name] is None else msgspec.json.decode(row[name])
     for name in ("zones", "states", "reasons", "failed_channels"):

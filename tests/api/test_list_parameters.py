@@ -8,7 +8,7 @@ import pytest_asyncio
 from engine.identity import contact_id
 from schemas.instant import DAY, HOUR, MINUTE, to_datetime
 from tests.adapters.http.conftest import Company, Town
-from tests.adapters.postgres.rows_shown import Shown, call, lead
+from tests.adapters.postgres.projected_rows import Shown, call, lead
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

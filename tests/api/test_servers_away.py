@@ -15,10 +15,10 @@ from adapters.http.operations import documented
 from adapters.kafka.log import KafkaLog
 from adapters.local.process import LOCALHOST, free_port
 from adapters.partitions.feed import RulesTopic
+from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
-from adapters.postgres.results import Results
-from adapters.postgres.upkeep import PostgresClaims
+from adapters.postgres.results import ResultWaiter
 from engine.rules import Rules
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
 from tests.api.world import Places, make_places, placed, send
@@ -73,12 +73,12 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
         appender=town.requests._appender,
         rules=town.context.rules,
         now=town.context.clock.now,
-        wait=Results(away, reads).wait,
+        wait=ResultWaiter(away, reads).wait,
     )
     settings = structs.replace(services.settings, wait_seconds=0.1)
     served_by(
         town,
-        structs.replace(services, reads=reads, claims=PostgresClaims(away), requests=requests, settings=settings),
+        structs.replace(services, reads=reads, claims=PostgresIdempotencyKeys(away), requests=requests, settings=settings),
     )
     safe = {operation.name for operation in documented() if operation.safe}
     for name, answer in (await answers(town, company, places)).items():

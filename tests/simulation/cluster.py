@@ -394,7 +394,7 @@ async def run_projector(machine: SimulatedMachine) -> None:
         LogLine(cluster.log, line),
         StoreLine(cluster.store, line),
         machine.clock,
-        limits=projecting.Limits(records_max=cluster.chance.choice([2_000, 7]), poll_seconds=1.0),
+        limits=projecting.ProjectorLimits(records_max=cluster.chance.choice([2_000, 7]), poll_seconds=1.0),
         jitter=cluster.chance.random,
     )
     membership = cluster.groups["projector"].join(line)

@@ -9,7 +9,7 @@ import msgspec
 from adapters.audit.verify import verify
 from adapters.partitions.feed import RulesTopic
 from adapters.postgres.tables import TABLES
-from adapters.projector.batch import Mark, batch_of
+from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.rows import SHAPES
 from engine import limits
 from engine.account.aggregate import AccountAggregate
@@ -321,8 +321,8 @@ async def _projection(world: "World", everything: list[Decided]) -> list[str]:
         topic = decided.aggregate.decisions_topic.name
         owned = await whole.take(topic, "id", decided.partition)
         if decided.records:
-            mark = Mark(topic, decided.partition, owned.epoch, 0, decided.records[-1].offset + 1)
-            await whole.write(batch_of(decided.records, mark, 0, topic=topic))
+            offset_range = OffsetRange(topic, decided.partition, owned.epoch, 0, decided.records[-1].offset + 1)
+            await whole.write(build_batch(decided.records, offset_range, 0, topic=topic))
     found, wanted = of_memory(world.cluster.store), of_memory(whole)
     for table, rows in wanted.items():
         differing = [key for key in {*rows, *found[table]} if rows.get(key) != found[table].get(key)]

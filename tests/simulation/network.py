@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.errors import StoreError
-from adapters.projector.batch import Batch
-from adapters.projector.store import Owned, Standing
+from adapters.projector.batch import ProjectionBatch
+from adapters.projector.store import OwnedPartition, PartitionPosition
 from engine.partition.ports import Appender, LogError, LogRecord, Outgoing, Ownership, Reader
 from tests.adapters.projector.memory import MemoryStore
 from tests.simulation.virtual import PROCESS, Process
@@ -213,11 +213,11 @@ class StoreLine:
         self._store = store
         self._line = line
 
-    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+    async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         await self._cross()
         return await self._store.take(topic, topic_id, partition)
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         await self._cross()
         await self._store.write(batch)
         await self._cross()
@@ -225,8 +225,8 @@ class StoreLine:
     async def announce(self) -> None:
         await self._store.announce()
 
-    async def standings(self) -> list[Standing]:
-        return await self._store.standings()
+    async def positions(self) -> list[PartitionPosition]:
+        return await self._store.positions()
 
     async def close(self) -> None:
         return None

@@ -317,9 +317,9 @@ class World:
         return [f"{topic}[{number}]" for (topic, number), at in self._known().items() if ends.get((topic, number), 0) != at]
 
     def _behind(self) -> list[str]:
-        standings = {(s.topic, s.partition): s.sequence for s in self.cluster.store._standings.values()}
+        positions = {(s.topic, s.partition): s.sequence for s in self.cluster.store._positions.values()}
         return [
-            f"{topic}[{number}]" for (topic, number), at in self._known().items() if standings.get((topic, number), 0) < at
+            f"{topic}[{number}]" for (topic, number), at in self._known().items() if positions.get((topic, number), 0) < at
         ]
 
     def _known(self) -> dict[tuple[str, int], int]:

@@ -36,7 +36,7 @@ from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import Settings
-from adapters.reads.ports import Claims, Reads, ServedChannels
+from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -79,7 +79,7 @@ class Services(Struct, frozen=True, kw_only=True):
     requests: Requests
     reads: Reads
     source: RulesSource
-    claims: Claims
+    claims: IdempotencyKeys
     served: ServedChannels
     settings: Settings
     gate: Gate

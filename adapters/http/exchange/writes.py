@@ -13,7 +13,7 @@ from adapters.http.exchange.answers import bare
 from adapters.http.exchange.exchange import JSON, Exchange, Reply
 from adapters.http.exchange.ports import EventsUnavailableError
 from adapters.http.exchange.problems import ProblemError
-from adapters.reads.ports import Claim, ReadsUnavailableError, Result
+from adapters.reads.ports import IdempotencyClaim, ReadsUnavailableError, Result
 from engine.partition.ports import LogError
 from schemas.requests import AccountRequest, ContactRequest
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
@@ -118,7 +118,7 @@ def _idempotency_key(exchange: Exchange) -> str:
     return exchange.request.headers.get("idempotency-key", "").strip()
 
 
-async def _claim(exchange: Exchange, company_id: int) -> Claim | None:
+async def _claim(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
     """Return the claim under which to submit: this one or an earlier one of the same body; None without a key."""
     key = _idempotency_key(exchange)
     if not key:

@@ -25,11 +25,11 @@ from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import Settings
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
+from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
-from adapters.postgres.results import Results
-from adapters.postgres.upkeep import PostgresClaims
+from adapters.postgres.results import ResultWaiter
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.identity import establish, establish_database
@@ -108,7 +108,7 @@ class Company:
 class Town:
     """The deployment, and a client without a key."""
 
-    def __init__(self, context: Context, requests: LogRequests, app: Litestar, results: Results) -> None:
+    def __init__(self, context: Context, requests: LogRequests, app: Litestar, results: ResultWaiter) -> None:
         self.context = context
         self.requests = requests
         self.app = app
@@ -165,7 +165,7 @@ async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
         pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
         reads = PostgresReads(pool)
-        results = Results(pool, reads)
+        results = ResultWaiter(pool, reads)
         results.start()
         stack.push_async_callback(results.close)
         appender = await log.appender()
@@ -179,7 +179,7 @@ async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
             requests=requests,
             reads=reads,
             source=context.rules,
-            claims=PostgresClaims(pool),
+            claims=PostgresIdempotencyKeys(pool),
             served=PostgresServing(pool),
             settings=http_settings,
             now=context.clock.now,

@@ -9,7 +9,7 @@ import pytest_asyncio
 from adapters.http.calls.call_lists import SERIALIZERS
 from engine.views.call import CALL_COLUMNS
 from schemas.instant import DAY, HOUR
-from tests.adapters.postgres.rows_shown import Shown, call
+from tests.adapters.postgres.projected_rows import Shown, call
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -18,7 +18,7 @@ from engine.views.report import CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, S
 from schemas.contact import Call, Lead
 from schemas.decisions import Cause
 from schemas.instant import from_datetime, to_datetime
-from tests.adapters.postgres.rows_shown import Shown, call, lead
+from tests.adapters.postgres.projected_rows import Shown, call, lead
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -102,7 +102,7 @@ async def test_a_file_that_fails_leaves_nothing_and_keeps_those_before(
 
 def test_every_query_is_named_and_speaks_of_schemas_by_placeholder() -> None:
     schemas = Schemas(read="r1", work="w1")
-    for file in ("projection", "reads", "upkeep", "deliveries"):
+    for file in ("projection", "reads", "idempotency", "retention", "deliveries"):
         found = queries(file, schemas)
         assert found
         for name, text in found.items():

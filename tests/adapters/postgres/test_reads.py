@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.postgres import lists, words
+from adapters.postgres import fulltext, lists
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.tables import LEADS
@@ -17,7 +17,7 @@ from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, from_datetime
-from tests.adapters.postgres.rows_shown import START, Shown, call, lead, record
+from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
 
 @pytest.mark.parametrize("matches_max", [10_000, 0])
 async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int) -> None:
-    monkeypatch.setattr(words, "MATCHES_MAX", matches_max)
+    monkeypatch.setattr(fulltext, "MATCHES_MAX", matches_max)
     fields: dict[int, dict[str, Any]] = {
         1: {"buyer_converted": True, "outbound_calls_count": 1, "data": {"who": "Sean O'Brien"}},
         2: {"offer_converted": True},
@@ -207,7 +207,7 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
 async def test_every_filter_narrows_the_list_of_calls(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, matches_max: int
 ) -> None:
-    monkeypatch.setattr(words, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
+    monkeypatch.setattr(fulltext, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
     fields: dict[int, dict[str, Any]] = {
         1: {"lead_id": 50, "offer_id": 70, "token_values": {"roof": "flat"}},
         2: {"schedule_id": 80, "traffic_source_id": 12, "token_values": {"roof": "steep", "floors": 12}},
@@ -308,7 +308,7 @@ async def test_a_search_of_a_large_table_begins_with_a_sample(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, common: int
 ) -> None:
     for name, value in {"SAMPLED": 50, "SAMPLED_MIN": 1, "SAMPLED_ERROR": 0, "COMMON_MATCHES": common}.items():
-        monkeypatch.setattr(words, name, value)
+        monkeypatch.setattr(fulltext, name, value)
     await shown.decide(
         *(lead(number, columns={"full_name": f"Ann {'Lee' if number % 5 else 'Poe'}{number}"}) for number in range(1, 21))
     )

@@ -8,10 +8,10 @@ import pytest
 from adapters.postgres import results as waiting
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
-from adapters.postgres.results import Results
+from adapters.postgres.results import ResultWaiter
 from adapters.reads.ports import ReadsUnavailableError
 from schemas.decisions import Answer, Cause
-from tests.adapters.postgres.rows_shown import START, Shown
+from tests.adapters.postgres.projected_rows import START, Shown
 
 ANSWER = Answer(status=201, record_type="lead", record_id=5, dedupe_action="created", extra={"svc_number_plain": "+1305"})
 
@@ -24,8 +24,8 @@ async def shown(database: str) -> AsyncIterator[Shown]:
 
 
 @pytest.fixture
-async def results(shown: Shown) -> AsyncIterator[Results]:
-    results = Results(shown.pool, PostgresReads(shown.pool))
+async def results(shown: Shown) -> AsyncIterator[ResultWaiter]:
+    results = ResultWaiter(shown.pool, PostgresReads(shown.pool))
     results.start()
     yield results
     await results.close()
@@ -36,7 +36,7 @@ async def answer(shown: Shown, request_id: str, *, announce: bool = True) -> Non
     await shown.decide(cause=cause, answer=ANSWER, announce=announce)
 
 
-async def test_a_result_that_is_there_is_returned_at_once(shown: Shown, results: Results) -> None:
+async def test_a_result_that_is_there_is_returned_at_once(shown: Shown, results: ResultWaiter) -> None:
     await answer(shown, "r1")
     for timeout_seconds in (0.0, 5.0):
         found = await results.wait("r1", timeout_seconds)
@@ -46,11 +46,11 @@ async def test_a_result_that_is_there_is_returned_at_once(shown: Shown, results:
 
 
 async def test_a_waiting_request_hears_of_its_result(
-    shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
+    shown: Shown, results: ResultWaiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "POLL_SECONDS", 30.0)  # so that only the announcement can wake it
     asked = [asyncio.create_task(results.wait(name, 20.0)) for name in ("r1", "r1", "r2")]
-    while not results._hears:
+    while not results._is_listening:
         await asyncio.sleep(0.01)
     await answer(shown, "other")
     await answer(shown, "r1")
@@ -58,14 +58,14 @@ async def test_a_waiting_request_hears_of_its_result(
     assert [found.request_id for found in await asyncio.gather(*asked) if found is not None] == ["r1", "r1", "r2"]
 
 
-async def test_a_word_that_is_lost_is_made_up_for(shown: Shown, results: Results) -> None:
+async def test_a_word_that_is_lost_is_made_up_for(shown: Shown, results: ResultWaiter) -> None:
     asked = asyncio.create_task(results.wait("r1", 20.0))
     await asyncio.sleep(0.05)
     await answer(shown, "r1", announce=False)
     assert await asked is not None
 
 
-async def test_the_time_is_kept(results: Results) -> None:
+async def test_the_time_is_kept(results: ResultWaiter) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     assert await results.wait("never", 0.2) is None
@@ -74,21 +74,21 @@ async def test_the_time_is_kept(results: Results) -> None:
     assert await results.wait("never", 0.0) is None
 
 
-async def lost_and_back(results: Results) -> None:
+async def lost_and_back(results: ResultWaiter) -> None:
     """Wait until a listener has noticed that its connection is gone, and hears on another."""
     async with asyncio.timeout(20.0):
-        while results._hears:
+        while results._is_listening:
             await asyncio.sleep(0)
-        while not results._hears:
+        while not results._is_listening:
             await asyncio.sleep(0.001)
 
 
 async def test_a_listener_that_lost_its_connection_comes_back(
-    shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
+    shown: Shown, results: ResultWaiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "RELISTEN_SECONDS", 0.01)
     monkeypatch.setattr(waiting, "ALIVE_SECONDS", 0.05)
-    while not results._hears:
+    while not results._is_listening:
         await asyncio.sleep(0.01)
     async with shown.pool.acquire() as connection:
         await connection.execute(
@@ -102,11 +102,11 @@ async def test_a_listener_that_lost_its_connection_comes_back(
 
 
 async def test_a_listener_whose_connection_ends_in_the_midst_gives_it_back(
-    shown: Shown, results: Results, monkeypatch: pytest.MonkeyPatch
+    shown: Shown, results: ResultWaiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "RELISTEN_SECONDS", 0.01)
     monkeypatch.setattr(waiting, "ALIVE_SECONDS", 0.01)
-    while not results._hears:
+    while not results._is_listening:
         await asyncio.sleep(0.001)
     for holder in shown.pool._holders:
         if holder._con is not None and holder._con._listeners:
@@ -118,7 +118,7 @@ async def test_a_listener_whose_connection_ends_in_the_midst_gives_it_back(
 
 async def test_a_database_that_is_away_is_told_apart_from_no_result() -> None:
     pool = await open_pool("postgresql://nobody@127.0.0.1:1/nothing")
-    results = Results(pool, PostgresReads(pool))
+    results = ResultWaiter(pool, PostgresReads(pool))
     results.start()
     with pytest.raises(ReadsUnavailableError):
         await results.wait("r1", 0.3)

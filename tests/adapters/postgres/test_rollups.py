@@ -12,7 +12,7 @@ from adapters.postgres.rollups import Rollups
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import Grouping, Key
 from schemas.instant import DAY, HOUR, from_datetime
-from tests.adapters.postgres.rows_shown import START, Shown, call, lead
+from tests.adapters.postgres.projected_rows import START, Shown, call, lead
 
 STATUS = Grouping("status")
 OFFER = Grouping("offer_id")

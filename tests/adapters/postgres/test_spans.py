@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.postgres.spans import HOURS, TIERS, Rolled, cover
+from adapters.postgres.spans import HOURS, TIERS, RollupState, cover
 from schemas.instant import DAY, HOUR, MINUTE, from_datetime
 
 YEARS = (2025, 2026)
@@ -28,12 +28,12 @@ STARTS = st.fixed_dictionaries(
 
 @given(
     ends=st.tuples(moments, moments).map(sorted),
-    rolled=st.builds(Rolled, STARTS, st.sets(st.sampled_from(DAYS), max_size=3)),
+    rolled=st.builds(RollupState, STARTS, st.sets(st.sampled_from(DAYS), max_size=3)),
     tiers=st.sampled_from([TIERS, TIERS[:-1], TIERS[1:], (*TIERS, HOURS)]),
     cuts=st.lists(moments, max_size=5).map(sorted),
 )
 def test_spans_and_gaps_are_the_whole_span_and_no_sum_reaches_over_a_cut_or_a_mark(
-    ends: list[int], rolled: Rolled, tiers: tuple[str, ...], cuts: list[int]
+    ends: list[int], rolled: RollupState, tiers: tuple[str, ...], cuts: list[int]
 ) -> None:
     since, until = ends
     found = cover(since, until, rolled, tiers, cuts)
@@ -51,11 +51,11 @@ def test_spans_and_gaps_are_the_whole_span_and_no_sum_reaches_over_a_cut_or_a_ma
 
 def test_hours_answer_for_the_parts_of_a_day_and_only_parts_of_hours_are_left() -> None:
     monday = DAYS[0]
-    rolled = Rolled({"day": {monday, monday + DAY}}, set())
+    rolled = RollupState({"day": {monday, monday + DAY}}, set())
     found = cover(monday + 90 * MINUTE, monday + 2 * DAY, rolled, (*TIERS, HOURS), (monday + DAY + 5 * HOUR + 15 * MINUTE,))
     told = [(span.tier, (span.start - monday) / HOUR, (span.until - monday) / HOUR) for span in found.spans]
     assert told == [("hour", 2, 24), ("hour", 24, 29), ("hour", 30, 48)]
     assert [((since - monday) / HOUR, (until - monday) / HOUR) for since, until in found.gaps] == [(1.5, 2), (29, 30)]
-    marked = Rolled(rolled.starts, {monday})
+    marked = RollupState(rolled.starts, {monday})
     assert cover(monday, monday + 5 * HOUR, marked, (*TIERS, HOURS)).spans == []
     assert cover(monday + 10 * MINUTE, monday + 50 * MINUTE, rolled, (*TIERS, HOURS)).spans == []

@@ -2,11 +2,17 @@
 
 import msgspec
 
-from adapters.postgres.numbers import written_for_jsonb
+from adapters.postgres.jsonb_numbers import encode_for_jsonb
 from adapters.postgres.tables import CALLS, LEADS, TABLES, Table
-from adapters.projector.batch import Batch, Mark
+from adapters.projector.batch import OffsetRange, ProjectionBatch
 from adapters.projector.rows import Row
-from adapters.projector.store import Owned, OwnershipLostError, PositionMovedError, Standing, TopicChangedError
+from adapters.projector.store import (
+    OwnedPartition,
+    OwnershipLostError,
+    PartitionPosition,
+    PositionMovedError,
+    TopicChangedError,
+)
 from schemas.instant import Instant
 
 
@@ -21,34 +27,36 @@ class MemoryStore:
         self.faults: dict[tuple[str, int, int], Row] = {}
         self.parts: dict[tuple[str, int], Row] = {}
         self.announcements = 0
-        self._standings: dict[tuple[str, int], Standing] = {}
+        self._positions: dict[tuple[str, int], PartitionPosition] = {}
 
-    async def take(self, topic: str, topic_id: str, partition: int) -> Owned:
+    async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         """Become the owner of a partition."""
-        known = self._standings.get((topic, partition))
+        known = self._positions.get((topic, partition))
         if known is not None and known.topic_id != topic_id:
             raise TopicChangedError(f"{topic} was created again since it was projected")
-        owned = Owned(1, 0, 0) if known is None else Owned(known.epoch + 1, known.next_offset, known.sequence)
-        self._stand(Mark(topic, partition, owned.epoch, 0, owned.next_offset), topic_id, owned.sequence, known)
+        owned = (
+            OwnedPartition(1, 0, 0) if known is None else OwnedPartition(known.epoch + 1, known.next_offset, known.sequence)
+        )
+        self._stand(OffsetRange(topic, partition, owned.epoch, 0, owned.next_offset), topic_id, owned.sequence, known)
         return owned
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         """Write rows and position, all or nothing."""
-        mark = batch.mark
-        known = self._standings.get((mark.topic, mark.partition))
-        if known is None or known.epoch != mark.epoch:
-            raise OwnershipLostError(f"another owner took {mark.topic}[{mark.partition}]")
-        if known.next_offset == mark.offset_after:
+        offset_range = batch.offset_range
+        known = self._positions.get((offset_range.topic, offset_range.partition))
+        if known is None or known.epoch != offset_range.epoch:
+            raise OwnershipLostError(f"another owner took {offset_range.topic}[{offset_range.partition}]")
+        if known.next_offset == offset_range.offset_after:
             return
-        if known.next_offset != mark.offset:
-            raise PositionMovedError(f"{mark.topic}[{mark.partition}] was moved to {known.next_offset}")
+        if known.next_offset != offset_range.offset:
+            raise PositionMovedError(f"{offset_range.topic}[{offset_range.partition}] was moved to {known.next_offset}")
         self._put_parts(batch)
         for table in TABLES:
             for row in batch.rows.get(table.name, {}).values():
                 self._put(table, row)
             self._join(table, batch)
             for removal in batch.removals.get(table.name, {}).values():
-                self._remove(table, removal.key, mark.partition, removal.sequence, removal.at)
+                self._remove(table, removal.key, offset_range.partition, removal.sequence, removal.at)
         self._remove_parts(batch)
         for row in batch.history:
             self.history.setdefault(row[:4], row)
@@ -56,36 +64,41 @@ class MemoryStore:
             self.results.setdefault(request_id, row)
         for row in batch.faults:
             self.faults.setdefault(row[:3], row)
-        self._stand(mark, known.topic_id, batch.sequence, known, batch.decided_at)
+        self._stand(offset_range, known.topic_id, batch.sequence, known, batch.decided_at)
 
     async def announce(self) -> None:
         """Count, for nobody waits here."""
         self.announcements += 1
 
-    async def standings(self) -> list[Standing]:
+    async def positions(self) -> list[PartitionPosition]:
         """Return every position, by topic and partition."""
-        return [self._standings[key] for key in sorted(self._standings)]
+        return [self._positions[key] for key in sorted(self._positions)]
 
     async def close(self) -> None:
         """Keep everything: the store outlives its projector."""
 
     async def rewind(self, topic: str, partition: int, offset: int) -> None:
         """Let a partition be read again from an earlier offset."""
-        known = self._standings[topic, partition]
-        mark = Mark(topic, partition, known.epoch, 0, min(offset, known.next_offset))
-        self._stand(mark, known.topic_id, known.sequence, known)
+        known = self._positions[topic, partition]
+        offset_range = OffsetRange(topic, partition, known.epoch, 0, min(offset, known.next_offset))
+        self._stand(offset_range, known.topic_id, known.sequence, known)
 
     def _stand(
-        self, mark: Mark, topic_id: str, sequence: int, known: Standing | None, decided_at: Instant | None = None
+        self,
+        offset_range: OffsetRange,
+        topic_id: str,
+        sequence: int,
+        known: PartitionPosition | None,
+        decided_at: Instant | None = None,
     ) -> None:
         if decided_at is None and known is not None:
             decided_at = known.decided_at
-        self._standings[mark.topic, mark.partition] = Standing(
-            topic=mark.topic,
-            partition=mark.partition,
+        self._positions[offset_range.topic, offset_range.partition] = PartitionPosition(
+            topic=offset_range.topic,
+            partition=offset_range.partition,
             topic_id=topic_id,
-            epoch=mark.epoch,
-            next_offset=mark.offset_after,
+            epoch=offset_range.epoch,
+            next_offset=offset_range.offset_after,
             sequence=sequence,
             decided_at=decided_at,
         )
@@ -99,32 +112,32 @@ class MemoryStore:
         if table.marks:
             self.deleted_at[table.name].pop(key, None)
 
-    def _put_parts(self, batch: Batch) -> None:
+    def _put_parts(self, batch: ProjectionBatch) -> None:
         for place, part in batch.parts.items():
             old = self.parts.get(place)
             if old is None or (part[4] > old[4] if part[3] == old[3] else part[2] > old[2]):
                 self.parts[place] = part
 
-    def _join(self, table: Table, batch: Batch) -> None:
+    def _join(self, table: Table, batch: ProjectionBatch) -> None:
         at, kind = table.version_at, table.name.removesuffix("s")
         for key, split in batch.split.get(table.name, {}).items():
             row = self.tables[table.name].get(key)
-            if row is not None and row[at + 1 : at + 3] == (batch.mark.partition, split.sequence):
+            if row is not None and row[at + 1 : at + 3] == (batch.offset_range.partition, split.sequence):
                 column_at = table.columns.index("data" if table is LEADS else "token_values")
                 joined = self._joined(f"{kind}/{key[1]}", split.count)
                 self.tables[table.name][key] = (*row[:column_at], joined, *row[column_at + 1 :])
 
-    def _remove_parts(self, batch: Batch) -> None:
+    def _remove_parts(self, batch: ProjectionBatch) -> None:
         for owner, sequence in batch.part_removals.items():
             for place, part in list(self.parts.items()):
-                if place[0] == owner and part[3] == batch.mark.partition and part[4] < sequence:
+                if place[0] == owner and part[3] == batch.offset_range.partition and part[4] < sequence:
                     del self.parts[place]
 
     def _joined(self, owner: str, count: int) -> str:
         joined: dict[str, object] = {}
         for number in range(count):
             joined |= msgspec.json.decode(self.parts[owner, number][5]) if (owner, number) in self.parts else {}
-        return written_for_jsonb(msgspec.json.encode(joined)).decode()
+        return encode_for_jsonb(msgspec.json.encode(joined)).decode()
 
     def _remove(self, table: Table, key: tuple[int | str, ...], partition: int, sequence: int, at: Instant) -> None:
         at_version = table.version_at

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from adapters.projector.batch import Mark, batch_of
+from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
@@ -49,8 +49,8 @@ async def _write(world: World, store: Store, partition: int, count: int) -> None
     owned = await store.take(TOPIC, "id", partition)
     records = [record for record in world.records[partition] if record.offset >= owned.next_offset][:count]
     if records:
-        mark = Mark(TOPIC, partition, owned.epoch, owned.next_offset, records[-1].offset + 1)
-        await store.write(batch_of(records, mark, owned.sequence, topic=TOPIC))
+        offset_range = OffsetRange(TOPIC, partition, owned.epoch, owned.next_offset, records[-1].offset + 1)
+        await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC))
 
 
 @given(steps=STEPS, cuts=CUTS)

@@ -9,8 +9,8 @@ import pytest
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
 from adapters.errors import StoreError
-from adapters.projector.batch import Batch
-from adapters.projector.projector import Limits, Projector
+from adapters.projector.batch import ProjectionBatch
+from adapters.projector.projector import Projector, ProjectorLimits
 from adapters.projector.store import RowsRefusedError
 from engine.partition.ports import LogError, Outgoing, Ownership, Reader
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
@@ -19,7 +19,7 @@ from tests.adapters.projector.tables import of_memory
 
 ACCOUNTS = "accounts.decisions"
 REQUESTS = "contacts.requests"
-QUICK = Limits(poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.01, lag_gap_seconds=0.0)
+QUICK = ProjectorLimits(poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.01, lag_gap_seconds=0.0)
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("remove", 2), ("slots", 3)]
 
 
@@ -32,7 +32,7 @@ class Frail(MemoryStore):
         self.lost_answers = 0
         self.unfit: set[int] = set()
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: ProjectionBatch) -> None:
         if self.away > 0:
             self.away -= 1
             raise StoreError("the database is away")
@@ -181,7 +181,7 @@ async def test_a_former_owner_stops_and_says_so(log: EmbeddedLog) -> None:
 
 async def test_a_partition_that_was_lost_is_not_left_to_nobody(log: EmbeddedLog) -> None:
     world, store = world_of(STEPS), MemoryStore()
-    first = Projector(log, store, SystemClock(), limits=msgspec.structs.replace(QUICK, lost_seconds=0.05))
+    first = Projector(log, store, SystemClock(), limits=msgspec.structs.replace(QUICK, retake_after_seconds=0.05))
     first.assign(range(PARTITIONS))
     await first.run_once()
     zombie = projector(log, store)

@@ -11,14 +11,14 @@ from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
 from adapters.postgres.pool import prepare
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.projector import Limits, Projector
+from adapters.projector.projector import Projector, ProjectorLimits
 from engine.partition.ports import Outgoing
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import emptied, of_postgres
 
 TOPICS = (TOPIC, "accounts.decisions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
-SMALL = Limits(records_max=5, held_max=10, poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.02)
+SMALL = ProjectorLimits(records_max=5, buffered_max=10, poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.02)
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ import pytest
 
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
-from adapters.postgres.upkeep import PostgresClaims
-from adapters.projector.batch import Mark, batch_of
+from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.projector.batch import OffsetRange, build_batch
+from adapters.projector.catch_up import RebuildLimits
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.projector import Limits as ProjectorLimits
-from adapters.projector.projector import Projector
-from adapters.projector.reach import Limits
+from adapters.projector.projector import Projector, ProjectorLimits
 from adapters.projector.rebuild import Rebuild, rebuild, verify
-from adapters.projector.shadow import RebuildError, Shadow
+from adapters.projector.rebuild_schema import RebuildError, RebuildSchema
 from adapters.projector.status import status_of
 from adapters.projector.store import OwnershipLostError
 from engine.partition.ports import LogError, Outgoing
@@ -33,8 +32,8 @@ OF_CONTACTS = [
     *(step for step in STEPS if step[0] != "slots"),
     *(("remove", 1), ("put", 4), ("call", 4), ("remove", 3), ("result", 4)),
 ]
-QUICK = Limits(records_max=7, poll_seconds=0.01, near_offsets=20, retry_seconds=0.01)
-SMALL = ProjectorLimits(records_max=5, held_max=10, poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.02)
+QUICK = RebuildLimits(records_max=7, poll_seconds=0.01, near_offsets=20, retry_seconds=0.01)
+SMALL = ProjectorLimits(records_max=5, buffered_max=10, poll_seconds=0.01, retry_seconds_min=0.001, retry_seconds_max=0.02)
 WORK_TABLES = ("deliveries", "idempotency_keys", "send_log")
 
 
@@ -223,7 +222,7 @@ async def test_an_interrupted_rebuild_goes_on_where_it_was(place: Place) -> None
         async def partition_count(self, topic: str) -> int:
             return await place.log.partition_count(topic)
 
-    one_by_one = Limits(records_max=7, poll_seconds=0.01, writers_max=1)
+    one_by_one = RebuildLimits(records_max=7, poll_seconds=0.01, writers_max=1)
     with pytest.raises(LogError, match="away"):
         await rebuild(place.rebuild(log=Failing(None, now=lambda: 0), limits=one_by_one), accept=False)
     assert await place.schemas() == ["read", "read_rebuild"]
@@ -243,7 +242,7 @@ async def test_a_second_rebuild_is_refused(place: Place) -> None:
 
 async def test_a_rebuild_that_lost_its_right_writes_nothing_more(place: Place) -> None:
     """Its connection is gone, so another may begin; from then on the first one is fenced."""
-    store = PostgresStore(place.pool, schemas=Shadow(place.dsn).schemas)
+    store = PostgresStore(place.pool, schemas=RebuildSchema(place.dsn).schemas)
     first, second = place.rebuild(), place.rebuild()
     await first.__aenter__()
     topic_id = await place.log.topic_id(TOPIC)
@@ -251,16 +250,16 @@ async def test_a_rebuild_that_lost_its_right_writes_nothing_more(place: Place) -
     await first.__aexit__()
     async with second:
         records = place.world.records[0][:3]
-        mark = Mark(TOPIC, 0, owned.epoch, owned.next_offset, records[-1].offset + 1)
+        offset_range = OffsetRange(TOPIC, 0, owned.epoch, owned.next_offset, records[-1].offset + 1)
         with pytest.raises(OwnershipLostError):
-            await store.write(batch_of(records, mark, owned.sequence, topic=TOPIC))
+            await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC))
         await second.catch_up()
         assert await second.compare() == []
     await store.close()
 
 
 async def test_a_new_shadow_fences_even_who_built_the_one_before(place: Place) -> None:
-    store = PostgresStore(place.pool, schemas=Shadow(place.dsn).schemas)
+    store = PostgresStore(place.pool, schemas=RebuildSchema(place.dsn).schemas)
     topic_id = await place.log.topic_id(TOPIC)
     async with place.rebuild():
         owned = await store.take(TOPIC, topic_id, 0)
@@ -276,7 +275,7 @@ async def test_the_work_schema_is_not_touched(place: Place) -> None:
         found = [tuple(row) for row in await place.pool.fetch(files)]
         return [*found, *[tuple(map(tuple, await place.pool.fetch(f"TABLE work.{name}"))) for name in WORK_TABLES]]
 
-    await PostgresClaims(place.pool).claim(1, "key", "digest", "request", now=START)
+    await PostgresIdempotencyKeys(place.pool).claim(1, "key", "digest", "request", now=START)
     before = await work()
     assert (await rebuild(place.rebuild(), accept=False)).swapped
     assert await work() == before
@@ -342,7 +341,7 @@ async def test_a_rebuild_that_retention_overtook_begins_anew_and_drops_nothing(p
     """Interrupted before retention deleted what was still to be read: what was built would lack it."""
     work = place.rebuild()
     async with work:
-        await work.reach.to({(TOPIC, 0): 5, (TOPIC, 1): 5})
+        await work.projector.project_to({(TOPIC, 0): 5, (TOPIC, 1): 5})
     await place.keep(0.3)
 
     outcome = await rebuild(place.rebuild(), accept=True)
@@ -353,13 +352,13 @@ async def test_a_rebuild_that_retention_overtook_begins_anew_and_drops_nothing(p
 
 async def test_a_rebuild_is_not_swapped_where_retention_overtakes_it(place: Place) -> None:
     work = place.rebuild()
-    carry = work._carry
+    carry = work._carry_over
 
     async def carried() -> None:
         await carry()
         await place.keep(0.3)
 
-    work._carry = carried  # type: ignore[method-assign]
+    work._carry_over = carried  # type: ignore[method-assign]
     with pytest.raises(RebuildError, match="retention deleted"):
         await rebuild(work, accept=True)
 

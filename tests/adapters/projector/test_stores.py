@@ -6,7 +6,7 @@ import pytest
 
 from adapters.errors import StoreError
 from adapters.postgres.pool import open_pool
-from adapters.projector.batch import Batch, Mark, batch_of
+from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.store import (
     OwnershipLostError,
@@ -35,9 +35,9 @@ async def store(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     await pool.close()
 
 
-def batch(world: World, epoch: int, *, start: int = 0, stop: int | None = None, offset: int = 0) -> Batch:
+def batch(world: World, epoch: int, *, start: int = 0, stop: int | None = None, offset: int = 0) -> ProjectionBatch:
     records = world.records[1][start:stop]
-    return batch_of(records, Mark(TOPIC, 1, epoch, offset, records[-1].offset + 1), start, topic=TOPIC)
+    return build_batch(records, OffsetRange(TOPIC, 1, epoch, offset, records[-1].offset + 1), start, topic=TOPIC)
 
 
 async def test_a_new_partition_is_read_from_its_start(store: ProjectionStore) -> None:
@@ -49,9 +49,9 @@ async def test_rows_and_position_are_written_together(store: Store) -> None:
     world = world_of([("put", 1), ("put", 1)])
     await store.take(TOPIC, "id", 1)
     await store.write(batch(world, 1))
-    (standing,) = await store.standings()
-    assert (standing.next_offset, standing.sequence) == (7, 2)
-    assert standing.decided_at == world.tables["leads"][COMPANY, 1]["updated_at"]
+    (position,) = await store.positions()
+    assert (position.next_offset, position.sequence) == (7, 2)
+    assert position.decided_at == world.tables["leads"][COMPANY, 1]["updated_at"]
     assert await tables_of(store) == world.tables
 
 
@@ -97,7 +97,7 @@ async def test_a_decision_that_cannot_be_read_is_a_fault_and_the_partition_goes_
     bad = LogRecord(TOPIC, 1, 0, None, b"{", (), 0)
     await store.take(TOPIC, "id", 1)
     records = [bad, *world.records[1]]
-    await store.write(batch_of(records, Mark(TOPIC, 1, 1, 0, records[-1].offset + 1), 0, topic=TOPIC))
+    await store.write(build_batch(records, OffsetRange(TOPIC, 1, 1, 0, records[-1].offset + 1), 0, topic=TOPIC))
     tables = await tables_of(store)
     assert tables["leads"] == world.tables["leads"]
     assert "truncated" in tables["faults"][TOPIC, 1, 0]["error"]
@@ -108,7 +108,9 @@ async def test_a_value_that_cannot_be_read_costs_its_row_and_not_the_history(sto
     (record,) = world.records[1]
     value = (record.value or b"").replace(b'"uuid":', b'"uid":')
     await store.take(TOPIC, "id", 1)
-    await store.write(batch_of([LogRecord(TOPIC, 1, 3, None, value, (), 0)], Mark(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC))
+    await store.write(
+        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), 0)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC)
+    )
     tables = await tables_of(store)
     assert (tables["leads"], tables["history"]) == ({}, world.tables["history"])
     assert "uuid" in tables["faults"][TOPIC, 1, 3]["error"]
@@ -120,7 +122,7 @@ async def test_text_that_postgresql_cannot_hold_is_shown_all_the_same(store: Sto
     value = (record.value or b"").replace(b'"Ann"', rb'"A\u0000n"')
     await store.take(TOPIC, "id", 1)
     await store.write(
-        batch_of([LogRecord(TOPIC, 1, 3, None, value, (), 0)], Mark(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC),
+        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), 0)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC),
     )
     assert (await tables_of(store))["leads"][COMPANY, 1]["data"]["first_name"] == "A\ufffdn"
 
@@ -134,7 +136,7 @@ async def test_a_row_that_does_not_fit_leaves_the_whole_batch_unwritten(database
     with pytest.raises(RowsRefusedError):
         await store.write(unfit)
     tables = await tables_of(store)
-    assert (tables["leads"], tables["history"], (await store.standings())[0].next_offset) == ({}, {}, 0)
+    assert (tables["leads"], tables["history"], (await store.positions())[0].next_offset) == ({}, {}, 0)
     await pool.close()
 
 

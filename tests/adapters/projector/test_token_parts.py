@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.projector.batch import Mark, batch_of
+from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.why.proof import _Fold
 from engine.partition.ports import LogRecord
@@ -60,10 +60,10 @@ async def project(store: Store, records: list[LogRecord], cuts: list[int], *, ag
     for start, stop in zip([0, *cuts], [*cuts, len(records)], strict=True):
         part = records[start:stop]
         if part:
-            mark = Mark(TOPIC, part[0].partition, owned.epoch, offset, part[-1].offset + 1)
-            batch = batch_of(part, mark, sequence, topic=TOPIC)
+            offset_range = OffsetRange(TOPIC, part[0].partition, owned.epoch, offset, part[-1].offset + 1)
+            batch = build_batch(part, offset_range, sequence, topic=TOPIC)
             await store.write(batch)
-            offset, sequence = mark.offset_after, batch.sequence
+            offset, sequence = offset_range.offset_after, batch.sequence
     if again:
         await rewind(store, TOPIC, records[0].partition, 0)
         await project(store, records, [len(records) // 2])

@@ -11,7 +11,7 @@ GROUP_MAX = 200
 """Questions in one statement: a few milliseconds of work for the server."""
 
 
-class Grouped(Generic[Q, A]):
+class GroupCommit(Generic[Q, A]):
     """Answers questions in groups, one group at a time. No group holds two questions of the same `key`.
 
     `answer` gets up to `GROUP_MAX` questions and returns as many answers; what it raises, every asker of the group gets.
@@ -23,7 +23,7 @@ class Grouped(Generic[Q, A]):
         self._waiting: list[tuple[Q, asyncio.Future[A]]] = []
         self._working: asyncio.Task[None] | None = None
 
-    async def ask(self, question: Q) -> A:
+    async def submit(self, question: Q) -> A:
         """Ask a question; who is cancelled meanwhile may have asked it all the same."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, future))

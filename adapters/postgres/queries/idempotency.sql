@@ -1,7 +1,7 @@
--- What is thrown away, and which keys are in use?
+-- Which Idempotency-Keys are in use?
 
 -- claim_key --
--- Take an Idempotency-Key that is free, or whose day is over; nothing comes back where it is in use.
+-- Take an Idempotency-Key that is free, or expired; return no row where it is in use.
 INSERT INTO {work}.idempotency_keys AS k (company_id, key, digest, request_id, created_at) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (company_id, key) DO UPDATE
 SET digest = excluded.digest, request_id = excluded.request_id, created_at = excluded.created_at, answer = NULL
@@ -15,14 +15,3 @@ SELECT digest, request_id, answer FROM {work}.idempotency_keys WHERE company_id 
 -- Keep the first answer to the request of a key, and say which one that is.
 UPDATE {work}.idempotency_keys SET answer = coalesce(answer, $4) WHERE company_id = $1 AND key = $2 AND request_id = $3
 RETURNING answer
-
--- purge_results --
-DELETE FROM {read}.request_results
-WHERE ctid = ANY (ARRAY (SELECT ctid FROM {read}.request_results WHERE decided_at < $1 LIMIT $2))
-
--- purge_keys --
-DELETE FROM {work}.idempotency_keys
-WHERE ctid = ANY (ARRAY (SELECT ctid FROM {work}.idempotency_keys WHERE created_at < $1 LIMIT $2))
-
--- purge_send_log --
-DELETE FROM {work}.send_log WHERE ctid = ANY (ARRAY (SELECT ctid FROM {work}.send_log WHERE at < $1 LIMIT $2))

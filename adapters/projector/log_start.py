@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from adapters.postgres.tables import TABLES
 from adapters.projector.batch import DECISIONS, UNREADABLE
-from adapters.projector.reach import TOPICS, Place
-from adapters.projector.store import Standing
+from adapters.projector.catch_up import TOPICS, TopicPartition
+from adapters.projector.store import PartitionPosition
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
 from schemas.instant import Instant, to_rfc3339
@@ -23,13 +23,13 @@ STALLS_MAX = 30
 READ_AT_ONCE = 100
 """The first decision that can be read is nearly always the first record."""
 
-NONE_LEFT = 2**62
+ABOVE_ALL_SEQUENCES = 2**62
 """Above every number of a decision."""
 
 _OF_ACCOUNTS = frozenset({"records", "slots"})
 
 
-class Beginning(Struct, frozen=True, kw_only=True):
+class LogStart(Struct, frozen=True, kw_only=True):
     """Where the log of a partition begins, after retention deleted what was before.
 
     `sequence` is the number of the first decision that it holds, `decided_at` when it was decided; both null where it holds
@@ -45,10 +45,10 @@ class Beginning(Struct, frozen=True, kw_only=True):
     @property
     def before(self) -> int:
         """The number below which rows are not covered."""
-        return NONE_LEFT if self.sequence is None else self.sequence
+        return ABOVE_ALL_SEQUENCES if self.sequence is None else self.sequence
 
 
-async def beginnings(log: Log, names: TopicNames, places: Sequence[Place]) -> list[Beginning]:
+async def find_log_starts(log: Log, names: TopicNames, places: Sequence[TopicPartition]) -> list[LogStart]:
     """Return where each partition begins whose first decisions were deleted. Raises `LogError`."""
     found = []
     for topic in TOPICS:
@@ -62,14 +62,14 @@ async def beginnings(log: Log, names: TopicNames, places: Sequence[Place]) -> li
             if start > 0:
                 reader = await log.reader(names.of(topic), [number])
                 try:
-                    beginning = await _beginning(reader, topic, number)
+                    log_start = await _find_log_start(reader, topic, number)
                 finally:
                     await reader.close()
-                found += [] if beginning is None else [beginning]
+                found += [] if log_start is None else [log_start]
     return found
 
 
-async def _beginning(reader: Reader, topic: str, number: int) -> Beginning | None:
+async def _find_log_start(reader: Reader, topic: str, number: int) -> LogStart | None:
     start, end = await reader.start(number), await reader.end(number)
     await reader.seek(number, start)
     stalls = 0
@@ -85,13 +85,15 @@ async def _beginning(reader: Reader, topic: str, number: int) -> Beginning | Non
                 continue
             if decision.sequence == 1:
                 return None
-            return Beginning(
+            return LogStart(
                 topic=topic, partition=number, offset=start, sequence=decision.sequence, decided_at=decision.decided_at
             )
-    return Beginning(topic=topic, partition=number, offset=start)
+    return LogStart(topic=topic, partition=number, offset=start)
 
 
-def carrying(one: Beginning, shown: Standing, read: str, shadow: str, results_after: Instant) -> list[str]:
+def carry_over_statements(
+    one: LogStart, shown: PartitionPosition, read: str, shadow: str, results_after: Instant
+) -> list[str]:
     """Return the SQL that carries over what a partition's log does not cover any more, and begins the shadow behind that.
 
     Only for a partition of which the shadow holds nothing. A row that is marked as deleted by a decision which the log holds
@@ -135,7 +137,7 @@ def carrying(one: Beginning, shown: Standing, read: str, shadow: str, results_af
     ]
 
 
-def _results(one: Beginning, results_after: Instant) -> str:
+def _results(one: LogStart, results_after: Instant) -> str:
     """A result does not say which partition it is of: those that may be older than what the log holds are carried over."""
     kept = f"t.decided_at > '{to_rfc3339(results_after)}'"
     return kept if one.decided_at is None else f"{kept} AND t.decided_at <= '{to_rfc3339(one.decided_at)}'"

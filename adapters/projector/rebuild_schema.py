@@ -33,7 +33,7 @@ class RebuildError(DependencyError):
     """A projection cannot be rebuilt or compared now; the text says why, and what to do."""
 
 
-class Shadow:
+class RebuildSchema:
     """The schema that is built beside `schemas.read`, under the name `schema`. `open` first, `close` at the end."""
 
     def __init__(self, dsn: str, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
@@ -45,7 +45,7 @@ class Shadow:
             name: text.replace("{shadow}", self.schema).replace("{former}", self.former)
             for name, text in queries("rebuild", schemas).items()
         }
-        self._chair: Any = None
+        self._lock_connection: Any = None
 
     @property
     def schemas(self) -> Schemas:
@@ -54,16 +54,16 @@ class Shadow:
 
     async def open(self) -> None:
         """Connect, and become the only one to rebuild. Raises `RebuildError`."""
-        self._chair = await asyncpg.connect(
+        self._lock_connection = await asyncpg.connect(
             self._dsn,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
             server_settings={"application_name": "leadclock rebuild", "jit": "off"},
         )
-        await prepare(self._chair)
-        if not await self._chair.fetchval(self._sql["alone"], LOCK_KEY):
+        await prepare(self._lock_connection)
+        if not await self._lock_connection.fetchval(self._sql["alone"], LOCK_KEY):
             raise RebuildError("another `leadclock projection rebuild` or `verify` is under way")
-        if not await self._chair.fetchval(self._sql["applied"]):
+        if not await self._lock_connection.fetchval(self._sql["applied"]):
             raise RebuildError(
                 f"there is no schema {self._schemas.read}: `leadclock db migrate` makes one, and the projectors fill it"
             )
@@ -74,24 +74,24 @@ class Shadow:
 
         The note names what rows are made of and by (release, topics): rows of two of them do not go into one projection.
         """
-        standing = await self._chair.fetchval(self._sql["standing"])
-        if standing == note and not afresh and await self._chair.fetchval(self._sql["same_files"]):
+        note_before = await self._lock_connection.fetchval(self._sql["standing"])
+        if note_before == note and not afresh and await self._lock_connection.fetchval(self._sql["same_files"]):
             return True
-        await self._chair.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+        await self._lock_connection.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
         await migrate(self._dsn, schemas=self.schemas, only=["read"])
-        if not await self._chair.fetchval(self._sql["same_files"]):
+        if not await self._lock_connection.fetchval(self._sql["same_files"]):
             raise RebuildError("the read schema is not that of this release: run `leadclock db migrate` first")
-        await self._chair.execute(f"COMMENT ON SCHEMA {self.schema} IS {_quoted(note)}")
+        await self._lock_connection.execute(f"COMMENT ON SCHEMA {self.schema} IS {_quoted(note)}")
         return False
 
-    async def fence(self, places: Sequence[tuple[str, int, str]]) -> None:
+    async def raise_epochs(self, places: Sequence[tuple[str, int, str]]) -> None:
         """Let whoever was building this write nothing more; a place is a topic, a partition and the topic's id."""
-        await self._chair.execute(self._sql["begin_epoch"], *map(list, zip(*places, strict=True)))
+        await self._lock_connection.execute(self._sql["begin_epoch"], *map(list, zip(*places, strict=True)))
 
     async def fill(self, statements: Sequence[str], timeout_seconds: float) -> int:
         """Run statements in one transaction; return how many rows they inserted."""
-        async with self._chair.transaction():
-            done = [await self._chair.execute(statement, timeout=timeout_seconds) for statement in statements]
+        async with self._lock_connection.transaction():
+            done = [await self._lock_connection.execute(statement, timeout=timeout_seconds) for statement in statements]
         return sum(int(status.rpartition(" ")[2]) for status in done if status.startswith("INSERT"))
 
     @asynccontextmanager
@@ -100,10 +100,10 @@ class Shadow:
 
         Commits at the end, rolls back on an error. Raises `RebuildError` where a batch under way takes too long.
         """
-        async with self._chair.transaction():
-            await self._chair.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+        async with self._lock_connection.transaction():
+            await self._lock_connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
             try:
-                await self._chair.execute(self._sql["freeze"])
+                await self._lock_connection.execute(self._sql["freeze"])
             except asyncpg.LockNotAvailableError as error:
                 raise RebuildError(f"the projectors did not stand still within {LOCK_SECONDS} s; try again") from error
             yield
@@ -113,29 +113,29 @@ class Shadow:
 
         Raises `RebuildError`, and then nothing is changed.
         """
-        await self._chair.execute(self._sql["freeze_shadow"])
-        if not await self._chair.fetchval(self._sql["same_files"]):
+        await self._lock_connection.execute(self._sql["freeze_shadow"])
+        if not await self._lock_connection.fetchval(self._sql["same_files"]):
             raise RebuildError("the read schema was migrated meanwhile: run the rebuild again")
-        await self._chair.execute(self._sql["hand_over"])
-        await self._chair.execute(f"COMMENT ON SCHEMA {self.schema} IS NULL")
-        await self._chair.execute(self._sql["swap"])
+        await self._lock_connection.execute(self._sql["hand_over"])
+        await self._lock_connection.execute(f"COMMENT ON SCHEMA {self.schema} IS NULL")
+        await self._lock_connection.execute(self._sql["swap"])
 
-    async def apart(self) -> list[str]:
+    async def list_unequal_positions(self) -> list[str]:
         """Name the partitions that do not stand at the same decision in both."""
-        rows = await self._chair.fetch(self._sql["apart"])
+        rows = await self._lock_connection.fetch(self._sql["apart"])
         return [f"{row['topic']}[{row['partition']}]" for row in rows]
 
     async def tables(self) -> list[str]:
         """Name the tables of the shadow."""
-        return [row["relname"] for row in await self._chair.fetch(self._sql["tables"])]
+        return [row["relname"] for row in await self._lock_connection.fetch(self._sql["tables"])]
 
-    async def tidy(self, table: str, timeout_seconds: float) -> None:
+    async def vacuum(self, table: str, timeout_seconds: float) -> None:
         """Vacuum and analyse a table, so that the first reader of it gets good plans."""
-        await self._chair.execute(f"VACUUM (ANALYZE) {self.schema}.{table}", timeout=timeout_seconds)
+        await self._lock_connection.execute(f"VACUUM (ANALYZE) {self.schema}.{table}", timeout=timeout_seconds)
 
     async def drop(self) -> None:
         """Drop the shadow."""
-        await self._chair.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+        await self._lock_connection.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
 
     async def drop_former(self, attempts: int = 1) -> bool:
         """Drop what was read before a swap; False where somebody still reads it, then the next rebuild does it."""
@@ -143,9 +143,9 @@ class Shadow:
             if attempt:
                 await asyncio.sleep(DROP_PAUSE_SECONDS)
             try:
-                async with self._chair.transaction():
-                    await self._chair.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-                    await self._chair.execute(f"DROP SCHEMA IF EXISTS {self.former} CASCADE")
+                async with self._lock_connection.transaction():
+                    await self._lock_connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                    await self._lock_connection.execute(f"DROP SCHEMA IF EXISTS {self.former} CASCADE")
             except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
                 continue
             return True
@@ -153,10 +153,10 @@ class Shadow:
 
     async def close(self) -> None:
         """Let go of the connection, and with it of the right to rebuild. Never raises."""
-        chair, self._chair = self._chair, None
-        if chair is not None:
+        connection, self._lock_connection = self._lock_connection, None
+        if connection is not None:
             with suppress(*FAILURES):
-                await chair.close(timeout=CONNECT_SECONDS)
+                await connection.close(timeout=CONNECT_SECONDS)
 
 
 def _quoted(text: str) -> str:

@@ -8,9 +8,9 @@ from typing import TypeVar
 from msgspec import Struct
 
 from adapters.errors import StoreError
-from adapters.projector.batch import Batch
-from adapters.projector.lane import Lane
-from adapters.projector.shadow import RebuildError
+from adapters.projector.batch import ProjectionBatch
+from adapters.projector.partition_writer import PartitionWriter
+from adapters.projector.rebuild_schema import RebuildError
 from adapters.projector.store import OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
@@ -19,11 +19,11 @@ from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 T = TypeVar("T")
 
 TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A topic, without prefix, and a partition."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class RebuildLimits(Struct, frozen=True, kw_only=True):
     """The bounds of a rebuild."""
 
     records_max: int = 2_000
@@ -46,82 +46,87 @@ class Limits(Struct, frozen=True, kw_only=True):
     """For the sums of hours; what is left is made by the projectors after the swap."""
 
 
-class Reach:
+class BoundedProjector:
     """Projects into a store, up to a bound in each partition; goes on from where the store's positions are."""
 
     def __init__(
-        self, log: Log, store: ProjectionStore, names: TopicNames, limits: Limits, progress: Callable[[int, int], None]
+        self,
+        log: Log,
+        store: ProjectionStore,
+        names: TopicNames,
+        limits: RebuildLimits,
+        progress: Callable[[int, int], None],
     ) -> None:
         self._log = log
         self._store = store
         self._names = names
         self._limits = limits
         self._progress = progress
-        self._lanes: dict[Place, Lane] = {}
+        self._partition_writers: dict[TopicPartition, PartitionWriter] = {}
         self._writers = asyncio.Semaphore(limits.writers_max)
         self.decisions = 0
         self.rows = 0
         self.gaps = 0
         self.faults = 0
 
-    async def to(self, bounds: Mapping[Place, int]) -> None:
+    async def project_to(self, bounds: Mapping[TopicPartition, int]) -> None:
         """Project every partition up to its bound. Raises `RebuildError`, `LogError`."""
         total = sum(bounds.values())
         try:
             async with asyncio.TaskGroup() as group:
                 for place, bound in bounds.items():
-                    group.create_task(self._one(place, bound, total))
+                    group.create_task(self._project_partition(place, bound, total))
         except ExceptionGroup as error:
             raise error.exceptions[0] from error
 
-    def behind(self, bounds: Mapping[Place, int]) -> int:
+    def count_remaining(self, bounds: Mapping[TopicPartition, int]) -> int:
         """Return how many offsets are still to come; every partition must have been projected once."""
-        return sum(max(0, bound - self._lanes[place].offset) for place, bound in bounds.items())
+        return sum(max(0, bound - self._partition_writers[place].offset) for place, bound in bounds.items())
 
-    def forget(self) -> None:
+    def forget_positions(self) -> None:
         """Take every partition again before the next decision: a write that was cut off may have come through."""
-        self._lanes.clear()
+        self._partition_writers.clear()
 
-    async def _one(self, place: Place, bound: int, total: int) -> None:
+    async def _project_partition(self, place: TopicPartition, bound: int, total: int) -> None:
         async with self._writers:
-            lane = self._lanes.get(place)
-            if lane is None:
-                lane = self._lanes[place] = await tried(partial(self._take, place), self._limits)
-            if lane.offset >= bound:
+            writer = self._partition_writers.get(place)
+            if writer is None:
+                writer = self._partition_writers[place] = await retry_store(partial(self._take, place), self._limits)
+            if writer.offset >= bound:
                 return
             reader = await self._log.reader(self._names.of(place[0]), [place[1]])
             try:
-                await reader.seek(place[1], lane.offset)
-                await self._read_to(reader, lane, bound, total)
+                await reader.seek(place[1], writer.offset)
+                await self._read_to(reader, writer, bound, total)
             finally:
                 await reader.close()
 
-    async def _read_to(self, reader: Reader, lane: Lane, bound: int, total: int) -> None:
+    async def _read_to(self, reader: Reader, writer: PartitionWriter, bound: int, total: int) -> None:
         stalls = 0
-        while lane.offset < bound and reader.position(lane.number) < bound:
+        while writer.offset < bound and reader.position(writer.number) < bound:
             found = await reader.poll(limit=self._limits.records_max, timeout_seconds=self._limits.poll_seconds)
             stalls = 0 if found else stalls + 1
             if stalls > self._limits.stalls_max:
-                raise LogError(f"{lane.topic}[{lane.number}] cannot be read to {bound}; it is at {lane.offset}")
+                raise LogError(f"{writer.topic}[{writer.number}] cannot be read to {bound}; it is at {writer.offset}")
             records = [record for record in found if record.offset < bound]
-            await tried(partial(lane.write, self._store, records), self._limits)
-            self._progress(sum(one.offset for one in self._lanes.values()), total)
-        if lane.offset < bound:
-            await tried(partial(lane.skip, self._store, bound), self._limits)
+            await retry_store(partial(writer.write, self._store, records), self._limits)
+            self._progress(sum(one.offset for one in self._partition_writers.values()), total)
+        if writer.offset < bound:
+            await retry_store(partial(writer.skip, self._store, bound), self._limits)
 
-    async def _take(self, place: Place) -> Lane:
+    async def _take(self, place: TopicPartition) -> PartitionWriter:
         topic, number = place
         topic_id = await self._log.topic_id(self._names.of(topic))
-        return Lane(topic, number, await self._store.take(topic, topic_id, number), self._written)
+        return PartitionWriter(topic, number, await self._store.take(topic, topic_id, number), self._written)
 
-    def _written(self, batch: Batch, decisions: int) -> None:
+    def _written(self, batch: ProjectionBatch, decisions: int) -> None:
         self.decisions += decisions
         self.rows += batch.rows_count
         self.gaps += batch.gaps
         self.faults += len(batch.faults)
 
 
-async def tried(work: Callable[[], Awaitable[T]], limits: Limits) -> T:
+async def retry_store(work: Callable[[], Awaitable[T]], limits: RebuildLimits) -> T:
     """Do it, again where the database is away for a moment. Raises `RebuildError`."""
     for left in reversed(range(limits.retries_max)):
         try:
@@ -135,9 +140,9 @@ async def tried(work: Callable[[], Awaitable[T]], limits: Limits) -> T:
     raise AssertionError("unreachable")
 
 
-async def ends_of(log: Log, names: TopicNames, places: Sequence[Place]) -> dict[Place, int]:
+async def read_end_offsets(log: Log, names: TopicNames, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the present end of every partition. Raises `LogError`."""
-    ends: dict[Place, int] = {}
+    ends: dict[TopicPartition, int] = {}
     for topic in TOPICS:
         numbers = [number for name, number in places if name == topic]
         reader = await log.reader(names.of(topic), numbers)
@@ -148,6 +153,6 @@ async def ends_of(log: Log, names: TopicNames, places: Sequence[Place]) -> dict[
     return ends
 
 
-async def places_of(log: Log, names: TopicNames) -> list[Place]:
+async def list_partitions(log: Log, names: TopicNames) -> list[TopicPartition]:
     """Return every partition of both decisions topics. Raises `LogError`."""
     return [(topic, number) for topic in TOPICS for number in range(await log.partition_count(names.of(topic)))]

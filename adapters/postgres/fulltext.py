@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from adapters.postgres.conditions import storable
-from adapters.postgres.outages import reading
+from adapters.postgres.conditions import is_storable
+from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import Pool
 from adapters.postgres.reports import WORK_MEM
 
@@ -24,7 +24,7 @@ COMMON_MATCHES = 5 * MATCHES_MAX
 """Of more matches, by a sample, only the newest are looked for; to find them all would take seconds."""
 
 
-class Found(NamedTuple):
+class SearchMatches(NamedTuple):
     """What a search came to: a tsquery to ask each row with, or the ids of all rows that there can be (None: any).
 
     With a query, `more_than` so many rows match it.
@@ -35,55 +35,55 @@ class Found(NamedTuple):
     more_than: int = 0
 
 
-class Words:
+class FulltextSearch:
     """The words of leads and calls; `sql` are the queries of `reads.sql`. Raises `ReadsUnavailableError`."""
 
     def __init__(self, pool: Pool, sql: Mapping[str, str]) -> None:
         self._pool = pool
         self._sql = sql
 
-    async def found(
+    async def find(
         self, kind: str, company_id: int, text: str | None, ids: tuple[int, ...] | None, tags: Sequence[str] = ()
-    ) -> Found:
+    ) -> SearchMatches:
         """Look text and tags up among the words of leads or calls: the ids where they are few, else how to ask each row."""
         if text is None and not tags:
-            return Found(None, ids)
-        words = [] if text is None else await self._cut(text)
+            return SearchMatches(None, ids)
+        words = [] if text is None else await self._split_words(text)
         if not words and text is not None:
-            return Found(None, ())
+            return SearchMatches(None, ())
         query = " & ".join([*words, *tags])
-        async with reading(), self._pool.acquire() as connection, connection.transaction(readonly=True):
+        async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction(readonly=True):
             sampled = await self._sampled(connection, kind, company_id, [query, *words, *tags])
             if sampled.get(query, 0) > COMMON_MATCHES:
-                return Found(query, ids, more_than=MATCHES_MAX)
+                return SearchMatches(query, ids, more_than=MATCHES_MAX)
             # What nearly every row has is no way to find one: it is asked of those that the other words find.
             asked = [one for one in (*words, *tags) if sampled.get(one, 0) <= COMMON_MATCHES]
             asked = asked or [min((*words, *tags), key=lambda one: sampled.get(one, 0))]
             # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
             await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
-            matching = self._of_words("matching", kind)
+            matching = self._words_sql("matching", kind)
             matches = await connection.fetch(matching, company_id, " & ".join(asked), query, MATCHES_MAX + 1)
         if len(matches) > MATCHES_MAX:
-            return Found(query, ids, more_than=MATCHES_MAX)  # the newest of so many are soon met on the way down
+            return SearchMatches(query, ids, more_than=MATCHES_MAX)  # the newest of so many are soon met on the way down
         matched = tuple(match["id"] for match in matches)
-        return Found(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
+        return SearchMatches(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
 
     async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
         """Return of each query about how many rows match, by a sample; nothing where the table is small."""
-        rows = await connection.fetchval(self._of_words("words_estimated", kind))
+        rows = await connection.fetchval(self._words_sql("words_estimated", kind))
         if rows < SAMPLED_MIN:
             return {}
         share = min(1.0, SAMPLED / rows)
-        found = await connection.fetch(self._of_words("sampled", kind), company_id, list(dict.fromkeys(asked)), share * 100)
+        found = await connection.fetch(self._words_sql("sampled", kind), company_id, list(dict.fromkeys(asked)), share * 100)
         return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
 
-    def _of_words(self, name: str, kind: str) -> str:
+    def _words_sql(self, name: str, kind: str) -> str:
         """Return a statement about the words of leads or of calls: the same for both tables."""
         return self._sql[name].replace("{kind}", kind)
 
-    async def _cut(self, text: str) -> list[str]:
+    async def _split_words(self, text: str) -> list[str]:
         """Return the words of a text as the database cuts them, each to be found by its beginning."""
-        if not storable(text):
+        if not is_storable(text):
             return []
-        async with reading():
+        async with convert_read_errors():
             return list(await self._pool.fetchval(self._sql["words"], text))

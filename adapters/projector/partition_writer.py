@@ -2,24 +2,26 @@
 
 from collections.abc import Callable, Sequence
 
-from adapters.projector.batch import Batch, Mark, batch_of, fault
-from adapters.projector.store import Owned, ProjectionStore, RowsRefusedError
+from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch, fault_row
+from adapters.projector.store import OwnedPartition, ProjectionStore, RowsRefusedError
 from engine.partition.ports import LogRecord
 
 
-class Lane:
+class PartitionWriter:
     """A partition as its owner knows it: `offset` is the next one to write, `sequence` that of the last decision written.
 
     `written` is told of each batch that the store took, with the number of its decisions.
     """
 
-    def __init__(self, topic: str, number: int, owned: Owned, written: Callable[[Batch, int], None]) -> None:
+    def __init__(
+        self, topic: str, number: int, owned: OwnedPartition, written: Callable[[ProjectionBatch, int], None]
+    ) -> None:
         self.topic = topic
         self.number = number
         self.epoch = owned.epoch
         self.offset = owned.next_offset
         self.sequence = owned.sequence
-        self._tell = written
+        self._on_written = written
 
     async def write(self, store: ProjectionStore, records: Sequence[LogRecord]) -> None:
         """Write decisions that follow what is written; records from before `offset` are passed over.
@@ -29,7 +31,7 @@ class Lane:
         fresh = [record for record in records if record.offset >= self.offset]
         if not fresh:
             return
-        batch = batch_of(fresh, self._mark(fresh), self.sequence, topic=self.topic)
+        batch = build_batch(fresh, self._offset_range(fresh), self.sequence, topic=self.topic)
         try:
             await store.write(batch)
         except RowsRefusedError as error:
@@ -39,7 +41,11 @@ class Lane:
 
     async def skip(self, store: ProjectionStore, offset: int) -> None:
         """Go on from `offset`: the log holds nothing any more before it, which counts as a gap. Raises as `write`."""
-        batch = Batch(mark=Mark(self.topic, self.number, self.epoch, self.offset, offset), sequence=self.sequence, gaps=1)
+        batch = ProjectionBatch(
+            offset_range=OffsetRange(self.topic, self.number, self.epoch, self.offset, offset),
+            sequence=self.sequence,
+            gaps=1,
+        )
         await store.write(batch)
         self._written(batch, 0)
 
@@ -50,15 +56,15 @@ class Lane:
             await self.write(store, records[:middle])
             await self.write(store, records[middle:])
             return
-        batch = Batch(mark=self._mark(records), sequence=self.sequence)
-        batch.faults.append(fault(records[0], None, error, self.topic))
+        batch = ProjectionBatch(offset_range=self._offset_range(records), sequence=self.sequence)
+        batch.faults.append(fault_row(records[0], None, error, self.topic))
         await store.write(batch)
         self._written(batch, 1)
 
-    def _mark(self, records: Sequence[LogRecord]) -> Mark:
-        return Mark(self.topic, self.number, self.epoch, self.offset, records[-1].offset + 1)
+    def _offset_range(self, records: Sequence[LogRecord]) -> OffsetRange:
+        return OffsetRange(self.topic, self.number, self.epoch, self.offset, records[-1].offset + 1)
 
-    def _written(self, batch: Batch, decisions: int) -> None:
-        self.offset = batch.mark.offset_after
+    def _written(self, batch: ProjectionBatch, decisions: int) -> None:
+        self.offset = batch.offset_range.offset_after
         self.sequence = batch.sequence
-        self._tell(batch, decisions)
+        self._on_written(batch, decisions)

@@ -15,7 +15,7 @@ VARIABLE = "LEADCLOCK_POSTGRES_DSN"
 AWAY = ("does not answer", f"start it, or correct {VARIABLE}")
 NO_TABLES = ("lacks tables of this release", "run `leadclock db migrate`")
 
-CURES: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
+REMEDIES: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (asyncpg.InvalidAuthorizationSpecificationError, ("refuses the user or password", f"correct {VARIABLE}")),
     (asyncpg.InvalidCatalogNameError, ("has no such database", f"create it, or correct {VARIABLE}")),
     (asyncpg.UndefinedTableError, NO_TABLES),
@@ -36,33 +36,33 @@ class DatabaseAwayError(DependencyError):
     """PostgreSQL does not answer, or refuses us; `str(error)` names it, the reason and the cure."""
 
 
-def describe(dsn: str, error: BaseException) -> str:
+def describe_database_error(dsn: str, error: BaseException) -> str:
     """Return one sentence about a failure: which database, what is wrong, and what to do."""
     if isinstance(error, ReadsUnavailableError):
-        return str(error) if error.__cause__ is None else describe(dsn, error.__cause__)
+        return str(error) if error.__cause__ is None else describe_database_error(dsn, error.__cause__)
     reason = " ".join((str(error) or type(error).__name__).split())
-    wrong, cure = _cure(error)
+    wrong, cure = _find_remedy(error)
     return f"PostgreSQL at {database_location(dsn)} {wrong} ({reason}); {cure}"
 
 
-def _cure(error: BaseException) -> tuple[str, str]:
-    known = next((words for kind, words in CURES if isinstance(error, kind)), None)
+def _find_remedy(error: BaseException) -> tuple[str, str]:
+    known = next((words for kind, words in REMEDIES if isinstance(error, kind)), None)
     return known or (FAULT if isinstance(error, asyncpg.PostgresError) else AWAY)
 
 
 @contextmanager
-def reaching(dsn: str) -> Iterator[None]:
+def convert_connection_errors(dsn: str) -> Iterator[None]:
     """Turn every failure of the database but faults of ours into `DatabaseAwayError`."""
     try:
         yield
     except (*FAILURES, ReadsUnavailableError) as error:
-        if _cure(error.__cause__ or error) is FAULT:
+        if _find_remedy(error.__cause__ or error) is FAULT:
             raise
-        raise DatabaseAwayError(describe(dsn, error)) from error
+        raise DatabaseAwayError(describe_database_error(dsn, error)) from error
 
 
 @asynccontextmanager
-async def reading() -> AsyncIterator[None]:
+async def convert_read_errors() -> AsyncIterator[None]:
     """Turn every failure of the database into `ReadsUnavailableError`."""
     try:
         yield

@@ -19,13 +19,13 @@ _EXPONENT = re.compile(rb"[0-9]e[0-9]")
 _TEXT_OR_EXPONENT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9]+(?:\.[0-9]+)?e[0-9]+')
 
 
-def decoded(text: str) -> Any:
+def decode_jsonb(text: str) -> Any:
     """Return the value of a jsonb, which PostgreSQL wrote out as text."""
     value = msgspec.json.decode(text)
     return _with_floats(value) if _LONG.search(text) else value
 
 
-def written_for_jsonb(raw: bytes) -> bytes:
+def encode_for_jsonb(raw: bytes) -> bytes:
     """Return JSON of ours whose floats stay floats in jsonb: those that would read as whole numbers of 64 bits get `.0`."""
     return _TEXT_OR_EXPONENT.sub(_written_out, raw) if _EXPONENT.search(raw) else raw
 

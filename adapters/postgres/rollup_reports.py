@@ -10,13 +10,13 @@ from itertools import combinations
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from adapters.postgres.conditions import Statement, storable
+from adapters.postgres.conditions import Statement, is_storable
 from adapters.postgres.reports import (
     CALL_GROUPINGS,
     GROUPS_MAX,
     LEAD_GROUPINGS,
     LOCAL_HOUR,
-    NOT_KEPT,
+    NEVER_FILLED,
     TOKENS,
     bucket,
     sums_again,
@@ -24,7 +24,7 @@ from adapters.postgres.reports import (
     token,
     tokens_joined,
 )
-from adapters.postgres.spans import HOURS, TIERS, Cover, Span, stretches
+from adapters.postgres.spans import HOURS, TIERS, Cover, Span, merge_adjacent
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
@@ -46,7 +46,7 @@ QUARTER = 15 * MINUTE
 """Of an hour: the clocks of all zones are apart by whole ones."""
 
 _GROUPINGS: Mapping[str, Mapping[str, str]] = {
-    table: {name: value for name, value in groupings.items() if value != NOT_KEPT}
+    table: {name: value for name, value in groupings.items() if value != NEVER_FILLED}
     for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
 }
 PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}
@@ -66,15 +66,15 @@ def daily_categories(table: str) -> str:
     That of all rows is among them: its hours are put together of quarters.
     """
     names = [name for name in _narrow(table) if name not in HOURLY[table]]
-    return ", ".join([f"('{ALL}', NULL::text)", *_valued(table, names)])
+    return ", ".join([f"('{ALL}', NULL::text)", *_category_values(table, names)])
 
 
 def hourly_categories(table: str) -> str:
     """Return the categories that have sums of hours and days, each with its value as text, as the rows of VALUES."""
-    return ", ".join(_valued(table, HOURLY[table]))
+    return ", ".join(_category_values(table, HOURLY[table]))
 
 
-def _valued(table: str, names: Sequence[str]) -> list[str]:
+def _category_values(table: str, names: Sequence[str]) -> list[str]:
     return [f"('{name}', ({_GROUPINGS[table][name]})::text)" for name in names]
 
 
@@ -120,7 +120,7 @@ def _narrow(table: str) -> Mapping[str, str]:
 # -- which are asked for -----------------------------------------------------------------------------------------------
 
 
-class Asked(Struct, frozen=True):
+class RollupReport(Struct, frozen=True):
     """A report that sums can answer. `names`: the categories that they must be of, none, one or a pair."""
 
     table: str
@@ -153,7 +153,9 @@ class Asked(Struct, frozen=True):
         return ("value", "other")[self.names.index(name)]
 
 
-def asked(wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None) -> Asked | None:
+def find_rollup_report(
+    wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+) -> RollupReport | None:
     """Return a report as the sums know it, None where none of them answer it."""
     table = "leads" if isinstance(wanted, LeadFilter) else "calls"
     filters = _filters(table, wanted)
@@ -163,7 +165,7 @@ def asked(wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Gro
     names = tuple(sorted({name for name in (*by, *filters) if name in _GROUPINGS[table]}))
     if len(names) > 1 and names not in pairs(table):
         return None
-    return Asked(table, category, pivot, filters, names)
+    return RollupReport(table, category, pivot, filters, names)
 
 
 def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]] | None:
@@ -173,7 +175,7 @@ def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]
         if value is None or field in {"created_from", "created_to"}:
             continue
         name = _FILTERED.get(field, field)
-        if name not in _GROUPINGS[table] or not storable(value):
+        if name not in _GROUPINGS[table] or not is_storable(value):
             return None
         values = value if isinstance(value, tuple) else (value,)
         found[name] = [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
@@ -183,18 +185,18 @@ def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]
 # -- how they are added up ---------------------------------------------------------------------------------------------
 
 
-def rolled_pieces(report: Asked, statement: Statement, found: Cover, zones: Sequence[str]) -> dict[str, str]:
+def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zones: Sequence[str]) -> dict[str, str]:
     """Return what belongs into the statement that adds up sums, and rows where there are none.
 
     The statement holds the conditions of the filters, without the span of creation, which `found` covers.
     """
-    since, until = _moments(statement, found.gaps)
+    since, until = _bind_spans(statement, found.gaps)
     return {
-        **_by(report, statement, "category", report.category, zones),
-        **_by(report, statement, "pivot", report.pivot, zones),
+        **_grouped_by(report, statement, "category", report.category, zones),
+        **_grouped_by(report, statement, "pivot", report.pivot, zones),
         "source": report.table,
         "kept": f"'{' '.join(report.names) or ALL}'",
-        **_summed(report, statement, found),
+        **_rollup_spans(report, statement, found),
         "filtered": "".join(
             f" AND r.{report.column(name)} = ANY ({statement.bind(values)}::text[])"
             for name, values in report.filters.items()
@@ -209,7 +211,9 @@ def rolled_pieces(report: Asked, statement: Statement, found: Cover, zones: Sequ
     }
 
 
-def _by(report: Asked, statement: Statement, place: str, wanted: Grouping | None, zones: Sequence[str]) -> dict[str, str]:
+def _grouped_by(
+    report: RollupReport, statement: Statement, place: str, wanted: Grouping | None, zones: Sequence[str]
+) -> dict[str, str]:
     """Return how the value of a category or pivot is read from sums and from a row."""
     rolled = raw = "NULL::text"
     if wanted is not None and wanted.name in TIME_UNITS:
@@ -222,19 +226,19 @@ def _by(report: Asked, statement: Statement, place: str, wanted: Grouping | None
     return {f"rolled_{place}": rolled, f"raw_{place}": raw}
 
 
-def _summed(report: Asked, statement: Statement, found: Cover) -> dict[str, str]:
+def _rollup_spans(report: RollupReport, statement: Statement, found: Cover) -> dict[str, str]:
     """Return the tiers and the stretches of time whose sums are added up; of buckets of all rows the hours in them."""
     spans = found.spans
     if report.unit is not None and not report.names:
         tier = HOURS if all(edge % HOUR == 0 for edge in report.unit.edges) else "quarter"
         spans = [Span(tier, span.start, span.until) for span in spans]
-    told = stretches(spans)
+    told = merge_adjacent(spans)
     tiers = statement.bind([one.tier for one in told])
-    since, until = _moments(statement, [(one.start, one.until) for one in told])
+    since, until = _bind_spans(statement, [(one.start, one.until) for one in told])
     return {"spans": f"unnest({tiers}::text[], {since}, {until}) AS s (tier, since, until)"}
 
 
-def _moments(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:
+def _bind_spans(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:
     """Bind the beginnings and the ends of spans and return their placeholders."""
     ends = [[to_datetime(span[place]) for span in spans] for place in (0, 1)]
     first, last = (f"{statement.bind(moments)}::timestamptz[]" for moments in ends)

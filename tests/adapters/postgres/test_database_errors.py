@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from adapters.postgres.outages import DatabaseAwayError, describe, reaching
+from adapters.postgres.database_errors import DatabaseAwayError, convert_connection_errors, describe_database_error
 from adapters.reads.ports import ReadsUnavailableError
 
 DSN = "postgresql://leadclock:secret-word@db.example:5432/leads"
@@ -25,18 +25,18 @@ DSN = "postgresql://leadclock:secret-word@db.example:5432/leads"
     ],
 )
 def test_each_failure_has_its_cure(error: Exception, words: str) -> None:
-    sentence = describe(DSN, error)
+    sentence = describe_database_error(DSN, error)
     assert sentence.startswith("PostgreSQL at db.example:5432/leads ")
     assert words in sentence
     assert "secret-word" not in sentence
-    with pytest.raises(DatabaseAwayError, match="PostgreSQL at"), reaching(DSN):
+    with pytest.raises(DatabaseAwayError, match="PostgreSQL at"), convert_connection_errors(DSN):
         raise error
 
 
 def test_a_statement_that_the_server_cannot_run_is_a_fault_of_ours_and_shows_where_it_happened() -> None:
-    with pytest.raises(asyncpg.PostgresSyntaxError), reaching(DSN):
+    with pytest.raises(asyncpg.PostgresSyntaxError), convert_connection_errors(DSN):
         raise asyncpg.PostgresSyntaxError("near SELEC")
 
 
 def test_a_read_that_says_itself_what_to_do_is_not_taken_for_a_database_that_is_down() -> None:
-    assert describe(DSN, ReadsUnavailableError("run `leadclock db migrate`")) == "run `leadclock db migrate`"
+    assert describe_database_error(DSN, ReadsUnavailableError("run `leadclock db migrate`")) == "run `leadclock db migrate`"

@@ -1,17 +1,14 @@
-"""Is an Idempotency-Key one company's for a day, and does what is over its time go away?"""
+"""Is an Idempotency-Key one company's for a day?"""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.postgres import upkeep
-from adapters.postgres.reads import PostgresReads
-from adapters.postgres.upkeep import PostgresClaims, Purge
-from adapters.reads.ports import Claim
-from schemas.decisions import Answer, Cause
+from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.reads.ports import IdempotencyClaim
 from schemas.instant import DAY
-from tests.adapters.postgres.rows_shown import START, Shown
+from tests.adapters.postgres.projected_rows import START, Shown
 
 
 @pytest.fixture
@@ -22,27 +19,27 @@ async def shown(database: str) -> AsyncIterator[Shown]:
 
 
 async def test_the_first_claim_of_a_key_stands(shown: Shown) -> None:
-    claims = PostgresClaims(shown.pool)
+    claims = PostgresIdempotencyKeys(shown.pool)
     first = await claims.claim(1, "key", "digest", "r1", now=START)
-    assert first == Claim(digest="digest", request_id="r1")
+    assert first == IdempotencyClaim(digest="digest", request_id="r1")
     assert await claims.claim(1, "key", "another", "r2", now=START + DAY - 1) == first
     assert (await claims.claim(2, "key", "another", "r3", now=START)).request_id == "r3"
 
 
 async def test_a_key_is_free_again_after_a_day(shown: Shown) -> None:
-    claims = PostgresClaims(shown.pool)
+    claims = PostgresIdempotencyKeys(shown.pool)
     await claims.claim(1, "key", "digest", "r1", now=START)
     assert (await claims.claim(1, "key", "other", "r2", now=START + DAY)).request_id == "r2"
 
 
 async def test_of_many_at_once_one_wins(shown: Shown) -> None:
-    claims = PostgresClaims(shown.pool)
+    claims = PostgresIdempotencyKeys(shown.pool)
     found = await asyncio.gather(*(claims.claim(1, "key", "d", f"r{number}", now=START) for number in range(20)))
     assert len(set(found)) == 1
 
 
 async def test_the_first_answer_of_a_key_is_kept_until_the_key_is_free_again(shown: Shown) -> None:
-    claims = PostgresClaims(shown.pool)
+    claims = PostgresIdempotencyKeys(shown.pool)
     await claims.claim(1, "key", "digest", "r1", now=START)
     assert await claims.keep(1, "key", "r1", b"first") == b"first"
     assert await claims.keep(1, "key", "r1", b"second") == b"first"
@@ -50,16 +47,3 @@ async def test_the_first_answer_of_a_key_is_kept_until_the_key_is_free_again(sho
     assert (await claims.claim(1, "key", "digest", "r3", now=START + DAY)).answer is None
     assert await claims.keep(1, "key", "r1", b"late") == b"late"
     assert (await claims.claim(1, "key", "digest", "r4", now=START + DAY + 1)).answer is None
-
-
-async def test_what_is_over_its_time_goes_away(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "PURGE_ROWS", 2)
-    claims, reads = PostgresClaims(shown.pool), PostgresReads(shown.pool)
-    for number in range(5):
-        cause = Cause(kind="request", id=f"r{number}", key="1|+13055550100")
-        await shown.decide(cause=cause, answer=Answer(status=200), at=START + number)
-        await claims.claim(1, f"k{number}", "d", f"r{number}", now=START + number)
-    assert await Purge(shown.pool).run(START + DAY) == 0
-    assert await Purge(shown.pool).run(START + DAY + 4) == 8
-    assert set(await reads.results([f"r{number}" for number in range(5)])) == {"r4"}
-    assert await Purge(shown.pool).run(START + DAY + 4) == 0

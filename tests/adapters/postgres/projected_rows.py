@@ -6,7 +6,7 @@ import msgspec
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
-from adapters.projector.batch import Mark, batch_of
+from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
 from engine.identity import uuid_of
 from engine.partition.ports import LogRecord
@@ -60,8 +60,8 @@ class Shown:
         )
         owned = await self.store.take(self.topic, "id", self.partition)
         record = LogRecord(self.topic, self.partition, self.sequence, None, to_json(decision), (), at)
-        mark = Mark(self.topic, self.partition, owned.epoch, owned.next_offset, self.sequence + 1)
-        await self.store.write(batch_of([record], mark, owned.sequence, topic=self.topic))
+        offset_range = OffsetRange(self.topic, self.partition, owned.epoch, owned.next_offset, self.sequence + 1)
+        await self.store.write(build_batch([record], offset_range, owned.sequence, topic=self.topic))
         if announce:
             await self.store.announce()
 

@@ -1,0 +1,42 @@
+"""How long do tables outside the projection's rows keep theirs? Results and keys for a day, the send log for 90 days."""
+
+from adapters.postgres.database_errors import convert_read_errors
+from adapters.postgres.idempotency import KEY_RETENTION
+from adapters.postgres.pool import Pool
+from adapters.postgres.sql import Schemas, queries
+from adapters.reads.ports import RESULT_RETENTION
+from schemas.instant import DAY, Instant, to_datetime
+
+SEND_LOG_RETENTION = 90 * DAY
+"""As long as dead letters: what a complaint about a delivery needs."""
+
+PURGE_ROWS = 5_000
+"""Rows deleted in one statement, so that it holds its locks for milliseconds."""
+
+PURGE_STATEMENTS_MAX = 200
+"""Statements of one purge; the next purge deletes the rest."""
+
+
+class Purge:
+    """Deletes expired rows; run it every few minutes."""
+
+    def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._pool = pool
+        self._sql = queries("retention", schemas)
+
+    async def run(self, now: Instant) -> int:
+        """Delete expired rows and return their number. Raises `ReadsUnavailableError`."""
+        deleted = await self._purge("purge_results", now - RESULT_RETENTION)
+        deleted += await self._purge("purge_keys", now - KEY_RETENTION)
+        return deleted + await self._purge("purge_send_log", now - SEND_LOG_RETENTION)
+
+    async def _purge(self, name: str, before: Instant) -> int:
+        deleted = 0
+        for _ in range(PURGE_STATEMENTS_MAX):
+            async with convert_read_errors():
+                status: str = await self._pool.execute(self._sql[name], to_datetime(before), PURGE_ROWS)
+            count = int(status.rpartition(" ")[2])
+            deleted += count
+            if count < PURGE_ROWS:
+                break
+        return deleted
