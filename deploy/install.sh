@@ -37,7 +37,7 @@ install() {
     is_at_home && is_of_the_wanted_python || make_environment
     echo "Installing the pinned packages into $venv with Python $(python_of "$venv/bin/python"); this takes about a minute."
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable '.[local]'
     sources >"$stamp"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What exactly gets installed? Every package with its version and hashes, for Python 3.11 and newer on every system.
-# The product's lock serves images; the other adds what developing needs. Both hold what an editable build needs.
+# The product's lock serves images; the other adds the extra `local` and what developing needs. Both hold what an editable build needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . deploy/python.sh
@@ -16,6 +16,6 @@ compile() {
             --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml - "$@"
 }
 
-compile --group dev --output-file deploy/requirements-dev.lock
+compile --extra local --group dev --output-file deploy/requirements-dev.lock
 # The product's pins are those that were tested: the developers' lock is its constraint.
 compile --constraint deploy/requirements-dev.lock --output-file deploy/requirements.lock

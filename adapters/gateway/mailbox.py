@@ -7,12 +7,17 @@ One file per message, named by a rising number, so that the newest sort last; a 
 import asyncio
 import contextlib
 import email.policy
+import importlib
 from email import message_from_bytes
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
-from aiosmtpd.smtp import SMTP, Envelope, Session
 from msgspec import Struct
+
+from adapters.local.process import INSTALL_LOCAL, LocalServerError
+
+if TYPE_CHECKING:  # of the extra `local`: reading stored mail needs none of it
+    from aiosmtpd.smtp import SMTP, Envelope, Session
 
 MESSAGES_MAX = 1_000
 """The newest are kept; a demonstration writes a few hundred an hour."""
@@ -28,6 +33,10 @@ REFUSED_RECIPIENTS = {
 REFUSED_MESSAGES = {"refused": "554 5.7.1 The message was refused by policy"}
 
 _SUFFIX = ".eml"
+
+
+class MailboxUnavailableError(LocalServerError):
+    """The mail server's package is not installed; the text says how to install it."""
 
 
 class StoredMail(Struct, frozen=True, kw_only=True):
@@ -50,11 +59,13 @@ class Mailbox:
         self._messages_max = messages_max
         self._server: asyncio.Server | None = None
         self._number = 0
+        self._smtp: Any = None
         self.host = "127.0.0.1"
         self.port = 0
 
     async def start(self, port: int = 0) -> None:
-        """Listen. Raises `OSError` where the port is taken."""
+        """Listen. Raises `OSError` where the port is taken, `MailboxUnavailableError` where the package is missing."""
+        self._smtp = _import_smtp()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._number = max((number for number, _ in _stored_files(self.folder)), default=0)
         loop = asyncio.get_running_loop()
@@ -68,7 +79,7 @@ class Mailbox:
             self._server = None
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd calls it so
-        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+        self, _server: "SMTP", _session: "Session", envelope: "Envelope", address: str, _options: list[str]
     ) -> str:
         """Take a recipient, or refuse it by its name."""
         refusal = REFUSED_RECIPIENTS.get(_name(address))
@@ -77,7 +88,7 @@ class Mailbox:
         envelope.rcpt_tos.append(address)
         return "250 2.1.5 OK"
 
-    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802 - as above
+    async def handle_DATA(self, _server: "SMTP", _session: "Session", envelope: "Envelope") -> str:  # noqa: N802 - as above
         """Keep a message, and let the oldest go."""
         for address in envelope.rcpt_tos:
             if refusal := REFUSED_MESSAGES.get(_name(address)):
@@ -85,8 +96,8 @@ class Mailbox:
         self._store(cast("bytes", envelope.content), envelope)
         return f"250 2.0.0 Kept as {self._number}"
 
-    def _protocol(self) -> SMTP:
-        return SMTP(
+    def _protocol(self) -> "SMTP":
+        protocol: SMTP = self._smtp(
             self,
             data_size_limit=MESSAGE_BYTES_MAX,
             enable_SMTPUTF8=True,
@@ -94,8 +105,9 @@ class Mailbox:
             ident="leadclock mailbox",
             timeout=SILENCE_SECONDS_MAX,
         )
+        return protocol
 
-    def _store(self, content: bytes, envelope: Envelope) -> None:
+    def _store(self, content: bytes, envelope: "Envelope") -> None:
         self._number += 1
         path = self.folder / f"{self._number:012d}{_SUFFIX}"
         head = f"X-Envelope-From: {envelope.mail_from}\r\nX-Envelope-To: {', '.join(envelope.rcpt_tos)}\r\n"
@@ -104,6 +116,13 @@ class Mailbox:
         fresh.rename(path)
         for _, old in _stored_files(self.folder)[: -self._messages_max]:
             old.unlink(missing_ok=True)
+
+
+def _import_smtp() -> Any:
+    try:
+        return importlib.import_module("aiosmtpd.smtp").SMTP
+    except ImportError as error:
+        raise MailboxUnavailableError(f"the local mail server needs the package aiosmtpd; {INSTALL_LOCAL}") from error
 
 
 def read_mail(folder: Path, *, limit: int = MESSAGES_MAX, after: int = 0) -> list[StoredMail]:

@@ -26,7 +26,7 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from adapters.local.process import LOCALHOST, Account, LocalServerError, ServerProcess, free_port, run_to_end
+from adapters.local.process import INSTALL_LOCAL, LOCALHOST, Account, LocalServerError, ServerProcess, free_port, run_to_end
 
 MAJOR_MIN = 15  # the oldest PostgreSQL that the read schema is written for
 STANDING_MAJOR_MIN = 16  # older ones change their working folder to find themselves
@@ -261,7 +261,7 @@ async def reachable_programs(cluster: Path, account: Account | None) -> tuple[Pr
             return copied
         reasons.append(reason)
     raise PostgresUnavailableError(
-        "no PostgreSQL can run on this machine; install one, or name a server with LEADCLOCK_POSTGRES_DSN"
+        f"no PostgreSQL can run on this machine; {INSTALL_LOCAL}, or name a server with LEADCLOCK_POSTGRES_DSN"
         + "".join(f"\n  {reason}" for reason in reasons)
     )
 

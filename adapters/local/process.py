@@ -23,6 +23,7 @@ from adapters.local import leash
 from schemas.errors import DependencyError
 
 LOCALHOST = "127.0.0.1"
+INSTALL_LOCAL = "install it with `pip install 'leadclock[local]'` (`make install` does)"
 POLL_SECONDS = 0.05  # how often a starting or stopping process is looked at
 KILL_SECONDS = 5.0  # a killed process is gone at once; this bounds a machine that is swapping
 TAIL_LINES = 25  # what an error shows of a log: a Java stack trace's head fits

