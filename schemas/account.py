@@ -45,7 +45,7 @@ class Claim(Entity, kw_only=True):
 
 
 class Waiting(Struct, array_like=True, frozen=True, order=True):
-    """A claim in the queue of a resource; ordered as it is declared: class, priority, due, arrival."""
+    """A claim in the queue of a resource; sorted by its fields: class, priority, due, arrival."""
 
     urgency_class: int
     priority: float

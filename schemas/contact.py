@@ -80,12 +80,11 @@ class Head(Entity, kw_only=True):
     (an invalid number, a hard bounce); the ledger is never reset by restart, move or delete. `moved` tells where a lead
     went whose number changed (lead id -> contact key). `sweep_at` is the head's timer while more of its leads are to be
     ended than one decision may end; `sweep_from` is how many of `lead_ids` are done. `call_ids` are the calls of the person,
-    oldest first. Nothing goes out while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
-    before `review_until`, when a text of theirs may have been an opt-out. `suppressed_at`: on the do-not-call list.
-    `opt_outs` are those that reach less than the whole company: `offer/7`, `channel/sms`. `opted_in_at`: they texted a word
-    that carriers take for consent. `opted_out_by_text`: the reach of an opt-out that a text alone made, `company` or
-    `channel/sms`. `deleted_refs` are hashes of the gateways' names of calls that were deleted: what is
-    still told of them makes no call.
+    oldest first. Nothing is sent while the person is calling us (`inbound_call_id`, at most until `inbound_until`), nor
+    before `review_until`, when one of their texts may be an opt-out. `suppressed_at`: on the do-not-call list.
+    `opt_outs` are those with less than the whole company as their scope: `offer/7`, `channel/sms`. `opted_in_at`: they
+    texted a word that carriers accept as consent. `opted_out_by_text`: the scope of an opt-out by text alone, `company` or
+    `channel/sms`. `deleted_refs` are hashes of the gateways' names of deleted calls: later reports about them make no call.
     """
 
     company_id: int
@@ -141,23 +140,22 @@ class Lead(Entity, kw_only=True):
     it is an end step; `base_at` is the instant from which the step was planned and `planned_at` the `next_action_at` that
     lateness is measured from; `wake_at` is the one timer of the lead: the earliest of next action, expiry, outcome
     timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order; `zone_deciding` and
-    `rule_deciding` are the zone and the row of the rule pack of the one that did last. A due lead that is held (a
-    paused schedule, nobody to connect to) is looked at again at `recheck_at`, ever less often since `held_at`. While
-    `slot_id` is asked for, an answer is awaited until `slot_due_at`; `slot_waits` says that its company has as many requests
-    open as it may, so that it waits, due, for one of these to end. `first_offer_id` is the offer
-    that it was sent to, where it has come to another one's schedule since. `sweep_key` names the `Replan` that made it due:
-    it waits until that has gone through all leads. `restarts` counts those that its schedule made since
-    somebody else set the lead on it; `moves` are when steps moved or restarted it, within the last day; `fired` are the
-    places of the triggers that were taken in this run. After a call whose step says so, the lead stands where it was until
-    the call is given a disposition or `disposition_due_at` has come; `disposition` is the code of the last one. `judged`
-    are, by step, the calls of this run after which a disposition had it tried again, unawaited. `heard` are the events since
-    the last action that a step may be waiting for; `pause` holds the contacts of a person who answered. `stopped_before` is
-    the step before which a stop of the person ended the lead. `aging` is taken off its priority for every overdue hour.
-    `awaits_place` is the channel on which as many commands are open as may be, so that the lead waits, due, for one to end.
-    `unheard` are the last commands that timed out: where a gateway says later that it dropped one, it is not counted.
-    With `data_parts` the data of the lead is kept in as many values of its own, and `data` is empty where it is stored.
-    Of a promised call: `callback_promised_at` is what was promised, `callback_due_at` when it could first be made,
-    `callback_tries` how often it reached nobody; `callback_asks` says that the open slot request is for it.
+    `rule_deciding` are the zone and the row of the rule pack of the last of them. A due lead that is held (paused schedule,
+    no buyer to connect to) is checked again at `recheck_at`, with a backoff since `held_at`. While `slot_id` is requested,
+    an answer is awaited until `slot_due_at`; `slot_waits` says that its company has the most open requests allowed, so that
+    the lead waits, due, for one of these to end. `first_offer_id` is the offer that it was sent to, where it has moved to
+    the schedule of another one since. `sweep_key` names the `Replan` that made it due: it waits until the sweep is done.
+    `restarts` counts the restarts by its own schedule; `moves` are the instants at which steps moved or restarted it, within
+    the last day; `fired` are the indices of the triggers that fired in this enrolment. After a call whose step says so, the
+    lead stays at the step until the call has a disposition or `disposition_due_at` has come; `disposition` is the code of
+    the last one. `judged` are, by step, the calls of this enrolment after which a disposition caused a retry. `heard` are
+    the events since the last action that a step may wait for; `pause` delays contacts after a reply. `stopped_before` is
+    the step at which an opt-out of the person ended the lead. `aging` is subtracted from its priority for every overdue
+    hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due, for one to end. `unheard`
+    are the last commands that timed out: where a gateway says later that it dropped one, it is not counted. With
+    `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
+    `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how often
+    nobody answered; `callback_asks` says that the open slot request is for it.
     """
 
     id: int
@@ -262,11 +260,11 @@ class Lead(Entity, kw_only=True):
 class Call(Entity, kw_only=True):
     """One telephone call, placed for a person or made by them.
 
-    The projection derives other fields (profit, durations, `in_progress`, ...). `from_number` is
-    who rings, `number_called` whom: of an inbound call the person's number and ours. `token_values` are the lead's data as
-    they were when the call began, and what was written to the call since. `held_at` is set while the call is on hold;
-    `gateway_ref` is the gateway's own name of a call that nobody here ordered. At `give_up_at` it is taken for over, where
-    nobody has told of its end and no lead waits for it. `token_parts` are as `data_parts` of a lead.
+    The projection derives other fields (profit, durations, `in_progress`, ...). `from_number` is the caller, `number_called`
+    the called one: of an inbound call the person's number and ours. `token_values` are the lead's data at the start of the
+    call, and what was written to the call since. `held_at` is set while the call is on hold; `gateway_ref` is the gateway's
+    own name of a call without a command. At `give_up_at` a call without a reported end counts as ended, where no lead waits
+    for it. `token_parts` are as `data_parts` of a lead.
     """
 
     id: int

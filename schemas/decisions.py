@@ -92,7 +92,7 @@ class Emitted(DecisionPart, frozen=True, kw_only=True):
 
 
 class Sent(DecisionPart, frozen=True, kw_only=True):
-    """A message to another partition, kept in the outbox under `number` until it was acknowledged."""
+    """A message to another partition, stored in the outbox under `number` until it is acknowledged."""
 
     number: int
     topic: str

@@ -83,7 +83,7 @@ def _twin(kind: type[Entity]) -> _Twin:
     short = msgspec.defstruct(
         kind.__name__,
         [_field(field) for field in fields(kind)],
-        bases=(kind,),  # the same layout: a field that is declared again keeps its place
+        bases=(kind,),  # the same layout: a redeclared field stays in its place
         rename={name: SHORT_NAMES[name] for name in kind.__struct_fields__ if name in SHORT_NAMES},
         kw_only=True,
         omit_defaults=True,

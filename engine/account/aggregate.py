@@ -28,7 +28,7 @@ SEEN_FOR = DAY
 
 
 class AccountAggregate:
-    """The rules of the account partitions; it keeps `engine.partition.aggregate.Aggregate`."""
+    """The rules of the account partitions; it implements `engine.partition.aggregate.Aggregate`."""
 
     @property
     def requests_topic(self) -> Topic:

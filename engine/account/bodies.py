@@ -221,8 +221,8 @@ def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], error
         if field in given:
             missing = [record_id for record_id in values.get(field, ()) if not exists(record_type, record_id)]
             sentences = (f"{record_id} is no {record_type.replace('_', ' ')} of this company" for record_id in missing)
-            told = errors.get(f"add_{field}", ())  # they came in by that field, and are reported there
-            unknown = [sentence for sentence in sentences if sentence not in told]
+            reported = errors.get(f"add_{field}", ())  # those that came in by that field
+            unknown = [sentence for sentence in sentences if sentence not in reported]
             if unknown:
                 errors.setdefault(field, []).extend(unknown)
 

@@ -263,7 +263,7 @@ _SUCH_AS = {
     "set": '{"plan": "gold"}',
     "unset": '["plan"]',
 }
-"""How a field is written whose value has the wrong shape: an example mends it sooner than the name of a shape."""
+"""Examples for fields with a value of the wrong type: an example helps more than the name of a type."""
 
 
 def _fields_within(kind: Any) -> tuple[str, ...]:

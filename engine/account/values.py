@@ -155,7 +155,7 @@ def _listed(value: Any, what: str, most: int) -> Sequence[Any]:
 
 
 def lead_token(value: Any) -> str:
-    """Return a lead token: it is a credential, so whoever creates the record makes it at random."""
+    """Return a lead token: it is a credential, so the creator of the record makes it at random."""
     if is_blank(value):
         raise FieldError("must be given: make one at random, 16 to 64 letters, digits, _ or -")
     if not isinstance(value, str) or _LEAD_TOKEN.fullmatch(value) is None:

@@ -19,7 +19,7 @@ TZDATA_VERSION: str = tzdata.IANA_VERSION
 """The release of the IANA database that every answer here rests on, as `2026f`."""
 
 OFFSET_YEARS_MAX = 4_096
-"""Years of one zone whose clock changes are kept: all zones for the years that live schedules see, at some 300 bytes."""
+"""Cached years of clock changes per zone: all zones for the years that live schedules see, at some 300 bytes."""
 
 # Read off a wall clock, so without a zone.
 _EPOCH_ON_THE_WALL = datetime.combine(date(1970, 1, 1), time.min)
@@ -64,7 +64,7 @@ def is_zone(name: str) -> bool:
     return name in zone_names()
 
 
-# Bounded by the names of the database: an unknown one raises and is not kept.
+# Bounded by the names of the database: an unknown one raises and is not cached.
 @cache
 def zone(name: str) -> ZoneInfo:
     """Return the zone of an IANA name. Raises `UnknownZoneError`."""

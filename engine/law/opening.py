@@ -14,7 +14,7 @@ RulesAt = Callable[[Instant], tuple[Sequence[Constraint], Instant | None]]
 
 SAME_TIME_WITHIN = 35 * DAY
 """A week shows every weekday, four more those that holidays or a pause of some weeks took. What no day allows by then is
-allowed, if ever, once a clock has changed: nobody means that by "the same time another day"; the search takes 1 ms."""
+allowed only after a clock change, if ever: that is no longer "the same time another day"; the search takes 1 ms."""
 
 
 def first_allowed(base: Instant, rules_at: RulesAt) -> Opening | None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from schemas.law import HolidaySet
 
 HOLIDAY_YEARS_MAX = 1_024
-"""Years of a state that are kept: all states for the years that live schedules see; some 20 dates each."""
+"""Cached years of a state: all states for the years that live schedules see; some 20 dates each."""
 
 
 def dates_of(named: HolidaySet, years: Iterable[int]) -> frozenset[date]:

@@ -295,7 +295,7 @@ class Decider:
         changed = mark if draft is None else (*draft.changed.items(), *mark)
         changes, packed, published, size = _encode_changes(changed, sequence, self.state)
         entries = _entries(draft.messages, position.sent) if draft is not None and draft.messages else ()
-        commands = [_command_record(order) for order in draft.commands] if draft is not None and draft.commands else []
+        commands = [_command_record(command) for command in draft.commands] if draft is not None and draft.commands else []
         decision = Decision(
             sequence=sequence,
             decided_at=now,
@@ -374,7 +374,7 @@ def _encode_changes(
 
 
 def _packed(key: str, entity: Entity) -> bytes:
-    """Return the bytes of a value as the state keeps it. Raises `TooLargeError`."""
+    """Return the stored bytes of a value. Raises `TooLargeError`."""
     data = to_pack(entity)
     if len(data) + ENTITY_KEY_BYTES_MAX > RECORD_BYTES_MAX:
         raise TooLargeError(f"the value of {key}", len(data))
@@ -470,7 +470,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _error_code(error: Exception) -> str:
-    """Return the code of `schemas.problems` for an error that kept an input from being decided."""
+    """Return the code of `schemas.problems` for an error that prevented a decision."""
     if isinstance(error, RefusedError):
         return error.code
     return TOO_LARGE if isinstance(error, TooLargeError) else DECISION_FAILED
@@ -511,11 +511,11 @@ def _sent(entry: OutboxEntry) -> Sent:
     return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 
 
-def _command_record(order: OutgoingCommand) -> tuple[Emitted, Outgoing]:
-    value, kind = to_json(order.value), _tag(type(order.value))
-    headers = to_headers(Envelope(id=order.id, type=kind, source="/scheduler"))
-    outgoing = _measured(Outgoing(order.topic, order.key.encode(), value, headers), kind)
-    return Emitted(topic=order.topic, id=order.id, digest=digest(value)), outgoing
+def _command_record(command: OutgoingCommand) -> tuple[Emitted, Outgoing]:
+    value, kind = to_json(command.value), _tag(type(command.value))
+    headers = to_headers(Envelope(id=command.id, type=kind, source="/scheduler"))
+    outgoing = _measured(Outgoing(command.topic, command.key.encode(), value, headers), kind)
+    return Emitted(topic=command.topic, id=command.id, digest=digest(value)), outgoing
 
 
 def _decision_key(cause: Cause, decision: Decision) -> bytes | None:

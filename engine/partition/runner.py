@@ -579,7 +579,7 @@ class Runner:
         if not self._samples or now - self._samples[-1][0] >= self._limits.sample_gap_seconds:
             self._samples.append((now, await reader.end(self.partition)))
             if self._clock.monotonic() - now > self._limits.answer_seconds:
-                raise LogError("the log was away for a while: the partition is taken anew")
+                raise LogError("the log was away for a while: take the partition again")
 
     def _is_behind(self, reader: Reader) -> bool:
         """Tell whether unread requests may forbid a contact (an opt-out), or whether the clock is in doubt."""

@@ -190,12 +190,12 @@ class _PreviewRun:
         if lead is not None:
             self._note_why(before or lead, lead)
         self._lead = lead
-        orders = {command.command_id: command for command in commands_of(sealed)}
+        commands = {command.command_id: command for command in commands_of(sealed)}
         for fact in sealed.decision.facts:
             if fact.type == "step.applied":
                 self._add(fact.data["step_id"], fact.data["kind"], None)
             elif fact.type == "command.emitted":
-                self._act(orders[fact.data["command_id"]])
+                self._act(commands[fact.data["command_id"]])
         if lead is not None and lead.schedule_id != self._trial.schedule_id:
             self._stopped_at = self._stopped_at or MOVED
 

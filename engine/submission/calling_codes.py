@@ -32,7 +32,7 @@ _ABROAD: dict[str, tuple[str, ...]] = {
     code: (country,) for country, _, codes in (row.partition(":") for row in _CODES.split()) for code in codes.split(",")
 }
 _DIGITS = (2, 1, 3)
-"""Of a calling code; Kazakhstan is told from Russia by the second."""
+"""Of a calling code; the second one distinguishes Kazakhstan from Russia."""
 
 
 def countries_of_number(e164: str) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ def sound_text(text: str) -> str:
 def parse_email(value: Any) -> str:
     """Return an e-mail address. Raises `FieldError`."""
     text = parse_text(value, most=EMAIL_LENGTH_MAX)
-    # Mail programs read what stands in =?...?= (RFC 2047): the mail would go to another address than the one that is kept.
+    # Mail programs read what stands in =?...?= (RFC 2047): the mail would go to another address than the stored one.
     if _EMAIL.fullmatch(text) is None or text.index("@") > _LOCAL_LENGTH_MAX or "=?" in text:
         raise FieldError("must be an e-mail address such as ada@example.com (other alphabets as xn--...)")
     return text

@@ -73,7 +73,7 @@ _NAMED = frozenset(
         "hours_to_expire",
         "max_contact_attempts",
         "data",
-        "auth_token",  # a credential: never kept
+        "auth_token",  # a credential: never stored
     }
 )
 
@@ -122,7 +122,7 @@ def normalise(
 
 
 def _refuse_without_token(reading: Reading) -> None:
-    """Raise `RefusedError` with what else is wrong, as far as that can be told without an offer or schedule."""
+    """Raise `RefusedError` with what else is wrong, as far as that is known without an offer or schedule."""
     reading.fault("lead_token", "must be the lead token of an offer or a schedule")
     reading.take_data()
     reading.take_columns()
@@ -138,7 +138,7 @@ def _refuse_without_token(reading: Reading) -> None:
 
 def _target(token: Any, rules: Rules, api_company_id: int | None) -> LeadTokenTarget:
     target = rules.target(token.strip()) if isinstance(token, str) else None
-    # Another company's token is as unknown as one that nobody has.
+    # Another company's token looks like one that does not exist.
     if target is None or rules.body(Company, "company", target.company_id) is None:
         raise _unknown_token()
     if api_company_id is None:

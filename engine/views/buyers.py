@@ -122,7 +122,7 @@ class Obstacle(Struct, frozen=True):
 
 
 def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int) -> Obstacle | None:
-    """Return what keeps a buyer from taking a call now, or None where nothing does."""
+    """Return what blocks a call to a buyer now, or None."""
     rules = capacity.rules
     buyer, group = rules.body(Buyer, "buyer", buyer_id), rules.body(BuyerGroup, "buyer_group", group_id)
     if row["opt_out"] or row["blocked"] or row["status"] == "dnc":

@@ -122,7 +122,7 @@ def call_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
     return {name: _DERIVED[name](row) if name in _DERIVED else cell(row[name]) for name in columns or CALL_COLUMNS}
 
 
-# -- what follows from the fields of a call: the projection keeps it, so that lists and reports can use it as it is ---------
+# -- derived from the fields of a call, and stored by the projection for lists and reports -------------------------------
 
 
 def caller_number(call: Call) -> str | None:

@@ -1,9 +1,8 @@
 """How much of a record's caps is used, which are hit, and how are lists sorted by it?
 
-Where the record has caps, what the account counts is shown (`engine/account/caps.py`). What a buyer group
-without caps would have used is told from the sums of its calls: an attempt is each, a connection one that a buyer answered,
-a buyer conversion one that converted for the buyer; revenue is what its buyers pay, earned revenue what is left of it after
-the traffic source's.
+A record with caps shows the counts of the account (`engine/account/caps.py`). A buyer group without caps shows the sums of
+its calls: each call is an attempt, one that a buyer answered a connection, one that converted for the buyer a buyer
+conversion. Revenue is what its buyers pay; earned revenue is revenue minus the payout to the traffic source.
 """
 
 from collections.abc import Callable, Mapping

@@ -137,7 +137,7 @@ def _rule_deciding(row: Row) -> str | None:
 
 
 def _channel(row: Row) -> str:
-    """Return what a rule of the law keeps back: of messages only texts have legal hours and caps."""
+    """Return the channel that a legal rule delays: of messages only texts have legal hours and caps."""
     return "sms" if row["urgency_class"] == MESSAGE_CLASS else "call"
 
 

@@ -75,7 +75,7 @@ STATUSES: dict[int, str] = {
     500: "internal_error decision_failed",
     503: "requests_unread events_unavailable reads_unavailable reports_busy reads_too_slow commands_open",
 }
-"""research/domain.md 2.5 and ours beside it: a sender branches on both, so neither moves once it is out."""
+"""Codes by status: senders branch on both, so neither changes after a release."""
 
 
 def test_every_problem_keeps_the_status_that_senders_know() -> None:

@@ -1,4 +1,4 @@
-"""The edge cases E1 to E15 of research/domain.md 3.10, by their names, each with the instants computed there."""
+"""The edge cases E1 to E15 of `tests/engine/rules.md`, by name, each with instants computed by hand."""
 
 from datetime import date, datetime
 

@@ -25,7 +25,7 @@ EVERY_PURPOSE = frozenset(PURPOSES)
 SALES = frozenset({"telemarketing", "callback_requested"})
 PHONE = ("call", "sms")
 
-# research/domain.md 2.20, row by row: id -> state, purposes, channels, hours, cap (count, hours, kinds), holidays, from.
+# The law by its sources: id -> state, purposes, channels, hours, cap (count, hours, kinds), holidays, from.
 TABLE: dict[str, tuple[Any, ...]] = {
     "telephone-floor": (None, EVERY_PURPOSE, PHONE, [(ALL_DAYS, "08:00", "21:00")], None, (), None),
     "us-federal": (None, EVERY_PURPOSE, PHONE, [(ALL_DAYS, "08:00", "21:00")], None, (), None),

@@ -1,9 +1,8 @@
-"""What does a schedule do, told by somebody who reads the papers, looks at the clock all the time, and knows no engine?
+"""What does a schedule do, by a plain model that steps through time and shares no code with the engine?
 
-Written apart from the engine, slow on purpose, from research/domain.md 2.2, 2.20, 3.2 to 3.5 and contracts.md 2: steps in a
-row (call, sms, email, webhook, wait), retries, hours in every zone, state rules, caps, distances, pauses, margins, attempts
-and expiry. All
-instants lie on half minutes, all hours open on quarters, so that none is missed. Only the zone data is shared.
+Written apart from the engine, and slow on purpose: steps in a row (call, sms, email, webhook, wait), retries, hours in every
+zone, state rules, caps, spacing, pauses, margins, attempts and expiry. All instants lie on half minutes, all hours open on
+quarters, so that none is missed. Only the zone data is shared.
 """
 
 from collections.abc import Mapping, Sequence

@@ -24,7 +24,7 @@ DOMAIN_CODES = (
     "no_buyer_available", "no_number_available", "window_never_open", "timezone_unknown", "consent_missing", "rnd_pending",
     "suppression_lookup_failed", "provider_backoff", "move_loop_guard", "manual_hold", "reply_pause", "inbound_pause",
 )  # fmt: skip
-"""research/domain.md 2.1, and contracts.md section 2."""
+"""The codes that the API documents."""
 
 ENGINE_CODES = [
     earliest.REPLY_PAUSE, earliest.INBOUND_PAUSE, earliest.INBOUND_MISSED, earliest.OPTOUT_REVIEW, earliest.MIN_SPACING,

@@ -1,7 +1,4 @@
-"""When does a contact happen that waits for hours? Legal floor, preferred hours, nights, clock changes, several zones.
-
-contracts.md 2; research/domain.md 3.2 (4, 5, 6), 3.3 and the edge cases of 3.10.
-"""
+"""When does a contact happen that waits for hours? Legal floor, preferred hours, nights, clock changes, several zones."""
 
 # ruff: noqa: E501 - a row is a line
 from tests.engine.preview.table.rows import WEEKDAYS, PreviewRow, call, email, hours, sms, wait, webhook

@@ -1,4 +1,4 @@
-"""What does the law of the place forbid? Hours, Sundays, holidays and caps of every state of research/domain.md 2.20, and 3.3, 3.4."""
+"""What does the law of the place forbid? Hours, Sundays, holidays and caps of every state."""
 
 # ruff: noqa: E501 - a row is a line
 from typing import Any

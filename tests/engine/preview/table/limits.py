@@ -1,4 +1,4 @@
-"""What ends a lead before its last step? Expiry, attempts, lateness, the length of a preview; research/domain.md 3.4 to 3.7."""
+"""What ends a lead before its last step? Expiry, attempts, lateness, the length of a preview."""
 
 # ruff: noqa: E501 - a row is a line
 from typing import Any

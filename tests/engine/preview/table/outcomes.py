@@ -1,4 +1,4 @@
-"""What follows from an outcome? Retries and their delays, closed channels, opt-outs, late steps; contracts.md 2, research/domain.md 2.2."""
+"""What follows from an outcome? Retries and their delays, closed channels, opt-outs, late steps."""
 
 # ruff: noqa: E501 - a row is a line
 from typing import Any

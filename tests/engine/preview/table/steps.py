@@ -1,4 +1,4 @@
-"""What does each kind of step do, and where does it lead? research/domain.md 3.1; contracts.md 2."""
+"""What does each kind of step do, and where does it lead?"""
 
 # ruff: noqa: E501 - a row is a line
 from typing import Any

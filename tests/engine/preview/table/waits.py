@@ -1,4 +1,4 @@
-"""How long does a lead wait? Durations that elapse, days that keep the wall clock, local times; research/domain.md 3.2 (1 to 3, 7)."""
+"""How long does a lead wait? Durations that elapse, days that keep the wall clock, local times."""
 
 # ruff: noqa: E501 - a row is a line
 from tests.engine.preview.table.rows import WEEKDAYS, PreviewRow, call, email, sms, step, until, wait

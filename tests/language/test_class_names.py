@@ -1,0 +1,34 @@
+"""Does each class of the program have a name of its own? Where two share one, a reader finds the wrong one first."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+SHARED = {
+    "Asked": "what a contact asked its account for (state); which leads an outlook is about",
+    "Connection": "a buyer and how to reach it; a client's connection to Kafka, or of a bench",
+    "Kept": "what a frame of the journal holds; what an export holds",
+    "Reader": "the port that reads a log; what describes the types of a document",
+    "Record": "an account record; a child process as its file says",
+    "Relay": "a relayed command (state); a relay of the bench's network",
+    "Settings": "those of the deployment; those of the HTTP server alone",
+    "Tally": "what is used of a cap (state); a counter of metrics",
+    "UnavailableError": "the command cannot reach its server; a local server cannot be installed",
+    "Waiting": "a place in the queue for a slot (state); a request that waits for its answer",
+    "Watch": "what watches a stage of the bench; what watches a request",
+    "Written": "what a transaction wrote to the journal; what a request wrote",
+}
+"""Names that stand twice, and what each of them is."""
+
+
+def test_no_two_classes_share_a_name() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for tree in ("schemas", "engine", "adapters"):
+        for path in sorted((ROOT / tree).rglob("*.py")):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found[node.name].append(path.relative_to(ROOT).as_posix())
+
+    assert {name: paths for name, paths in found.items() if len(paths) > 1 and name not in SHARED} == {}
