@@ -184,7 +184,18 @@ def load(
         name: GivenValue(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
     }
     _refuse(faults)
-    return Settings(**_converted(given))
+    settings = Settings(**_converted(given))
+    _check_clock(settings)
+    return settings
+
+
+def _check_clock(settings: Settings) -> None:
+    """Raise `SettingsError` where a clock runs faster and it is not said since when."""
+    if settings.clock_speed != 1.0 and not (settings.clock_wall_at and settings.clock_domain_at):
+        raise SettingsError(
+            f"LEADCLOCK_CLOCK_SPEED {settings.clock_speed:g} needs LEADCLOCK_CLOCK_WALL_AT and LEADCLOCK_CLOCK_DOMAIN_AT: "
+            "when that clock began, in milliseconds since 1970; `leadclock up --speed` sets all three"
+        )
 
 
 def check_variables(environ: Mapping[str, str] = os.environ) -> None:

@@ -43,6 +43,10 @@ def test_an_unknown_key_of_the_settings_file_is_refused_with_the_nearest_one(tmp
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
+        (
+            {"LEADCLOCK_CLOCK_SPEED": "600"},
+            "LEADCLOCK_CLOCK_SPEED 600 needs LEADCLOCK_CLOCK_WALL_AT and LEADCLOCK_CLOCK_DOMAIN_AT",
+        ),
         ({"LEADCLOCK_HTTP_PORT": "99999"}, "LEADCLOCK_HTTP_PORT is '99999'; it must be a whole number from 0 to 65535"),
         ({"LEADCLOCK_KAFKA_SECURITY": "TLS"}, "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"LEADCLOCK_KAFKA_MECHANISM": "SCRAM"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
