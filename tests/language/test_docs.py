@@ -56,7 +56,6 @@ NAMES_ELSEWHERE = {
     "proof.begins_at": "a place in an answer",
     "proof.missing": "a place in an answer",
     "work.deployment": "a table, whose schema is a setting",
-    "work.idempotency_keys": "a table, whose schema is a setting",
 }
 """Dotted names that stand in no source file -> what they are; any other is a topic, a fact, a log event or a setting."""
 
