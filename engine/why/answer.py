@@ -110,7 +110,7 @@ class _Ahead(AnswerBuilder):
         due_at = None if present.plan is None else present.plan.data.get("at")
         if present.kind != "planned" or due_at is None or due_at > self.now - LATE_AFTER or answer.acts_at != self.now:
             return answer
-        sentence = f"{answer.sentence} It has been due since {self.clock(due_at)}: the scheduler has not come to it yet."
+        sentence = f"{answer.sentence} It has been due since {self.clock(due_at)}: the scheduler has not acted on it yet."
         return msgspec.structs.replace(answer, sentence=sentence)
 
     def _acts_within(self, course: LeadSimulation) -> LeadFact | None:

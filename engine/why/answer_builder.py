@@ -156,7 +156,9 @@ class AnswerBuilder:
         action = f"{reason_texts.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
         if next_at is not None and self.at >= next_at:
             since = self.clock(next_at)
-            sentence = f"{action.capitalize()} was due since {since}; nobody had come to it yet; {self._it_is(zone)}."
+            sentence = (
+                f"{action.capitalize()} was due since {since}; the scheduler had not acted on it yet; {self._it_is(zone)}."
+            )
             return self.answer_of("due", sentence, zone=zone, **about)
         if base is not None and self.at < base:
             coming = f"{self._coming(action, next_at, base, reasons, zone)}; {self._it_is(zone)}."

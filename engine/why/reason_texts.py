@@ -65,7 +65,7 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "the outcome of the last action is not known yet",
         "The outcome of the last action with this person is not known yet",
     ),
-    "awaiting_disposition": ReasonText("nobody has said yet how the call ended", "Nobody has said yet how the call ended"),
+    "awaiting_disposition": ReasonText("the call has no disposition yet", "The call has no disposition yet"),
     "awaiting_event": ReasonText(
         "the schedule waits for something to happen", "The schedule waits for something to happen first"
     ),
@@ -82,7 +82,8 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "the person called", "The person called and was connected, so the schedule pauses for a while"
     ),
     "inbound_missed": ReasonText(
-        "the person called and nobody answered", "The person called in vain, and is called back when the line is free again"
+        "the person's call was not answered",
+        "The call of the person was not answered; they are called back when a line is free",
     ),
     "optout_review": ReasonText(
         "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
@@ -116,14 +117,14 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "it is being checked whether the number has a new owner", "It is being checked whether the number has a new owner"
     ),
     "suppression_lookup_failed": ReasonText(
-        "the do-not-call list did not answer", "The do-not-call list did not answer, and nobody is contacted on a guess"
+        "the do-not-call list did not answer", "The do-not-call list did not answer, and no contact is made without it"
     ),
     "provider_backoff": ReasonText("the provider does not answer", "The provider does not answer"),
     "move_loop_guard": ReasonText(
-        "it goes through steps or schedules in a circle",
-        "The lead went through too many steps or schedules at once and is held back; look for a circle",
+        "it loops through steps or schedules",
+        "The lead went through too many steps or schedules at once and is held back; look for a loop",
     ),
-    "manual_hold": ReasonText("somebody holds it", "Somebody holds this lead back"),
+    "manual_hold": ReasonText("it is held by hand", "This lead is held by hand"),
     "decision_failed": ReasonText(
         "deciding on it failed", "Deciding on this lead failed; it is tried again, and a dead letter says what happened"
     ),

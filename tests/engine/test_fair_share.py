@@ -57,7 +57,7 @@ def test_a_companys_own_entries_come_in_their_own_order(priorities: list[float])
     assert found == sorted((priority, number) for number, priority in enumerate(priorities))
 
 
-def test_entries_that_nobody_wants_use_up_no_turn() -> None:
+def test_unwanted_entries_use_up_no_turn() -> None:
     queue: FairQueue[tuple[float, int]] = FairQueue()
     for number in range(5):
         queue.push(1, (number, 1))

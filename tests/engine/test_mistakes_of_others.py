@@ -250,7 +250,7 @@ def test_two_callbacks_to_one_number_are_one_call_at_a_time() -> None:
 # -- 4.5 caps that are per campaign, per day, or approximate -----------------------------------------------------------
 
 
-def test_a_cap_does_not_begin_anew_at_midnight() -> None:
+def test_a_cap_does_not_start_over_at_midnight() -> None:
     """VICIdial and Genesys: limits count from midnight of the server, or never."""
     world = World(now=at("2026-07-15 17:00"))
     exhausted(world)

@@ -61,7 +61,7 @@ def test_every_topic_is_a_channel_and_every_message_is_on_one() -> None:
     assert on_topics | on_none == written
 
 
-def test_a_producer_is_told_of_headers_that_may_be_left_out_and_shown_a_record() -> None:
+def test_producers_see_which_headers_are_optional_and_an_example_record() -> None:
     message = asyncapi()["components"]["messages"]["inbox.lead.submitted"]
     headers = asyncapi()["components"]["schemas"]["InboxHeaders"]
     assert message["headers"] == {"$ref": "#/components/schemas/InboxHeaders"}

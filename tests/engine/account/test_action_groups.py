@@ -47,7 +47,7 @@ def test_publishing_puts_the_steps_of_a_group_in_its_place_under_its_name(accoun
     assert body.triggers[0].goto == "second/text"
 
 
-def test_a_later_change_of_the_group_changes_what_is_published_anew_and_nothing_else(account: AccountWorld) -> None:
+def test_a_later_change_of_the_group_changes_only_what_is_published_after_it(account: AccountWorld) -> None:
     group_id = group(account)
     step = {"id": "hello", "kind": "action_group", "action_group_id": group_id}
     answer = schedule(account, step)
@@ -109,7 +109,7 @@ def test_a_group_is_refused_as_a_schedule_would_be(account: AccountWorld, steps:
     assert cure in answer.errors[place][0]
 
 
-def test_what_is_wrong_behind_a_group_is_told_by_the_place_where_it_was_given(account: AccountWorld) -> None:
+def test_a_fault_behind_a_group_is_reported_at_its_place_in_the_input(account: AccountWorld) -> None:
     named = {"id": "hello", "kind": "action_group", "action_group_id": group(account)}
     answer = schedule(account, named, {"id": "bye", "kind": "exit"}, {**TEXT, "id": "never"})
     assert list(answer.errors) == ["steps[2]"]

@@ -67,7 +67,7 @@ def test_what_calls_under_way_have_reserved_is_used_and_what_they_give_back_is_g
         ("unknown", {"attempt": 1, "connection": 1}),
     ],
 )
-def test_a_slot_counts_what_its_call_used_and_all_of_it_where_nobody_knows(
+def test_a_slot_counts_what_its_call_used_and_all_of_it_where_that_is_unknown(
     account: AccountWorld, ended: str, counted: dict[str, float]
 ) -> None:
     group_id = account.group(account.buyer(), attempt_daily_limit=9)
@@ -78,7 +78,7 @@ def test_a_slot_counts_what_its_call_used_and_all_of_it_where_nobody_knows(
     assert {period: (tally.used, tally.open) for period, tally in tallies.items()} == dict.fromkeys(tallies, (counted, {}))
 
 
-def test_a_call_counts_in_the_period_of_its_grant_however_late_its_end_is_told(account: AccountWorld) -> None:
+def test_a_call_counts_in_the_period_of_its_grant_however_late_its_end_is_reported(account: AccountWorld) -> None:
     account.now = at("2026-07-15 14:59")
     group_id = account.group(account.buyer(), time_zone=NEW_YORK, attempt_hourly_limit=1)
     account.want("a", buyer_group_id=group_id)
@@ -115,7 +115,7 @@ def test_conversions_and_revenue_stop_grants_once_reached_and_calls_under_way_ma
     assert account.want("e", buyer_group_id=group_id)[0].granted
 
 
-def test_a_reset_of_the_total_caps_begins_them_anew_and_leaves_the_others(account: AccountWorld) -> None:
+def test_a_reset_of_the_total_caps_starts_them_over_and_leaves_the_others(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), attempt_total_limit=1, attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)
     account.release("a", ended="attempted")

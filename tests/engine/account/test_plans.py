@@ -73,7 +73,7 @@ def branch(goto: str, **fields: Any) -> dict[str, Any]:
         ({"id": "a", "kind": "x" * 100_000}, "steps[0].kind", ""),
     ],
 )
-def test_a_mistyped_word_is_told_the_right_one(step: Any, place: str, hint: str) -> None:
+def test_a_mistyped_word_is_answered_with_the_right_one(step: Any, place: str, hint: str) -> None:
     (fault,) = faults(step)[place]
     assert hint in fault
     assert ("did you mean" in fault) == bool(hint)
@@ -140,7 +140,7 @@ def test_a_fault_has_its_place_and_its_cure(step: Any, place: str, cure: str) ->
     assert cure in errors[place][0]
 
 
-def test_all_faults_are_told_at_once_each_with_its_step() -> None:
+def test_all_faults_are_reported_at_once_each_with_its_step() -> None:
     errors = faults(
         call(retry={"busy": {"delay": "x"}}),
         {"id": "b", "kind": "nap"},

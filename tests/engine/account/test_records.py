@@ -93,7 +93,7 @@ def test_nothing_is_created_in_a_company_that_is_not_there(account: AccountWorld
     assert account.change("create", "traffic_source", company_id=9, name="x").code == "deleted"
 
 
-def test_another_companys_record_is_as_unknown_as_nobodys(account: AccountWorld) -> None:
+def test_another_companys_record_is_as_unknown_as_a_missing_one(account: AccountWorld) -> None:
     account.create("company", company_id=2, name="Two")
     theirs = account.create("traffic_source", company_id=2, name="Theirs")
     for operation in ("update", "delete"):
@@ -137,7 +137,7 @@ def test_another_companys_record_is_as_unknown_as_nobodys(account: AccountWorld)
         ("company", {"id": 1, "name": None}, {"name"}),
     ],
 )  # fmt: skip
-def test_all_bad_fields_are_told_at_once(
+def test_all_bad_fields_are_reported_at_once(
     account: AccountWorld, record_type: str, fields: dict[str, Any], bad: set[str]
 ) -> None:
     answer = account.change("create", record_type, **fields)

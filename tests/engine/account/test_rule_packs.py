@@ -98,7 +98,7 @@ def test_an_override_takes_the_place_of_the_shipped_row_and_nothing_else() -> No
     assert FLORIDA.cap is not None
 
 
-def test_nobody_is_without_hours_when_the_federal_ones_are_taken_away() -> None:
+def test_no_lead_is_without_hours_when_the_federal_ones_are_removed() -> None:
     gone = override(id="us-federal", state=None, windows=[], channels=["call", "sms"])
     found = pack(gone).limits((), ("US",), "call", "telemarketing", 0)
 

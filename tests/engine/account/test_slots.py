@@ -38,7 +38,7 @@ def test_a_free_slot_is_granted_at_once_with_a_buyer(account: AccountWorld) -> N
 
 
 @pytest.mark.parametrize("closed", ["buyer", "group"])
-def test_outside_business_hours_nobody_is_to_be_had_and_within_them_somebody_is(account: AccountWorld, closed: str) -> None:
+def test_a_buyer_takes_calls_within_its_business_hours_only(account: AccountWorld, closed: str) -> None:
     day = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "open": "09:00", "close": "17:00"}
     hours: dict[str, Any] = {"time_zone": "America/New_York", "business_hours": [day]}
     buyer_id = account.buyer(**(hours if closed == "buyer" else {}))
@@ -127,7 +127,7 @@ def test_a_request_that_waits_can_be_taken_back(account: AccountWorld) -> None:
 @pytest.mark.parametrize(
     "why", ["no group", "paused", "closed", "empty", "buyers paused", "buyers closed", "nobody named", "unknown buyers"]
 )
-def test_where_nobody_can_take_the_call_the_answer_is_no(account: AccountWorld, why: str) -> None:
+def test_where_no_buyer_can_take_the_call_the_answer_is_no(account: AccountWorld, why: str) -> None:
     buyer_id = account.buyer()
     cases: dict[str, Callable[[], dict[str, Any]]] = {
         "no group": lambda: {"buyer_group_id": 99},
@@ -324,7 +324,7 @@ class Market:
 
 @settings(max_examples=150, deadline=None)
 @given(operations)
-def test_no_limit_is_ever_passed_and_nobody_waits_beside_a_free_slot(steps: list[tuple[Any, ...]]) -> None:
+def test_no_limit_is_ever_exceeded_and_no_request_waits_beside_a_free_slot(steps: list[tuple[Any, ...]]) -> None:
     market = Market()
     for step in steps:
         for answer in market.step(*step):

@@ -67,7 +67,7 @@ def test_two_sets_meet_where_some_hour_of_the_week_is_in_both(mine: Window, thei
     assert rows(theirs).meets(rows(mine)) is meets
 
 
-def test_every_fault_of_every_row_is_told_at_once() -> None:
+def test_every_fault_of_every_row_is_reported_at_once() -> None:
     faulty = (
         row("08:00", "21:00"),
         Window(days=("mon", "Monday"), open="24:00", close="25:00"),  # type: ignore[arg-type]

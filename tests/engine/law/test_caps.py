@@ -142,7 +142,7 @@ WISHES = st.lists(st.tuples(st.integers(0, 90 * MINUTE), st.sampled_from(["call"
 
 @settings(deadline=None)
 @given(caps=st.lists(CAPS, min_size=1, max_size=4), wishes=WISHES)
-def test_whoever_waits_for_the_release_never_goes_over_a_cap_and_never_waits_too_long(
+def test_waiting_for_the_release_never_exceeds_a_cap_and_never_takes_too_long(
     caps: list[Cap], wishes: list[tuple[int, str]]
 ) -> None:
     ledger: list[Attempt] = []

@@ -130,7 +130,7 @@ def test_the_code_names_the_state_only_where_its_hours_moved() -> None:
         ("AL", CHICAGO, "2027-12-31", "New Year's Day of 2028, observed in the year before"),
     ],
 )
-def test_nobody_is_called_on_the_holidays_of_the_state(state: str, zone: str, day: str, weekday: str) -> None:
+def test_no_lead_is_called_on_the_holidays_of_the_state(state: str, zone: str, day: str, weekday: str) -> None:
     noon = from_datetime(datetime.fromisoformat(f"{day}T18:00:00Z"))
     found = default_pack().limits((state,), ("US",), "call", "telemarketing", noon)
 

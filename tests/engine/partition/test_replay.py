@@ -84,7 +84,7 @@ def test_e38_deciding_again_gives_the_same_bytes_and_what_it_would_order_stays_a
     assert [one.records for one in first] == [one.records for one in again]
 
 
-def test_a_rule_that_came_is_named_in_the_decision_that_plans_anew() -> None:
+def test_a_new_rule_is_named_in_the_decision_that_replans() -> None:
     facts = [fact for one in decided() for fact in one.decision.facts if fact.type == "lead.replanned"]
 
     assert [fact.data["cause"] for fact in facts] == ["rule_pack/1@1"]

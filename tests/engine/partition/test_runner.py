@@ -271,7 +271,7 @@ async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(house:
     assert (await head_of(runner)).opted_out_at == (await house.decisions())[-1].decided_at
 
 
-async def test_a_message_waits_in_the_outbox_until_it_was_acknowledged_whoever_owns_the_partition(
+async def test_a_message_waits_in_the_outbox_until_it_is_acknowledged_under_any_owner(
     house: RunnerWorld,
 ) -> None:
     runner = house.runner()

@@ -179,7 +179,7 @@ def test_who_ages_overtakes_who_is_more_urgent_once_it_has_waited_long_enough() 
         assert leads.fire(NOON, limit=1) == [first]
 
 
-def test_the_order_of_those_that_wait_is_made_anew_as_they_age() -> None:
+def test_waiting_timers_are_sorted_again_as_they_age() -> None:
     leads = TimedLeads()
     leads.set(ages("1", NOON, aging=60.0))
     for name in ("2", "3", "4"):

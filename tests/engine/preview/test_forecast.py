@@ -248,7 +248,7 @@ def test_what_a_step_changes_about_the_lead_is_shown_in_its_place() -> None:
     assert found["end_status"] == "opt_out"
 
 
-def test_a_schedule_that_begins_again_counts_its_attempts_anew() -> None:
+def test_a_schedule_that_restarts_counts_its_attempts_from_zero() -> None:
     found = seen(CALL, {"id": "again", "kind": "restart"})
 
     assert [(action["kind"], action["attempt"]) for action in found["actions"]] == [
@@ -350,7 +350,7 @@ def test_what_a_schedule_refers_to_need_not_be_there() -> None:
     assert [action["kind"] for action in found["actions"]] == ["call", "call", "webhook"]
 
 
-def test_a_year_of_fifty_steps_is_told_to_its_end() -> None:
+def test_a_year_of_fifty_steps_is_previewed_to_its_end() -> None:
     steps = [part for week in range(25) for part in ({**CALL, "id": f"call-{week}"}, wait("2w", f"wait-{week}"))]
 
     found = seen(*steps, limit=100)

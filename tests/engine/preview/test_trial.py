@@ -61,7 +61,7 @@ def test_a_bad_field_is_named(bad: dict[str, Any], field: str) -> None:
     assert list(refusal.errors) == [field]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_every_fault_is_reported_at_once() -> None:
     refusal = refused({"schedule": {"steps": [{"id": "x", "kind": "sing"}]}, "at": "soon", "limit": "many", "who": 1})
 
     assert set(refusal.errors) == {"who", "lead", "at", "limit", "steps[0].kind"}

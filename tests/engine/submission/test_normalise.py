@@ -62,7 +62,7 @@ def test_an_unknown_token_is_not_found(submit: Submit, token: Any) -> None:
     assert refusal(submit, {"lead_token": token}).code == "unknown_lead_token"
 
 
-def test_another_companys_token_is_as_unknown_as_nobodys(submit: Submit) -> None:
+def test_another_companys_token_is_as_unknown_as_a_missing_one(submit: Submit) -> None:
     theirs, nobodys = refusal(submit, {}, api_company_id=2), refusal(submit, {"lead_token": "nobody"}, api_company_id=2)
     assert (theirs.code, theirs.detail, theirs.errors) == (nobodys.code, nobodys.detail, nobodys.errors)
 
@@ -74,7 +74,7 @@ def test_a_missing_token_is_said(submit: Submit, token: Any) -> None:
     assert list(error.errors) == ["lead_token"]
 
 
-def test_a_promise_to_call_nobody_is_said_together_with_a_missing_token(submit: Submit) -> None:
+def test_a_callback_without_a_number_is_reported_together_with_a_missing_token(submit: Submit) -> None:
     raw = {"lead_token": None, "caller_id": None, "email": "ann@example.com", "schedule_callback_in_seconds": "60"}
     assert list(refusal(submit, raw).errors) == ["lead_token", "schedule_callback_in_seconds"]
 
@@ -102,7 +102,7 @@ def test_unblocking_needs_keys_that_may_update(submit: Submit) -> None:
     assert submit({"unblock_contact": "yes"}, api_company_id=1, may_update=True).request.unblock_contact
 
 
-def test_all_faults_are_told_at_once(submit: Submit) -> None:
+def test_all_faults_are_reported_at_once(submit: Submit) -> None:
     error = refusal(
         submit,
         {

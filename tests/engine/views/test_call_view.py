@@ -65,7 +65,7 @@ def test_each_fact_is_one_of_a_few_types(kind: str, data: dict[str, Any], type_o
     assert data.items() <= event.items()
 
 
-def test_events_are_told_oldest_first_and_a_recording_when_the_call_ended() -> None:
+def test_events_are_listed_oldest_first_and_a_recording_when_the_call_ended() -> None:
     facts = [_fact("call.updated", 9), _fact("call.ended", 5, 1), _fact("outcome.recorded", 5), _fact("call.ringing", 1)]
     told = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
     assert [event["event"] for event in told] == [
@@ -74,13 +74,13 @@ def test_events_are_told_oldest_first_and_a_recording_when_the_call_ended() -> N
     assert told[3]["created_at"] == told[2]["created_at"]
 
 
-def test_a_recording_that_was_ready_after_the_end_is_told_then() -> None:
+def test_a_recording_that_was_ready_after_the_end_is_listed_then() -> None:
     facts = [_fact("call.ended", 5), _fact("call.updated", 9, fields=["recording_url"]), _fact("call.updated", 12)]
     told = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
     assert [event["event"] for event in told] == ["call.ended", "call.updated", "call.recorded", "call.updated"]
 
 
-def test_a_recording_of_a_call_whose_end_is_not_told_is_told_when_the_call_changed_last() -> None:
+def test_a_recording_of_a_call_without_an_end_is_listed_when_the_call_changed_last() -> None:
     row = _row(recording_url="https://pbx.example.com/1.wav", updated_at=NOON.replace(second=30))
     told = call_events(row, [_fact("call.ringing", 1)])
     assert [(event["event"], event["created_at"]) for event in told] == [
@@ -127,7 +127,7 @@ def test_durations_are_whole_seconds_of_the_course_of_a_call(
     assert (ring_seconds(call), talk_seconds(call), total_seconds(call)) == (ring, talk, total)
 
 
-def test_the_person_is_whoever_is_not_us() -> None:
+def test_the_person_is_the_party_that_is_not_us() -> None:
     assert caller_number(_call()) == THEIRS
     assert caller_number(_call(direction="inbound", from_number=THEIRS, number_called=OURS)) == THEIRS
 

@@ -176,7 +176,7 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
     }
 
 
-def test_nobody_can_say_when_a_call_under_way_gives_back_what_it_reserved() -> None:
+def test_it_is_unknown_when_an_open_call_releases_what_it_reserved() -> None:
     group = _group(caps={"attempt_hourly": 2})
     rules = _rules(
         buyer_70=Buyer(name="Ann", number="+12125550140", caps={"connection_daily": 1}, time_zone=NEW_YORK),
@@ -257,7 +257,7 @@ def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
     assert (told["reasons"].get("70"), told["next_available_at"]) == (reason, opens)
 
 
-def test_nobody_takes_a_call_of_who_must_not_be_contacted_nor_a_buyer_that_is_paused_gone_or_anothers() -> None:
+def test_no_buyer_takes_a_suppressed_person_nor_does_a_paused_deleted_or_foreign_buyer() -> None:
     rules = _rules(
         buyer_70=Buyer(name="Ann", number="+12125550140"),
         buyer_71=Buyer(name="Bob", number="+12125550141", paused=True),

@@ -123,7 +123,7 @@ def test_only_a_lead_that_is_scheduled_or_waits_for_an_instant_has_a_next_action
     assert has_next_action == [status in {"scheduled", "waiting"}, False]
 
 
-def test_expiry_is_told_in_seconds() -> None:
+def test_expiry_is_given_in_seconds() -> None:
     later = NOW + timedelta(seconds=90, milliseconds=500)
     assert expires_in(LeadRow(status="scheduled", expires_at=later), NOW_INSTANT) == 90
     assert expires_in(LeadRow(status="scheduled", expires_at=NOW - timedelta(1)), NOW_INSTANT) == 0

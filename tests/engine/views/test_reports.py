@@ -24,14 +24,14 @@ def group(category: object, leads: int, pivot: object = None) -> Group:
     return Group(category, pivot, {**dict.fromkeys(LEADS.sums, 0), "leads_count": leads})  # type: ignore[arg-type]
 
 
-def test_groups_of_one_name_are_added_up_and_others_told_as_they_are() -> None:
+def test_groups_of_one_name_are_added_up_and_others_stay_as_they_are() -> None:
     made = report([group("a", 2), group("b", 3), group("a", 5)], LEADS, Grouping("status"), ANY)
     assert made.categories == ("a", "b")
     assert [made.totals[key]["leads_count"] for key in made.categories] == [7, 3]
     assert made.overall["leads_count"] == 10
 
 
-def test_a_bucket_without_rows_is_told_with_nothing_in_it() -> None:
+def test_a_bucket_without_rows_is_listed_empty() -> None:
     made = report([group(2, 4)], LEADS, DAYS, ANY)
     assert made.categories == ("first", "second")
     assert [made.totals[key]["leads_count"] for key in made.categories] == [0, 4]
@@ -104,7 +104,7 @@ def test_the_largest_group_comes_first_equal_ones_by_value_and_what_has_none_las
     assert crossed.cells["a", None]["leads_count"] == 1
 
 
-def test_as_many_buckets_as_anybody_reads_are_told_and_one_more_is_refused() -> None:
+def test_the_most_buckets_are_listed_and_one_more_is_refused() -> None:
     assert len(grouping("created_at_hour", 0, BUCKETS_MAX * HOUR, "UTC").names) == BUCKETS_MAX
     with pytest.raises(TooManyBucketsError):
         grouping("created_at_hour", 0, BUCKETS_MAX * HOUR + 1, "UTC")

@@ -182,7 +182,7 @@ def test_hours_that_never_meet_are_said_with_no_next_try() -> None:
     )
 
 
-def test_a_lead_that_expires_first_is_told_so_in_advance() -> None:
+def test_a_lead_that_expires_first_is_reported_in_advance() -> None:
     """E11: the expiry comes before the next legal hour."""
     world = asked(CALL, now="2026-07-15 22:00", hours_to_expire=5)
     world.submit()
@@ -192,7 +192,7 @@ def test_a_lead_that_expires_first_is_told_so_in_advance() -> None:
     assert world.why(at("2026-07-16 03:00")).verdict == "ended"
 
 
-def test_a_step_behind_a_wait_that_comes_too_late_is_told_with_what_it_misses() -> None:
+def test_a_step_behind_a_wait_that_ends_too_late_is_explained_with_what_it_misses() -> None:
     world = asked(wait("3h"), CALL, now="2026-07-15 18:00", hours_to_expire=8, windows=OFFICE)
     world.submit()
     assert verdict_and_sentence(world.why()) == (
@@ -225,7 +225,7 @@ def test_a_cap_is_said_with_what_it_allows_and_to_the_second() -> None:
     assert [(reason.code, reason.rule) for reason in answer.reasons] == [("frequency_cap", "us-fl")]
 
 
-def test_a_callback_goes_before_the_step_and_is_told_as_such() -> None:
+def test_a_callback_goes_before_the_step_and_is_explained_as_such() -> None:
     """E3: promised for a time that the clock leaves out, kept at the first legal hour."""
     world = asked(CALL, now="2026-03-07 20:00")
     world.submit(schedule_callback_at=at("2026-03-08 03:30"))
@@ -318,7 +318,7 @@ def test_a_past_instant_is_answered_from_what_was_decided_then(
     assert not answer.assumed
 
 
-def test_a_call_that_somebody_asked_for_is_told_as_that() -> None:
+def test_a_call_by_hand_is_explained_as_such() -> None:
     world = asked(wait("3h"), TEXT)
     lead = world.submit()
     world.wait(600)
@@ -334,25 +334,25 @@ def test_a_call_that_somebody_asked_for_is_told_as_that() -> None:
     )
 
 
-def test_what_is_told_others_of_a_lead_is_no_action_of_it(story: ExplainedWorld) -> None:
+def test_a_webhook_about_a_lead_is_no_action_of_it(story: ExplainedWorld) -> None:
     """A confirmation of an opt-out, a webhook that hears of the end: no plan led to them."""
     assert story.why(at("2026-07-16 10:31")).verdict == "stopped"
 
 
-def test_the_past_stays_as_it_was_told_when_the_rules_change(story: ExplainedWorld) -> None:
+def test_the_explained_past_stays_when_the_rules_change(story: ExplainedWorld) -> None:
     before = story.why(at("2026-07-15 23:00"))
     story.add("schedule", 1, Schedule(name="Other", lead_token="schedule-1", time_zone="Asia/Tokyo"), version=2)
     assert story.why(at("2026-07-15 23:00")) == before
 
 
-def test_a_lead_that_nobody_came_to_was_due() -> None:
+def test_an_overdue_lead_was_due() -> None:
     world = asked(wait("1h"), CALL)
     world.submit()
     world.now += 3 * HOUR
     answer = world.why(world.now - HOUR)
-    due = "A call (step call-1) was due since Wed 13:00; nobody had come to it yet"
+    due = "A call (step call-1) was due since Wed 13:00; the scheduler had not acted on it yet"
     assert verdict_and_sentence(answer) == ("due", f"{due}; it was 14:00 for this lead (America/New_York).")
-    assert world.why().sentence.endswith("It has been due since Wed 13:00: the scheduler has not come to it yet.")
+    assert world.why().sentence.endswith("It has been due since Wed 13:00: the scheduler has not acted on it yet.")
 
 
 # -- the future --------------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_a_later_step_that_comes_too_late_is_foreseen_with_its_hour() -> None:
     assert shown["expiring"]["leads"][0]["allowed_at"] == to_rfc3339(at("2026-07-16 09:00"))
 
 
-def test_where_caps_bite_is_told_by_rule() -> None:
+def test_delays_by_caps_are_counted_by_rule() -> None:
     world = asked(wait("1h"), CALL)
     lead = world.submit(states=("FL",))
     head = world.head()
