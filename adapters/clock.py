@@ -60,7 +60,7 @@ class SystemClock:
         return _elapsed()
 
     def was_set(self) -> bool:
-        """Tell whether wall time has not kept step with the seconds since this process was started."""
+        """Return whether wall time has not kept step with the seconds since this process was started."""
         return clocks_disagree(ahead_seconds(wall_now(), _elapsed(), self._started, None))
 
     async def sleep(self, seconds: float) -> None:

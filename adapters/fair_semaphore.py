@@ -20,7 +20,7 @@ class Bulkhead(Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Tell whether one more may enter."""
+        """Return whether one more may enter."""
         ...
 
     def enter(self) -> None:

@@ -1,4 +1,4 @@
-"""How is a failed call retried? With backoff: after waits that grow up to a bound, until it succeeds or is told to stop.
+"""How is a failed call retried? With backoff: after waits that grow up to a bound, until it succeeds or `stop` is set.
 
 `retry` is for one call, by stamina. `retry_until_stopped` is for work that lasts: its wait ends at the stop, and work that
 had begun well starts with short waits again. stamina can do neither.
@@ -65,7 +65,7 @@ async def retry(
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait some seconds, or less when told to stop."""
+    """Wait some seconds, or less when `stop` is set."""
     with suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
 
@@ -95,7 +95,7 @@ async def retry_until_stopped(
     backoff: Backoff,
     failed: Callable[[E, float], Awaitable[None]],
 ) -> None:
-    """Work until it succeeds or is told to stop. `failed` gets each error, and how many seconds the wait after it lasts."""
+    """Work until it succeeds or `stop` is set. `failed` gets each error, and how many seconds the wait after it lasts."""
     while not stop.is_set():
         try:
             await work()

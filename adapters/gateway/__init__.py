@@ -1,1 +1,1 @@
-"""How do orders on `commands.*` reach people, each at most once where it would hurt, and what came of them?"""
+"""How does a gateway carry out the commands of `commands.*`, each at most once where a repeat would hurt?"""

@@ -1,6 +1,7 @@
-"""Where may a webhook go? To addresses of the public internet, and to private networks that the operator has named.
+"""Where may a webhook go? The guard against SSRF: public addresses, and private networks that the operator allows.
 
-The check is made on the address that is then connected to: a name that resolves differently a moment later gains nothing.
+The check is on the address that is then connected to, so DNS rebinding (a name that resolves differently a moment later)
+gains nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +41,7 @@ SPECIAL_IPV4 = tuple(
 )
 """IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast, which has a registry of its own.
 
-All of it, whatever its column "globally reachable" says: what is reachable is a sink or a relay, not somebody's web server.
+All rows, whatever the column "globally reachable" says: what is reachable is a sink or a relay, not a web server.
 Python's `is_global` leaves out some of these, and other ones in each version."""
 
 SPECIAL_IPV6 = tuple(
@@ -55,7 +56,7 @@ SPECIAL_IPV6 = tuple(
 )
 """IANA IPv6 Special-Purpose Address Registry (RFC 6890), as far as it lies in `UNICAST`; all of it, as for IPv4.
 
-An address that carries an IPv4 address is judged as that one before (`_embedded`)."""
+An address that embeds an IPv4 address is judged as that one first (`_embedded`)."""
 
 UNICAST = IPv6Network("2000::/3")
 """All that was ever given out for the internet (RFC 4291, 2.4). Outside lie loopback, private (fc00::/7), link-local and
@@ -76,9 +77,9 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def is_allowed(address: Address, allowed: Sequence[Network] = ()) -> bool:
-    """Tell whether an address is public, or in one of the networks that the operator allows.
+    """Return whether an address is public, or in one of the networks that the operator allows.
 
-    An IPv6 address that stands for an IPv4 address is judged as that one: the packet ends there.
+    An IPv6 address that embeds an IPv4 address is judged as that one: the packet ends there.
     """
     judged = _embedded(address) or address
     if any(judged.version == network.version and judged in network for network in allowed):

@@ -1,4 +1,4 @@
-"""What does a webhook's body say? The payload as JSON, or the webhook's own template with the payload's values in it."""
+"""What is a webhook's body? The payload as JSON, or the webhook's template with the payload's values."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ JSON_TYPE = "application/json"
 
 
 def body_of(webhook: OutgoingWebhook, payload: dict[str, Any]) -> bytes:
-    """Return the bytes to post. Values are escaped as JSON, forms and XML want it: what a person typed stays a value.
+    """Return the bytes to post. Values are escaped for JSON, forms or XML: what a person typed stays a value.
 
     Raises `TextTooLongError` as soon as a template says more than 500,000 bytes.
     """

@@ -1,4 +1,4 @@
-"""What differs between channels? How many orders at once, and whether one may be carried out again after a crash."""
+"""What differs between channels? How many commands run at once, and whether one may be repeated after a crash."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -35,10 +35,10 @@ CONCURRENT_MAX: dict[Kind, int] = {
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """One channel with its provider. `never_twice`: an order whose fate is unknown is not carried out again.
+    """One channel with its provider. `never_twice`: a command whose outcome is unknown is not repeated.
 
-    `press` is for keys and for hanging up, which are no orders of their own: they go to a call that is under way, past the
-    orders behind it. `endpoint_of` is there where companies name the receivers, each of which may fail by itself.
+    `press` presses keys or hangs up: it acts on a call in progress and overtakes the commands behind that call.
+    `endpoint_of` names the receiver where companies choose it, so that one endpoint can fail alone.
     """
 
     kind: Kind

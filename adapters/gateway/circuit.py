@@ -33,7 +33,7 @@ IN_FLIGHT_MAX = 25
 """To one endpoint: a quarter of what one company alone can hold, so that its other endpoints go on beside a dead one."""
 
 ENDPOINTS_MAX = 10_000
-"""Endpoints remembered; the one that was used longest ago is forgotten, which closes its circuit."""
+"""The least recently used endpoint is forgotten beyond this, which closes its circuit."""
 
 logger = structlog.get_logger(__name__)
 
@@ -50,11 +50,11 @@ class Circuit:
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether every delivery may go."""
+        """Return whether every delivery may go."""
         return self._pause_seconds == 0
 
     def allows(self, at: float) -> bool:
-        """Tell whether a delivery may go now, as the probe where the circuit is half-open."""
+        """Return whether a delivery may go now, as the probe where the circuit is half-open."""
         return self.is_closed or (at >= self.opens_at and self._probe is None)
 
     def begin(self, command_id: str) -> None:
@@ -63,7 +63,7 @@ class Circuit:
             self._probe = command_id
 
     def end(self, command_id: str) -> bool:
-        """End a delivery; tell whether it was a probe that tried nothing (a fence, a paused webhook): the next one is it."""
+        """End a delivery; return whether it was a probe that posted nothing (fence, paused webhook): the next probes."""
         is_undecided = self._probe == command_id
         if is_undecided:
             self._probe = None
@@ -74,7 +74,7 @@ class Circuit:
         self.failures, self._pause_seconds, self._probe = 0, 0.0, None
 
     def failed(self, command_id: str, at: float) -> bool:
-        """Note that a try failed; tell whether the circuit opened by it."""
+        """Note that a try failed; return whether the circuit opened by it."""
         self.failures += 1
         has_opened = self._probe == command_id or (self.is_closed and self.failures >= FAILURES_MAX)
         if has_opened:  # else it is closed still, or open already: this is a further try of an older delivery
@@ -96,7 +96,7 @@ class Endpoint:
 
     @property
     def has_room(self) -> bool:
-        """Tell whether one more delivery may be in flight."""
+        """Return whether one more delivery may be in flight."""
         return self._in_flight < IN_FLIGHT_MAX
 
     def enter(self) -> None:
@@ -120,7 +120,7 @@ class Endpoint:
                     await turn
             except (TimeoutError, asyncio.CancelledError) as error:
                 del self._waiting[turn]
-                if turn.done() and not turn.cancelled():  # woken in the same moment: somebody else has to look
+                if turn.done() and not turn.cancelled():  # woken in the same moment: wake the next one
                     self._wake_one()
                 if isinstance(error, TimeoutError):
                     return 0.0
@@ -166,7 +166,7 @@ class Endpoint:
         return f"not tried: {self.name} has failed {self._circuit.failures} times in a row, and did not recover in time"
 
     def _wake_one(self) -> None:
-        """Let the one that has waited longest look whether it may pass."""
+        """Wake the delivery that has waited longest; it checks again."""
         for turn in self._waiting:
             if not turn.done():
                 turn.set_result(None)

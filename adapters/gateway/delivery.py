@@ -1,8 +1,8 @@
-"""How is one order carried out at most once? Claim, look for fences, check the time, act, record, post: in this order.
+"""How is one command carried out at most once? Claim it, check fences and time, call the provider, record, post.
 
-Between the last look at the lease and the provider nothing is awaited. A crash leaves a claim without a record. The
-gateway that takes it over does not know whether the provider was asked: a call or text is then reported `unknown` and not
-repeated, an e-mail or webhook is sent again with the same id.
+Nothing is awaited between the last check of the lease and the provider. A crash leaves a claim without a record. The gateway
+that takes it over does not know whether the provider was called: it reports a call or text as `unknown` and does not repeat
+it; it sends an e-mail or webhook again with the same id.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ PROVIDER_SECONDS_MIN = 60.0
 """On the wall: in a demonstration domain time runs faster, a mail server does not."""
 
 SHUTDOWN_SECONDS = 2.0
-"""How long a database may take to hear that a claim is given back; if it does not, the lease runs out."""
+"""How long releasing claims may take at shutdown; after that, the leases run out."""
 
 DATABASE = "database"
 NOTHING_TO_POST = b""
-"""Recorded where the provider took the order and its outcome comes by another way."""
+"""Recorded where the provider took the command and reports the outcome by another way."""
 
 logger = structlog.get_logger(__name__)
 
 
 class TakenCommand:
-    """An order that was taken in from a lane."""
+    """A command that was read from a partition."""
 
     __slots__ = ("command", "progress", "record")
 
@@ -52,7 +52,7 @@ class TakenCommand:
 
 
 class ClaimedCommand(Struct, frozen=True, kw_only=True):
-    """A claim with its lease, and why its order goes no further, if it does not."""
+    """A claim with its lease, and why the command must not go to the provider, if so."""
 
     claim: CommandClaim
     lease: Lease
@@ -60,7 +60,7 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
 
 
 class FinishedCommand(Struct, frozen=True, kw_only=True):
-    """A claim whose order went as far as it goes; `result` is what came of it, where that was not recorded before."""
+    """A claim whose command is finished; `result` is the outcome where it is not recorded yet."""
 
     claim: CommandClaim
     lease: Lease
@@ -68,7 +68,7 @@ class FinishedCommand(Struct, frozen=True, kw_only=True):
 
 
 class CommandDelivery:
-    """Carries out the orders of one channel, many at a time; `claimant` is a name that no other process ever has."""
+    """Carries out the commands of one channel, many at a time; `claimant` is unique to this process."""
 
     def __init__(
         self,
@@ -92,21 +92,21 @@ class CommandDelivery:
         self._tally = Tally("commands.ended", kind=channel.kind)
         self.leases = Leases(claimant, deliveries, clock)
         self._releasing: dict[str, asyncio.Task[None]] = {}
-        """By command: a claim that is being taken back, for as long as the database is away."""
+        """By command: the release of a claim, retried while the database is away."""
 
     @property
     def releasing(self) -> set[asyncio.Task[None]]:
-        """Return what is under way to take claims back."""
+        """Return the releases in progress."""
         return set(self._releasing.values())
 
     def close(self) -> None:
-        """Log what was not logged yet; deliveries may still end."""
+        """Log the last counts; deliveries may still end."""
         self._tally.flush()
 
     async def claim_and_check(self, taken: TakenCommand) -> ClaimedCommand | None:
-        """Claim an order and look whether it may still go; None where another gateway holds it.
+        """Claim a command and check whether it may still go; None where another gateway holds it.
 
-        Waits as long as the log or the database is away. Raises `PartitionLostError`, with the claim on its way back.
+        Waits while the log or the database is away. Raises `PartitionLostError`, and releases the claim.
         """
         command_id = taken.command.command_id
         if (earlier := self._releasing.get(command_id)) is not None:
@@ -128,9 +128,9 @@ class CommandDelivery:
     async def execute(
         self, taken: TakenCommand, claim_and_check: ClaimedCommand, skip_reason: str | None = None
     ) -> FinishedCommand | None:
-        """Act, where that is left to do; what comes of it is not recorded yet. None where the order is to be claimed again.
+        """Call the provider where that is left to do; record nothing. Return None where the command must be claimed again.
 
-        `skip_reason` says why the provider is not to be asked: the order has failed, and its step may repeat it.
+        `skip_reason` says why the provider is not called: the command fails, and its step may retry it.
         """
         claim, lease = claim_and_check.claim, claim_and_check.lease
         if claim.state in {"recorded", "posted"}:
@@ -143,13 +143,13 @@ class CommandDelivery:
             )
         try:
             lease.check()
-        except LeaseLostError as error:  # we stood still: the gate may have shut meanwhile, too
+        except LeaseLostError as error:  # this process was suspended: the window may have closed too
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self._give_back(lease)
             return None
         try:
             return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
-        except LeaseLostError as error:  # after a first try, maybe: it is not for us to say that nobody was asked
+        except LeaseLostError as error:  # the provider may have been called before: do not report that it was not
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
             return None
@@ -158,7 +158,7 @@ class CommandDelivery:
             raise
 
     async def record_and_post(self, taken: TakenCommand, finished: FinishedCommand) -> None:
-        """Do what is left to do: record, post."""
+        """Record the outcome and post it, as far as that is left to do."""
         claim = finished.claim
         try:
             if claim.state == "recorded":
@@ -180,16 +180,16 @@ class CommandDelivery:
                 claimed_at=self._clock.now(),
                 lease_seconds=LEASE_SECONDS,
             )
-            lease.ends_at = max(lease.ends_at, asked_at + LEASE_SECONDS)  # it may have been renewed since
+            lease.ends_at = max(lease.ends_at, asked_at + LEASE_SECONDS)  # it may have been renewed since then
             return found
 
         return await self._outages.retry(DATABASE, claim)
 
     def _give_back(self, lease: Lease, claiming: "asyncio.Task[CommandClaim] | None" = None) -> None:
-        """Take a claim back under which the provider was surely not asked, however long the database is away.
+        """Release a claim under which the provider was not called, however long the database is away.
 
-        A claim that is still being asked for is waited for first: made after it was taken back, nobody would work on it, and
-        the gateway that takes it over would report `unknown`.
+        Wait first for a claim that is still being made: made after its release, it would have no worker, and the gateway
+        that takes it over would report `unknown`.
         """
 
         async def give_back() -> None:
@@ -208,7 +208,7 @@ class CommandDelivery:
         task.add_done_callback(forget)
 
     async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
-        """Return why a claimed order must not be given to the provider, or None where it may."""
+        """Return why a claimed command must not be given to the provider, or None where it may."""
         command = taken.command
         if self._channel.never_twice and claim.state == "taken_over":
             return DeliveryResult(
@@ -249,7 +249,7 @@ class CommandDelivery:
         return result
 
     async def _record(self, taken: TakenCommand, finished: FinishedCommand) -> None:
-        """Record, then post: what is recorded and not posted is posted by whoever meets it next."""
+        """Record, then post. What is recorded and not posted, the next gateway that claims it posts."""
         now, result = self._clock.now(), finished.result
         outcome = NOTHING_TO_POST
         if result is not None:
@@ -270,11 +270,11 @@ class CommandDelivery:
             if result is not None:
                 await self._post_reactions(taken, result, now)
         elif outcome:
-            # Somebody took the claim over and said `unknown`; what we know is still worth telling (an opt-out!).
+            # Another gateway took the claim over and reported `unknown`; post what we know all the same (an opt-out!).
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
 
     async def _post_reactions(self, taken: TakenCommand, result: DeliveryResult, now: Instant) -> None:
-        """Tell what the person does about it at once, where a carrier plays the person as well."""
+        """Post what the person does at once, where the sandbox plays the person as well."""
         command, back = taken.command, result.calls_back
         if result.reply is not None and isinstance(command, SendSms):
             await self._reports.post_reply(taken.record, command, result, received_at=now)
@@ -308,7 +308,7 @@ class CommandDelivery:
         return self._incarnation
 
     def _provider_seconds(self) -> float:
-        """Return how long a provider may take, on the wall: the contact does not wait for an outcome for longer."""
+        """Return how long a provider may take, in wall seconds: the contact waits no longer for an outcome."""
         ends_at = self._clock.now() + OUTCOME_TIMEOUT[self._channel.kind]
         return max(PROVIDER_SECONDS_MIN, self._clock.seconds_until(ends_at))
 

@@ -1,10 +1,10 @@
-"""How long is a wait in domain time? As long as the clock says: a demonstration's clock runs faster than the wall."""
+"""How does a gateway sleep in domain time? By the clock: that of a demonstration runs faster than the wall."""
 
 from engine.partition.ports import Clock
 from schemas.instant import SECOND, Instant
 
 SLICE_SECONDS_MAX = 60.0
-"""A clock that was set back or forward is noticed within this."""
+"""A clock that was set is noticed within this."""
 
 
 async def sleep_until(clock: Clock, instant: Instant) -> None:
@@ -14,5 +14,5 @@ async def sleep_until(clock: Clock, instant: Instant) -> None:
 
 
 async def sleep_domain_seconds(clock: Clock, domain_seconds: float) -> None:
-    """Let domain seconds go by."""
+    """Sleep for domain seconds."""
     await sleep_until(clock, clock.now() + int(domain_seconds * SECOND))

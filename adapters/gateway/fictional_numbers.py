@@ -1,4 +1,4 @@
-"""Which telephone numbers belong to nobody? Those that each country's regulator reserves for films, books and examples."""
+"""Which telephone numbers have no subscriber? Those that regulators reserve for films, books and examples (555-01xx)."""
 
 TOLL_FREE = frozenset({"800", "822", "833", "844", "855", "866", "877", "888"})
 """Area codes of toll-free numbers, which Somos gives out: 555-01xx is not reserved there (of 800 only 555-0199)."""
@@ -84,14 +84,14 @@ _REGULATED: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }  # fmt: skip
 """Country -> first and last number of each range, in E.164. Other countries reserve none that their regulator publishes as
-such, or we could not confirm it: their numbers count as somebody's."""
+such, or we could not confirm it: their numbers count as real."""
 
 _RANGES = tuple(row for rows in _REGULATED.values() for row in rows)
 _NANP_LENGTH = len("+12125550100")
 
 
 def is_fictional(number: str) -> bool:
-    """Tell whether a number (E.164) is reserved for fiction, so that nobody has it.
+    """Return whether a number (E.164) is reserved for fiction, so that no person has it.
 
     In North America: 555-0100 to 555-0199 of every area code (NANPA, 555 line numbers), but for toll-free ones.
     """

@@ -1,9 +1,9 @@
-"""How does one channel work through its commands? One reader for all partitions, one queue per contact, bounded slots.
+"""How does a gateway work through the commands of one channel? One reader, one queue per contact, bounded slots.
 
-Orders of one contact are carried out one after the other, in the order of the log; contacts do not wait for each other,
-and where there are more than slots, companies take turns, each with the most urgent of its orders that were taken in.
-Progress is saved per partition as the offset before which everything is done: what stands behind it is read again after
-a restart, and the claims say what is left to do. Two gateways may work on one partition for a while: claims decide.
+Commands of one contact run one after the other, in the order of the log; contacts do not wait for each other. Where
+there are more commands than slots, companies share them fairly, each with its most urgent command first.
+Progress is saved per partition as the offset before which everything is done. After a restart the rest is read again, and
+claims say what is left to do. Two gateways may work on one partition for a while: claims decide.
 """
 
 import asyncio
@@ -40,38 +40,38 @@ from schemas.wire import UNREADABLE
 
 POLL_RECORDS_MAX = 500
 QUEUED_MAX = 10_000
-"""Orders taken in and not done, over all partitions of the channel: a few kilobytes each. Companies share them
-(`engine.fair_share.Shares`): of one that holds its share, further orders are passed over, and those of others taken in."""
+"""Commands queued and not done, over all partitions of the channel: a few kilobytes each. Companies share them
+(`engine.fair_share.Shares`): commands of a company beyond its share are deferred, those of others queued."""
 
 POLL_SECONDS_IDLE = 0.25
 POLL_SECONDS_AWAITED = 0.01
-"""While an order approaches its gate: the end of its partition may be a control record that no poll returns."""
+"""While a command waits for the end of its partition: that may be a control record, which no poll returns."""
 
 SAVE_SECONDS = 1.0
 RENEW_LOOK_SECONDS = 1.0
-"""How often it is looked whether leases are due: after an outage of the database, or of this process, they are long due."""
+"""How often to check whether leases are due: after an outage of the database, or of this process, they are overdue."""
 
 SILENCE_SECONDS = 5.0
-"""The longest that a log which is away goes unnoticed while there is nothing to read, and that an end is not asked for."""
+"""The longest that a log which is away goes unnoticed while there is nothing to read."""
 
 READING_PROGRESS = "its place in the topic is being read"
 
 PRESSING_MAX = 200
 PRESS_SECONDS = 10.0
-"""Keys that are being pressed at once, shared by companies as slots are, and how long a provider may take for it."""
+"""How many keys may be pressed at once, shared by companies as slots are, and how long a provider may take."""
 
 HELD_LOOK_SECONDS = 5.0
-"""How often an order is looked at again that another gateway has claimed."""
+"""How often to retry the claim of a command that another gateway has claimed."""
 
 DRAIN_SECONDS = 900.0
-"""How long deliveries under way may take to end when the gateway is stopped: longer than nearly every call. What still
-lasts then ends as `unknown`."""
+"""How long deliveries in progress may take to end when the gateway stops: longer than nearly every call. What still runs
+then ends as `unknown`."""
 
 logger = structlog.get_logger(__name__)
 
 
 class _ForeignCommandError(SenderError):
-    """A record of a commands topic that is no order of ours; it goes to the dead letters."""
+    """A record of a commands topic that is not a valid command; it becomes a dead letter."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -79,9 +79,9 @@ class _ForeignCommandError(SenderError):
 
 
 class Gateway:
-    """One channel in one process. Tell it its partitions by `assign`, at any time; `run` works until `stop`.
+    """One channel in one process. `assign` sets its partitions, at any time; `run` works until `stop`.
 
-    `drain_seconds` bounds how long `run` waits after `stop` for what its provider works on.
+    `drain_seconds` bounds how long `run` waits after `stop` for its provider.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class Gateway:
         self._drain_seconds = drain_seconds
         self._stopping = asyncio.Event()
         self._serving: dict[asyncio.Task[None], None] = {}
-        """In the order in which they began: so they are cancelled, and a simulated run is the same each time."""
+        """In the order of their start: they are cancelled in that order, so that a simulated run is the same each time."""
         self._committed: set[asyncio.Task[Any]] = set()
-        """Those of them whose order may be with its provider, until what came of it is posted."""
+        """Those of them whose command may be with its provider, until its outcome is posted."""
         self._pressing: set[asyncio.Task[None]] = set()
         self._held = Shares(queued_max)
         self._keys = Shares(PRESSING_MAX)
@@ -126,7 +126,7 @@ class Gateway:
         self._approaching = 0
 
     def assign(self, partitions: Iterable[int]) -> None:
-        """Work on these partitions from now on; orders under way of others are finished, the rest is left."""
+        """Work on these partitions from now on; finish commands in progress of others, and leave the rest."""
         self._wanted = frozenset(partitions)
         self._changed.set()
 
@@ -147,11 +147,11 @@ class Gateway:
         return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | found
 
     def stop(self) -> None:
-        """Begin nothing more. `run` returns once what is with the provider has ended and is recorded and posted."""
+        """Start nothing more. `run` returns once what is with the provider has ended and is recorded and posted."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until stopped; a log or database that is away is waited for. Cancelled, it waits for no provider."""
+        """Work until stopped; wait while the log or the database is away. Cancelled, it waits for no provider."""
         appender = await self.outages.retry(LOG, self._log.appender)
         reports = OutcomeReports(self.channel, appender, self.outages, self._names)
         delivery = CommandDelivery(
@@ -193,7 +193,7 @@ class Gateway:
                 await reader.close()
 
     async def _open(self) -> Reader:
-        """Return a reader that stands where each wanted lane has to go on. Every error here is the world's."""
+        """Return a reader at the resume offset of each assigned partition. Every error here is retried."""
         try:
             await self._assign_partitions()
             return await self._open_reader()
@@ -212,7 +212,7 @@ class Gateway:
 
     async def _assign_partitions(self) -> None:
         topic_id = await self._log.topic_id(self._topic)
-        is_another = topic_id != self._topic_id  # deleted and created again: offsets mean nothing any more
+        is_another = topic_id != self._topic_id  # deleted and created again: its offsets are new
         self._leave(self._partitions if is_another else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):
             start = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
@@ -223,7 +223,7 @@ class Gateway:
         for partition in list(partitions):
             self._partitions.pop(partition).revoke()
             self._saved.pop(partition, None)
-            with contextlib.suppress(KeyError):  # it is another gateway's to tell
+            with contextlib.suppress(KeyError):  # another gateway reports it now
                 self._metrics.lag.remove(self._topic, str(partition))
 
     async def _poll(self, reader: Reader, delivery: CommandDelivery, appender: Appender) -> None:
@@ -235,20 +235,22 @@ class Gateway:
         for record in records:
             await self._take(record, delivery, appender)
         if records:
-            await asyncio.sleep(0)  # those that need not wait approach their gate now: the next poll is to be a short one
+            await asyncio.sleep(0)  # those that need not wait ask for the end now: the next poll is a short one
         for progress in self._partitions.values():
             progress.advance_to(reader.position(progress.partition))
             await self._resume_deferred(progress, reader)
 
     async def _sample_ends(self, reader: Reader) -> None:
-        """Ask for the ends that deliveries wait for, and now and then for all. Raises `LogError`.
+        """Sample the ends that deliveries wait for, and regularly all of them. Raises `LogError`.
 
-        A poll of a log that is away is as silent as that of a quiet one, hence now and then. All are asked for at once: each
-        question may have to wait behind a fetch that the broker holds.
+        A poll of a log that is away is as silent as that of a quiet one, hence regularly. All are sampled at once: each
+        request may wait behind a fetch that the broker holds.
         """
         asked_at = self._clock.monotonic()
         is_due = asked_at - self._heard_at >= SILENCE_SECONDS
-        asked = [(progress, waiters) for progress in self._partitions.values() if (waiters := progress.waiters()) or is_due]
+        asked = [
+            (progress, waiters) for progress in self._partitions.values() if (waiters := progress.take_waiters()) or is_due
+        ]
         ends = await asyncio.gather(*(reader.end(progress.partition) for progress, _ in asked), return_exceptions=True)
         failed: BaseException | None = None
         for (progress, waiters), end in zip(asked, ends, strict=True):
@@ -278,7 +280,7 @@ class Gateway:
             command: Command | PressKeys | HangUp | Fence = self._decoder.decode(record.value or b"")
         except UNREADABLE as error:
             raise _ForeignCommandError("malformed_body", str(error)) from error
-        if record.key != command.contact_key.encode():  # its fences would be in another partition, where nobody looks
+        if record.key != command.contact_key.encode():  # its fences would be in another partition, where they have no effect
             raise _ForeignCommandError("wrong_partition", "the key of the record is not its contact")
         return command
 
@@ -302,9 +304,9 @@ class Gateway:
                 progress.defer(command.company_id, record.offset)
 
     def _press_soon(self, command: PressKeys | HangUp) -> None:
-        """Press keys on a call under way, or end it: at once, as its contact's next order waits until that call is over.
+        """Press keys on a call in progress, or hang up: at once, as the next command waits for the end of that call.
 
-        Nobody waits for what comes of it, and what is late or too much is left: a key answers a question of this moment.
+        Nothing waits for the result. What is late or too much is dropped: a key answers a question of this moment.
         """
         is_late = command.not_after is not None and self._clock.now() > command.not_after
         if is_late or not self._keys.may_take(command.company_id):
@@ -317,7 +319,7 @@ class Gateway:
         task.add_done_callback(lambda _: self._keys.give_back(command.company_id))
 
     async def _press(self, command: PressKeys | HangUp) -> None:
-        assert self.channel.press is not None  # noqa: S101 - else the order could not have been read
+        assert self.channel.press is not None  # noqa: S101 - else the command could not have been read
         about = {"command_id": command.command_id, "call_id": command.call_id, "company_id": command.company_id}
         try:
             async with asyncio.timeout(PRESS_SECONDS):
@@ -328,7 +330,7 @@ class Gateway:
         logger.info("keys.pressed" if pressed else "keys.missed", **about)
 
     async def _resume_deferred(self, progress: PartitionProgress, reader: Reader) -> None:
-        """Go back to what was passed over once there is room, and do not read again what nobody returns for."""
+        """Seek back to deferred commands once there is capacity; skip what need not be read again."""
         position = reader.position(progress.partition)
         returning = [company_id for company_id in progress.deferred if self._has_capacity_again(company_id)]
         resume_offset = progress.resume(returning, position)
@@ -336,15 +338,15 @@ class Gateway:
             await reader.seek(progress.partition, resume_offset)
 
     def _has_capacity_again(self, company_id: int) -> bool:
-        """Tell whether a company may hold a good many more orders than it does: each going back reads others' as well."""
+        """Return whether a company may queue many more commands than it does: seeking back reads others' commands again."""
         return self._held.may_take(company_id) and 2 * self._held.held(company_id) <= self._held.free
 
     async def _dead_letter(self, record: LogRecord, error: "_ForeignCommandError", appender: Appender) -> None:
         reason = str(error)
-        letter = dead_letter(record, error.code, reason)
-        letter = Outgoing(self._names.of(letter.topic), letter.key, letter.value, letter.headers)
-        count = await self.outages.retry(LOG, lambda: self._log.partition_count(letter.topic))
-        await self.outages.retry(LOG, lambda: append_dead_letters(appender, record.partition % count, [letter]))
+        found = dead_letter(record, error.code, reason)
+        record_out = Outgoing(self._names.of(found.topic), found.key, found.value, found.headers)
+        count = await self.outages.retry(LOG, lambda: self._log.partition_count(record_out.topic))
+        await self.outages.retry(LOG, lambda: append_dead_letters(appender, record.partition % count, [record_out]))
         self._metrics.dead_letters.labels(self._topic).inc()
         logger.error(
             "command.dead_lettered", topic=record.topic, partition=record.partition, offset=record.offset, reason=reason
@@ -363,7 +365,7 @@ class Gateway:
         task.add_done_callback(self._serving.pop)
 
     async def _serve(self, contact_key: str, delivery: CommandDelivery) -> None:
-        """Carry out the orders of one contact, one after the other, until there is none."""
+        """Carry out the commands of one contact, one after the other, until its queue is empty."""
         queue = self._contacts[contact_key]
         while queue:
             taken = queue[0]
@@ -379,9 +381,9 @@ class Gateway:
         del self._contacts[contact_key]
 
     async def _deliver(self, taken: TakenCommand, delivery: CommandDelivery) -> bool:
-        """Carry out one order; False where it is left to the next owner of its partition.
+        """Carry out one command; False where it is left to the next owner of its partition.
 
-        The slot is for what must not wait between claim and provider; what came of it is written down without one.
+        The slot covers what must not wait between claim and provider; the outcome is recorded without one.
         """
         if not taken.progress.revoked:
             await sleep_until(self._clock, taken.command.not_before)
@@ -399,7 +401,7 @@ class Gateway:
         return False
 
     async def _claim_and_execute(self, taken: TakenCommand, delivery: CommandDelivery) -> FinishedCommand | None:
-        """Claim an order and act on it when its turn comes; None where another gateway holds it."""
+        """Claim a command and carry it out when it has a slot; None where another gateway holds it."""
         async with self._slots.acquire(taken.command) as refusal:
             self._approaching += 1
             try:
@@ -412,19 +414,19 @@ class Gateway:
             return await delivery.execute(taken, claim_and_check, refusal)
 
     async def _keep_leases(self, delivery: CommandDelivery) -> None:
-        """Keep the leases of what is under way, and of nothing else."""
+        """Renew the leases of commands in progress, and no others."""
         renewed_at = self._clock.monotonic()
         while True:
             await self._clock.sleep(RENEW_LOOK_SECONDS)
             if self._clock.monotonic() - renewed_at < LEASE_SECONDS / RENEWALS_PER_LEASE:
                 continue
-            with contextlib.suppress(StoreError):  # the deliveries say so, and try again
+            with contextlib.suppress(StoreError):  # the deliveries report it, and retry
                 begun_at = self._clock.monotonic()
                 await delivery.leases.renew()
                 renewed_at = begun_at
 
     async def _keep_progress(self) -> None:
-        """Save progress, and tell how far behind each partition is."""
+        """Save progress, and report the lag of each partition."""
         while True:
             await self._clock.sleep(SAVE_SECONDS)
             with contextlib.suppress(StoreError):
@@ -439,12 +441,12 @@ class Gateway:
                 self._saved[partition] = watermark
 
     async def _drain(self, delivery: CommandDelivery) -> None:
-        """Leave what is not with the provider to others at once, and wait until the rest has ended."""
+        """Release what is not with the provider at once, and wait until the rest has ended."""
         for progress in self._partitions.values():
             progress.revoke()
         for task in [task for task in self._serving if task not in self._committed]:
             task.cancel()
-        await asyncio.sleep(0)  # those that were cancelled begin to take their claims back
+        await asyncio.sleep(0)  # those that were cancelled start to release their claims
         under_way = {*self._serving, *self._pressing, *delivery.releasing}
         if not under_way:
             return
@@ -454,7 +456,7 @@ class Gateway:
             logger.warning("drain.timed_out", kind=self.channel.kind, deliveries=len(late), seconds=self._drain_seconds)
 
     async def _end(self, delivery: CommandDelivery, appender: Appender) -> None:
-        """Give back what has not ended, and save the progress of this gateway."""
+        """Release what has not ended, and save the progress of this gateway."""
         for progress in self._partitions.values():
             progress.revoke()
         left = [*self._serving, *self._pressing]
@@ -472,5 +474,5 @@ class Gateway:
 
 def _this_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - only tasks carry out orders
+    assert task is not None  # noqa: S101 - only tasks carry out commands
     return task

@@ -1,9 +1,9 @@
-"""Which claims is this process working on, and until when may it give their orders to a provider?
+"""Until when may this process give a claimed command to a provider? Until its lease ends.
 
-A process can stand still between any two statements (SIGSTOP, a machine that swaps, a closed laptop) while its leases run
-out and others take its claims over. So each lease carries its end by this process's own clock, and that end is looked at
-right before a provider is asked, with nothing awaited in between. `Lease.claim_id` is the generation of the claim: each
-attempt has one of its own, and the database renews, records and gives back only that one.
+A process can be suspended between any two statements (SIGSTOP, a machine that swaps, a closed laptop) while its leases run
+out and others take its claims over. So each lease carries its end by this process's own clock, and that end is checked
+right before a provider is called, with nothing awaited in between. `Lease.claim_id` is the generation of the claim: each
+attempt has its own, and the database renews, records and releases only that one.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ LEASE_SECONDS = 30.0
 """A claim whose claimant is silent for this long is taken over; renewed three times within it."""
 
 LEASE_MARGIN_SECONDS = 10.0
-"""Left of a lease before a provider may be asked, for the way to it. A lease that is renewed in time has 20 s or more."""
+"""What must be left of a lease before a provider is called. A lease that is renewed in time has 20 s or more."""
 
 RENEWALS_PER_LEASE = 3
 RENEWED_AT_ONCE_MAX = 500
@@ -25,7 +25,7 @@ RENEWED_AT_ONCE_MAX = 500
 
 
 class Lease:
-    """One claim that is worked on; `ends_at` are monotonic seconds, counted from before the database was asked."""
+    """One claim in progress; `ends_at` is in monotonic seconds, counted from before the database was asked."""
 
     __slots__ = ("_clock", "claim_id", "command_id", "ends_at")
 
@@ -36,7 +36,7 @@ class Lease:
         self._clock = clock
 
     def check(self) -> None:
-        """Raise `LeaseLostError` where others may have, or may soon have, taken the claim over."""
+        """Raise `LeaseLostError` where another gateway may have taken the claim over, or may soon."""
         if self._clock.monotonic() + LEASE_MARGIN_SECONDS > self.ends_at:
             raise LeaseLostError(f"the lease on {self.command_id} has not been renewed in time")
 
@@ -51,25 +51,25 @@ class Leases:
         self._by_command: dict[str, Lease] = {}
 
     def begin(self, command_id: str, claim_id: str) -> Lease:
-        """Note that a command is being claimed; the lease has no end yet that would let it go to a provider."""
+        """Note that a command is being claimed; without an end its lease does not allow the call of a provider."""
         lease = self._by_command[command_id] = Lease(command_id, claim_id, self._clock)
         return lease
 
     def end(self, lease: Lease) -> None:
-        """Nothing more is done under a lease: it is not renewed any more. May be said again."""
+        """Stop renewing a lease; may be repeated."""
         if self._by_command.get(lease.command_id) is lease:
             del self._by_command[lease.command_id]
 
     async def renew(self, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Keep every claim that is worked on; with 0, give them up. Raises `StoreError`."""
+        """Renew every claim in progress; with 0, release them. Raises `StoreError`."""
         leases = sorted(self._by_command.values(), key=lambda lease: lease.command_id)
         for first in range(0, len(leases), RENEWED_AT_ONCE_MAX):
             group = leases[first : first + RENEWED_AT_ONCE_MAX]
             asked_at = self._clock.monotonic()
             claims = {lease.command_id: lease.claim_id for lease in group}
-            kept = await self._deliveries.renew(claims, claimant=self._claimant, lease_seconds=lease_seconds)
+            renewed = await self._deliveries.renew(claims, claimant=self._claimant, lease_seconds=lease_seconds)
             for lease in group:
-                if lease.command_id in kept:
+                if lease.command_id in renewed:
                     lease.ends_at = asked_at + lease_seconds
 
 
@@ -78,7 +78,7 @@ _current: ContextVar[Lease | None] = ContextVar("lease", default=None)
 
 @contextmanager
 def under(lease: Lease) -> Iterator[None]:
-    """Let `check_lease` of a provider speak of this lease."""
+    """Make this the lease that `check_lease` checks."""
     token = _current.set(lease)
     try:
         yield
@@ -87,9 +87,9 @@ def under(lease: Lease) -> Iterator[None]:
 
 
 def check_lease() -> None:
-    """Raise `LeaseLostError` where the order that is being carried out may be another gateway's by now.
+    """Raise `LeaseLostError` where another gateway may have taken the command over by now.
 
-    A provider that prepares first, or tries again, calls it right before each request: nothing is awaited between the two.
+    A provider that prepares first, or retries, calls it right before each request, with nothing awaited in between.
     """
     lease = _current.get()
     if lease is not None:

@@ -1,4 +1,4 @@
-"""Where do the e-mails of a demonstration go? To a real SMTP server on this machine, which keeps the newest in a folder.
+"""Where do the e-mails of a demonstration go? To a real SMTP server on this machine, which stores the newest in a folder.
 
 One file per message, named by a rising number, so that the newest sort last; a message appears whole. `read_mail` is what
 `leadclock mail` shows. Some recipients are refused on purpose: adapters/gateway/sandbox.md.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # of the extra `local`: reading stored mail needs none of it
     from aiosmtpd.smtp import SMTP, Envelope, Session
 
 MESSAGES_MAX = 1_000
-"""The newest are kept; a demonstration writes a few hundred an hour."""
+"""Older ones are deleted; a demonstration writes a few hundred an hour."""
 
 MESSAGE_BYTES_MAX = 1_048_576
 SILENCE_SECONDS_MAX = 60.0
@@ -40,7 +40,7 @@ class MailboxUnavailableError(LocalServerError):
 
 
 class StoredMail(Struct, frozen=True, kw_only=True):
-    """One kept message: `number` rises, `date` is the sender's, `body` is the plain text."""
+    """One stored message: `number` rises, `date` is the sender's, `body` is the plain text."""
 
     number: int
     sender: str
@@ -73,7 +73,7 @@ class Mailbox:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -89,7 +89,7 @@ class Mailbox:
         return "250 2.1.5 OK"
 
     async def handle_DATA(self, _server: "SMTP", _session: "Session", envelope: "Envelope") -> str:  # noqa: N802 - as above
-        """Keep a message, and let the oldest go."""
+        """Store a message, and delete the oldest."""
         for address in envelope.rcpt_tos:
             if refusal := REFUSED_MESSAGES.get(_name(address)):
                 return refusal
@@ -130,7 +130,7 @@ def read_mail(folder: Path, *, limit: int = MESSAGES_MAX, after: int = 0) -> lis
     found = []
     for number, path in _stored_files(folder)[-limit:]:
         if number > after:
-            with contextlib.suppress(FileNotFoundError):  # the oldest may go meanwhile
+            with contextlib.suppress(FileNotFoundError):  # the oldest may be deleted meanwhile
                 found.append(_mail(number, path.read_bytes()))
     return found
 

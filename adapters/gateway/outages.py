@@ -23,7 +23,7 @@ WAIT_SECONDS_MAX = 5.0
 
 
 def is_transient(error: Exception) -> bool:
-    """Tell whether a retry can help: the log or the database is away."""
+    """Return whether a retry can help: the log or the database is away."""
     return isinstance(error, StoreError) or (isinstance(error, LogError) and error.retryable)
 
 

@@ -1,6 +1,6 @@
-"""How does the contact learn what came of an order? By requests whose ids are derived, so that a repeat is refused.
+"""How does the contact learn the outcome of a command? By requests with derived ids, so that a repeat is refused.
 
-The partition is that of the order: all topics that are keyed by contact are aligned.
+They go to the partition of the command: all topics keyed by contact are aligned.
 """
 
 from typing import Literal
@@ -18,10 +18,10 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
 DETAIL_LENGTH_MAX = 500
-"""A provider's own words are kept for people, not for programs."""
+"""A provider's own words are for people, not for programs."""
 
 PROGRESS_ATTEMPTS = 5
-"""That a call rings is of use while it rings; the outcome is what must arrive."""
+"""That a call rings is of use while it rings; only the outcome must arrive."""
 
 LOG = "log"
 
@@ -39,7 +39,7 @@ class OutcomeReports:
         self._source = f"/gateway/{channel.kind}"
 
     def outcome(self, command: Command, result: DeliveryResult, *, occurred_at: Instant) -> OutcomeRecorded:
-        """Return the request that tells what came of an order."""
+        """Return the request that reports the outcome of a command."""
         return OutcomeRecorded(
             company_id=command.company_id,
             contact_key=command.contact_key,

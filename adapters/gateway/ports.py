@@ -1,9 +1,9 @@
-"""What does a gateway need from the world? A memory of what it claimed, rules, and one provider per channel.
+"""What does a gateway need from outside? A store of claims, the rules, and one provider per channel.
 
-A provider's promise: it returns what came of an order, or None where it took the order and the outcome will come by
-another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if surely nobody was reached.
-Where what it asks takes an idempotency key, that is `order.command_id`. What it does before a request (look a name up,
-connect, wait to try again) takes time: right before the request it calls `leases.check_lease`.
+A provider promises: it returns the outcome of a command, or None where it took the command and the outcome comes by another
+way (or never: the contact has its own timeout). It raises `NotPlacedError` only if it certainly reached no person.
+Its idempotency key is `command.command_id`. What it does before a request (resolve a name, connect, wait for a retry) takes
+time: right before the request it calls `leases.check_lease`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,10 +24,10 @@ Kind = Literal["call", "sms", "email", "webhook"]
 ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 """What a claim found.
 
-`fresh`       nobody had claimed the command: it is ours, and committed.
+`fresh`       no gateway had claimed the command: it is ours, and committed.
 `taken_over`  an earlier claim was left without a record: it is ours now; the earlier claimant may have acted.
-`held`        another claimant's lease is running: look again later.
-`recorded`    the outcome is recorded (`CommandClaim.outcome`), and who recorded it may have ended before posting it.
+`held`        another claimant's lease is running: retry later.
+`recorded`    the outcome is recorded (`CommandClaim.outcome`), and its gateway may have ended before posting it.
 `posted`      all is done.
 """
 
@@ -40,17 +40,17 @@ class CommandClaim(Struct, frozen=True, kw_only=True):
 
 
 class LeaseLostError(DependencyError):
-    """The claim may be another gateway's by now: its order is not given to a provider."""
+    """Another gateway may have taken the claim over: its command is not given to a provider."""
 
 
 class Deliveries(Protocol):
-    """Remembers in the `work` schema which commands were claimed. Every method raises `StoreError` and nothing else.
+    """Stores in the `work` schema which commands were claimed. Every method raises `StoreError` and nothing else.
 
     Leases run on the database's own clock (wall time), so that two gateways agree about them.
     """
 
     async def incarnation(self) -> Instant:
-        """Return when this `work` schema was begun: orders decided earlier may have been carried out before it was lost."""
+        """Return when this `work` schema was created: commands decided earlier may have been carried out already."""
         ...
 
     async def claim(
@@ -66,31 +66,31 @@ class Deliveries(Protocol):
     ) -> CommandClaim:
         """Claim a command in one committed statement; of two attempts never both get it, unless a lease ran out between.
 
-        `claim_id` names this attempt, and so the generation of the claim: asked again because the answer was lost, it gets
+        `claim_id` names this attempt, and so the generation of the claim: repeated because the answer was lost, it gets
         the same answer. A claim that an earlier attempt of the same claimant left without a record is `taken_over` at once.
         """
         ...
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
-        """Let claims (command -> claim id) be their claimant's for `lease_seconds` from now (0: give them up).
+        """Renew claims (command -> claim id) for `lease_seconds` from now (0: release them).
 
         Returns the commands that are still claimed by that claimant, under that id, and not posted yet.
         """
         ...
 
     async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
-        """Record what came of a command; False, with nothing changed, where the claim is not this one any more.
+        """Record the outcome of a command; False, with nothing changed, where the claim is no longer this one.
 
         `outcome` is the JSON of an `OutcomeRecorded`, or empty where there is nothing to post. May be repeated.
         """
         ...
 
     async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
-        """Take back a claim under which no provider was asked: a fresh one has never been, another is given up."""
+        """Release a claim under which no provider was called: delete a fresh one, give up another."""
         ...
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
-        """Remember that the recorded outcome is on `contacts.requests`."""
+        """Note that the recorded outcome is on `contacts.requests`."""
         ...
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
@@ -103,14 +103,14 @@ class Deliveries(Protocol):
 
 
 class GatewayRegistry(Protocol):
-    """Tells the rest of the deployment which channels are served. Every method raises `StoreError` and nothing else."""
+    """Publishes to the deployment which channels are served. Every method raises `StoreError` and nothing else."""
 
     async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
-        """Say that a process serves these channels by these providers now; said again every few seconds."""
+        """Register that a process serves these channels by these providers now; renewed every few seconds."""
         ...
 
     async def stop(self, process: str) -> None:
-        """Say that a process serves nothing any more."""
+        """Remove the registration of a process."""
         ...
 
 
@@ -123,7 +123,7 @@ class RulesReader(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Read `accounts.rules` to its present end. Raises `LogError`."""
+        """Read `accounts.rules` to its current end. Raises `LogError`."""
         ...
 
 
@@ -138,7 +138,7 @@ Report = Callable[[CallProgress], Awaitable[None]]
 
 
 class PersonCallsBack(Struct, frozen=True, kw_only=True):
-    """A person rings the number that they were called from: so many seconds later, for so long, and then talks."""
+    """A person calls back the number that called them: so many seconds later; it rings for so long, and then they talk."""
 
     after_seconds: float
     rings_seconds: float
@@ -146,7 +146,7 @@ class PersonCallsBack(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryResult(Struct, frozen=True, kw_only=True):
-    """What came of an order: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
+    """The outcome of a command: `outcome` is one of `schemas.outcomes` for its channel; `detail` is the provider's own word.
 
     `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
@@ -175,7 +175,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
 
 
 class NotPlacedError(DependencyError):
-    """The provider surely did nothing with the order; `str(error)` says why."""
+    """The provider certainly did nothing with the command; `str(error)` says why."""
 
 
 class VoiceProvider(Protocol):
@@ -192,7 +192,7 @@ class VoiceProvider(Protocol):
         ...
 
     async def hang_up(self, command: HangUp) -> bool:
-        """End a call that this provider placed; False where it has ended. What came of it is told by `place`."""
+        """End a call that this provider placed; False where it has ended. `place` returns the outcome."""
         ...
 
 
@@ -207,7 +207,7 @@ class SmsProvider(Protocol):
 
 
 class EmailProvider(Protocol):
-    """Sends e-mails; the same order sent again carries the same Message-ID. Contract: email_contract.py."""
+    """Sends e-mails; the same command sent again carries the same Message-ID. Contract: email_contract.py."""
 
     name: str
 
@@ -217,12 +217,12 @@ class EmailProvider(Protocol):
 
 
 class WebhookSender(Protocol):
-    """Posts webhooks; the same order posted again carries the same `webhook-id`. Contract: webhook_contract.py."""
+    """Posts webhooks; the same command posted again carries the same `webhook-id`. Contract: webhook_contract.py."""
 
     name: str
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
-        """Return where an order goes; `post` tells it of every try."""
+        """Return where a command goes; `post` reports each attempt to it."""
         ...
 
     async def post(self, command: PostWebhook) -> DeliveryResult | None:

@@ -1,6 +1,6 @@
-"""Who goes next where more orders wait than are carried out at once? Companies take turns, each with its most urgent order.
+"""Which command goes next where more wait than there are slots? Companies share fairly, each with its most urgent first.
 
-An order whose endpoint does not answer waits for it without a slot, and for a bounded time.
+A command whose endpoint does not answer waits for it without a slot, and for a bounded time.
 """
 
 import random
@@ -22,9 +22,9 @@ class PrioritySemaphore:
 
     @asynccontextmanager
     async def acquire(self, command: Command) -> AsyncIterator[str | None]:
-        """Wait for a slot and hold it for the block. Gives None, or why the order is not to be tried.
+        """Wait for a slot and hold it for the block. Yields None, or why the command must not be attempted.
 
-        Also who is not to be tried takes a slot: its end is written down by the same database as everybody's.
+        A command that must not be attempted takes a slot too: its outcome goes to the same database as all others.
         """
         due_at = command.not_before if command.due_at is None else command.due_at
         rank = command.urgency_class, command.priority, due_at, command.lead_id

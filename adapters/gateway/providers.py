@@ -1,7 +1,6 @@
-"""Which provider carries out the commands of each channel? What the operator typed; a channel without one is an error.
+"""Which provider carries out the commands of each channel? The one that the operator set; a channel without one is an error.
 
-A gateway never takes a carrier for granted: one that pretends to call, in a deployment that is meant to call, would report
-conversations that nobody had.
+The sandbox is never a default: in a deployment that should call, it would report conversations that never took place.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
-"""Which addresses has a host's name? Asked without threads, so that names that nobody answers hold up no other look-up.
+"""Which addresses does a host name have? A DNS look-up without threads, so that a silent server delays no other.
 
-The system's own resolver takes a thread for each name, and a handful of threads serve a whole process: six names on a silent
-name server stopped every webhook. c-ares asks any number at once (RFC 1035, /etc/hosts and /etc/resolv.conf; no other source
-of nsswitch.conf). How many there are is bounded by the slots of deliveries, and shared as they are: one look-up each.
+The system's resolver takes a thread for each name, and a few threads serve a whole process: six names on a silent
+name server stopped every webhook. c-ares looks up any number at once (RFC 1035, /etc/hosts and /etc/resolv.conf; no
+other source of nsswitch.conf). The slots of deliveries bound the number: one look-up each.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Resolver:
         self._dns: aiodns.DNSResolver | None = None
 
     async def addresses(self, host: str) -> list[str]:
-        """Return the addresses of a host, in the order in which they should be tried. Raises `BadNameError`, `OSError`."""
+        """Return the addresses of a host, in the order in which to try them. Raises `BadNameError`, `OSError`."""
         if self._dns is None:
             self._dns = aiodns.DNSResolver(self._name_servers or None, timeout=QUESTION_SECONDS, tries=QUESTIONS_MAX)
         try:
@@ -49,6 +49,6 @@ class Resolver:
         return [node.addr[0].decode() for node in found.nodes]
 
     async def close(self) -> None:
-        """Let the name servers go."""
+        """Close the sockets to the name servers."""
         if self._dns is not None:
             await self._dns.close()

@@ -1,8 +1,8 @@
-"""What does the built-in carrier do with a call or a text? The last two digits of the number choose; see sandbox.md.
+"""What does the sandbox do with a call or a text? The last two digits of the number choose; see sandbox.md.
 
-Only a number that is reserved for fiction behaves by its digits. Any other may be somebody's, who must not be opted out or
-given up by chance: it gets the good outcome, as does every ending that is not in a table. Nothing leaves the machine.
-Delays are in domain seconds and always the same, so a demonstration can run fast, and twice alike.
+Only a number that is reserved for fiction behaves by its digits. Any other may belong to a person, who must not be opted out
+by chance: it gets the good outcome, as does every ending that is not in a table. Nothing leaves the machine.
+Delays are in domain seconds and constant, so a demonstration can run fast, and the same each time.
 """
 
 import asyncio
@@ -55,12 +55,12 @@ ANSWERED = CallScript(
 )
 DELIVERED = SmsScript(outcome="delivered", detail="delivered")
 RINGS_OUT = float("inf")
-"""It rings for as long as the order lets it."""
+"""It rings for as long as the command lets it."""
 
 NOT_TAKEN = "11"
 
 BUYER_IS_AWAY = "02"
-"""Ending of a buyer's number: nobody answers until the buyer's own timeout; any other buyer answers at once."""
+"""Ending of a buyer's number: no answer until the buyer's own timeout; any other buyer answers at once."""
 
 CALLS: dict[str, CallScript] = {
     "00": ANSWERED,
@@ -116,7 +116,7 @@ TEXTS: dict[str, SmsScript] = {
 
 
 class SandboxVoice:
-    """A `VoiceProvider` that calls nobody."""
+    """A `VoiceProvider` that reaches no person."""
 
     name = "sandbox"
 
@@ -134,7 +134,7 @@ class SandboxVoice:
         return True
 
     async def press(self, command: PressKeys) -> bool:
-        """Note the keys: the call tells in the end what was pressed."""
+        """Note the keys: the outcome of the call lists them."""
         if command.call_command_id not in self._keys:
             return False
         self._keys[command.call_command_id] += command.digits
@@ -182,7 +182,7 @@ class SandboxVoice:
     def _hung_up(
         self, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None
     ) -> DeliveryResult:
-        """Return what came of a call that we ended: whoever had answered was spoken to, nobody else was reached."""
+        """Return the outcome of a call that we ended: connected where a person had answered, else canceled."""
         answered = answered_at is not None
         return DeliveryResult(
             outcome=(script.outcome or "connected_human") if answered else "canceled",
@@ -197,7 +197,7 @@ class SandboxVoice:
         )
 
     async def _pass(self, command: PlaceCall, seconds: float) -> None:
-        """Let seconds of the call go by, fewer where it is ended."""
+        """Let seconds of the call pass, fewer where it is ended."""
         ended = asyncio.create_task(self._ended[command.command_id].wait())
         passing = asyncio.create_task(sleep_domain_seconds(self._clock, seconds))
         try:
@@ -223,7 +223,7 @@ class SandboxVoice:
 
 
 class SandboxSms:
-    """An `SmsProvider` that texts nobody."""
+    """An `SmsProvider` that reaches no person."""
 
     name = "sandbox"
 
@@ -244,12 +244,12 @@ class SandboxSms:
 
 
 def ending_of(number: str) -> str:
-    """Return the digits that choose what a number does, `NO_ENDING` for a number that may be somebody's."""
+    """Return the digits that choose what a number does, `NO_ENDING` for a number that may be real."""
     return number[-ENDING_DIGITS:] if is_fictional(number) else NO_ENDING
 
 
 def _script(command: PlaceCall) -> CallScript:
-    """Return what happens on a call; whoever answered waits on hold while the telephone of an absent buyer rings."""
+    """Return what happens on a call; the person waits on hold while the telephone of an absent buyer rings."""
     script = CALLS.get(ending_of(command.to), ANSWERED)
     if script.answered_by == "machine":
         script = MACHINES.get(command.machine, script)
@@ -263,7 +263,7 @@ def _script(command: PlaceCall) -> CallScript:
 
 
 def _cost(script: CallScript) -> float:
-    """Return what a call costs: nothing where nobody answered."""
+    """Return what a call costs: nothing without an answer."""
     if script.answered_by is None:
         return 0.0
     minutes = -(-(script.holds_for + script.talks_for) // SECONDS_A_MINUTE)

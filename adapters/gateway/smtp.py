@@ -1,7 +1,7 @@
-"""How is an e-mail handed to a mail server, and what does its answer mean? One connection per message, a few tries.
+"""How is an e-mail handed to a mail server, and what does its reply mean? One connection per message, a few attempts.
 
-What the server says about the recipient is the recipient's; what it says about us (login, sender, policy) is a failure
-of ours and never closes a mailbox. After "accepted" nothing is known: a later bounce comes as a message of its own.
+A reply about the recipient is a bounce; one about us (login, sender, policy) is a failure and never disables a
+mailbox. After "accepted" nothing is known: a later bounce comes as a message of its own.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from schemas.instant import to_datetime
 
 TRIES_MAX = 3
 TRY_GAP_SECONDS = 2.0
-"""For a connection that breaks; what the server refuses is for the schedule to repeat."""
+"""For a connection that breaks; what the server refuses, the schedule retries."""
 
 ANSWER_SECONDS = 20.0
 """For each step of the dialogue."""
@@ -58,7 +58,7 @@ class SmtpEmail:
         self._try_gap_seconds = try_gap_seconds
 
     async def send(self, command: SendEmail) -> DeliveryResult:
-        """Send; a connection that breaks is tried again with the same Message-ID."""
+        """Send; retry a connection that breaks, with the same Message-ID."""
         message = self._message(command)
         reference = str(message["Message-ID"])
         for left in reversed(range(TRIES_MAX)):
@@ -73,7 +73,7 @@ class SmtpEmail:
             except aiosmtplib.SMTPResponseException as error:
                 return _refused(error.code, error.message, reference, is_recipient=False)
             except (aiosmtplib.SMTPException, OSError) as error:
-                # Silence after the message was sent may mean that it was taken.
+                # Silence after the message was sent may mean that the server took it.
                 if not left:
                     return DeliveryResult(outcome="unknown", rang=False, provider_ref=reference, detail=str(error))
             else:
@@ -93,7 +93,7 @@ class SmtpEmail:
             timeout=ANSWER_SECONDS,
         )
         async with server:
-            check_lease()  # to connect may have taken long
+            check_lease()  # connecting may have taken long
             _, said = await server.send_message(message)
         return said
 
@@ -110,9 +110,9 @@ class SmtpEmail:
 
 
 class _LeasedSmtp(aiosmtplib.SMTP):
-    """Looks at the lease again before `DATA`, and before the text of a message: with its last dot it is the server's.
+    """Checks the lease again before `DATA`, and before the text of a message: its last dot hands the message over.
 
-    Up to then each step waits `ANSWER_SECONDS`, and a process can stand still in any of them. A connection that closes
+    Each step before that may wait `ANSWER_SECONDS`, and a process can be suspended in any of them. A connection that closes
     before the dot has handed over nothing (RFC 5321, 4.1.1.4).
     """
 
@@ -122,13 +122,13 @@ class _LeasedSmtp(aiosmtplib.SMTP):
             try:
                 return await super().data(message, **named)
             except LeaseLostError:
-                self.close()  # to say goodbye now would be taken for a line of the text
+                self.close()  # the server would take a QUIT for a line of the text
                 raise
 
 
 @contextmanager
 def _looking(protocol: SMTPProtocol | None) -> Iterator[None]:
-    """Look at the lease right before each write; the library has no step of its own between `DATA` and the text."""
+    """Check the lease right before each write; the library has no step of its own between `DATA` and the text."""
     if protocol is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""What does the URL of a webhook say already, before a name server is asked? And which ports are our own?
+"""Which URLs of webhooks are refused before a name is resolved (SSRF)? Private addresses, and our own ports.
 
-A webhook to a private address is refused when it is saved, so that its company learns it then and not from
-commands that fail. What a name leads to is judged when it is connected to (`addresses`).
+A webhook to a private address is refused when it is saved, so that its company learns it then, not from failed commands.
+What a name resolves to is judged when it is connected to (`addresses`).
 """
 
 import socket
@@ -28,7 +28,7 @@ def check_own_port(address: Address, port: int, own_ports: Collection[int]) -> N
 def refusal_of(text: str, allowed: Sequence[Network], own_ports: Collection[int]) -> str | None:
     """Return why a webhook with this URL must not be saved, or None where its host is public or a name.
 
-    What is no URL at all is somebody else's to refuse.
+    Returns None for what is no URL: `schemas.records` refuses that.
     """
     try:
         parts = urlsplit(text)

@@ -1,6 +1,6 @@
-"""How is a webhook posted? Signed, to a checked address, without redirects, within 10 s, and a few times if need be.
+"""How is a webhook posted? Signed, to a checked address, without redirects, within 10 s, with a few retries.
 
-The record of the webhook is the newest that this process has read: who changes an URL wants the next post to go there.
+The record of the webhook is the newest that this process has read: after a change of its URL the next post goes there.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from schemas.records import OutgoingWebhook
 
 TRIES_MAX = 3
 TRY_GAPS_SECONDS = (1.0, 3.0)
-"""For a receiver that restarts; what takes longer is for the step's own `retry`."""
+"""For a receiver that restarts; the step's own `retry` covers what takes longer."""
 
 ANSWER_SECONDS = 10.0
-"""For one try as a whole: name, connection, request and answer (Standard Webhooks suggests 15 to 30, domain.md says 10)."""
+"""For one attempt as a whole: name, connection, request and answer. Standard Webhooks suggests 15 to 30; it holds a slot."""
 
 RESPONSE_BYTES_MAX = 16_384
-"""Read and thrown away; a longer answer is cut off."""
+"""Read and discarded; a longer answer is cut off."""
 
 DETAIL_BYTES_MAX = 200
 CONNECTIONS_MAX = CONCURRENT_MAX["webhook"]
@@ -84,7 +84,7 @@ class SignedWebhooks:
         self._client = httpx.AsyncClient(
             verify=tls or ssl.create_default_context(),
             follow_redirects=False,
-            trust_env=False,  # a proxy of the environment would connect to an address that nobody checked
+            trust_env=False,  # a proxy of the environment would connect to an unchecked address
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=0),
             timeout=answer_seconds,
         )
@@ -95,7 +95,7 @@ class SignedWebhooks:
         await self._resolver.close()
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
-        """Return the host and port that an order goes to, as far as this process knows its webhook."""
+        """Return the host and port that a command goes to, as far as this process knows its webhook."""
         webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
         try:
             name = "" if webhook is None else httpx.URL(webhook.url).netloc.decode("ascii")
@@ -104,7 +104,7 @@ class SignedWebhooks:
         return self._endpoints.of(command.company_id, name or f"webhook {command.outgoing_webhook_id}")
 
     async def post(self, command: PostWebhook) -> DeliveryResult:
-        """Post until the receiver says yes, says no, or the tries are used up."""
+        """Post until the receiver accepts or refuses, or the attempts are used up."""
         webhook = await self._webhook(command)
         if webhook is None:
             return _failed("the outgoing webhook does not exist any more")
@@ -128,7 +128,7 @@ class SignedWebhooks:
         return self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
 
     async def _try(self, command: PostWebhook, webhook: OutgoingWebhook) -> tuple[DeliveryResult, bool]:
-        """Return what came of one try, and whether another one may fare better."""
+        """Return the outcome of one attempt, and whether a retry may help."""
         endpoint = self.endpoint_of(command)
         try:
             async with asyncio.timeout(self._answer_seconds):
@@ -173,7 +173,7 @@ class SignedWebhooks:
         request = self._client.build_request(
             webhook.method, target.url, content=body, headers=headers, extensions={"sni_hostname": target.server_name}
         )
-        check_lease()  # the name, or the wait before this try, may have taken long
+        check_lease()  # resolving the name, or the wait before this attempt, may have taken long
         response = await self._client.send(request, stream=True)
         try:
             return response.status_code, await _beginning(response)

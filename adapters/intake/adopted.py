@@ -63,7 +63,7 @@ class AdoptedRules:
         self._past_until = end
 
     def is_outdated(self, offset: int) -> bool:
-        """Tell whether newer rules have to be adopted before the record at this offset is read."""
+        """Return whether newer rules have to be adopted before the record at this offset is read."""
         if self._past is not None:
             return offset >= self._past_until
         return self._positions != self._feed.rules.positions

@@ -151,7 +151,7 @@ class Backpressure:
         return 0
 
     def _is_paused(self, source: InboxPartition, now: float) -> bool:
-        """Tell whether nothing may be passed on: a window is drained, or a rest is made, which is nobody's to use."""
+        """Return whether nothing may be passed on: a window is drained, or a rest is made, which is nobody's to use."""
         own = self._pauses[source.is_bulk]
         return own.draining_since is not None or any(
             now < pause.rests_until for pause in ([*self._pauses.values()] if source.is_bulk else [own])
@@ -202,7 +202,7 @@ class Backpressure:
                 pause.draining_since = None
 
     def _has_undecided(self, *, is_bulk: bool) -> bool:
-        """Tell whether something of an inbox is undecided where somebody decides."""
+        """Return whether something of an inbox is undecided where somebody decides."""
         return any(
             append.source.is_bulk == is_bulk
             for partition, appends in self._undecided.items()

@@ -25,7 +25,7 @@ class LenientRecords:
         return int(self._records.size_in_bytes())
 
     def has_next(self) -> bool:
-        """Tell whether a whole batch is left."""
+        """Return whether a whole batch is left."""
         return bool(self._records.has_next())
 
     def next_batch(self) -> "_LenientBatch":

@@ -69,7 +69,7 @@ class RulesTopic:
             await self._to_the_end(await self._opened())
 
     async def follow(self, stop: asyncio.Event) -> None:
-        """Keep reading until told to stop; errors of the log end one attempt, not the following."""
+        """Keep reading until `stop` is set; errors of the log end one attempt, not the following."""
         loop = asyncio.get_running_loop()
         heard_at = float("-inf")
         while not stop.is_set():

@@ -43,7 +43,7 @@ class Assignment(Protocol):
         ...
 
     async def confirm(self, partition: int) -> bool:
-        """Tell whether the partition is still ours."""
+        """Return whether the partition is still ours."""
         ...
 
     def report(self, partition: int, offset: int) -> None:
@@ -73,7 +73,7 @@ class Worker(Protocol):
 
 
 class PartitionHost:
-    """Runs every assigned partition in a task of its own until told to stop.
+    """Runs every assigned partition in a task of its own until `stop` is set.
 
     `name` is what logs call it; `describe` puts a failure of the log into words that say what to do.
     """
@@ -113,7 +113,7 @@ class PartitionHost:
         return self._waits.get(partition, RESTORING)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Follow the assignment until told to stop; then finish every cycle and close."""
+        """Follow the assignment until `stop` is set; then finish every cycle and close."""
         follower = asyncio.create_task(self._follow())
         stopper = asyncio.create_task(stop.wait())
         try:
@@ -151,7 +151,7 @@ class PartitionHost:
         await asyncio.gather(task, return_exceptions=True)
 
     async def _run_partition(self, partition: int, stop: asyncio.Event) -> None:
-        """Own, cycle, and begin again after errors, until told to stop. Its memory stays warm in between."""
+        """Own, cycle, and begin again after errors, until `stop` is set. Its memory stays warm in between."""
         if partition not in self.workers:
             self.workers[partition] = self._make_worker(partition)
         worker = self.workers[partition]

@@ -46,7 +46,7 @@ logger = structlog.get_logger(__name__)
 
 
 class ApiRole:
-    """Serves one port until told to stop; `port` is the one it got."""
+    """Serves one port until `stop` is set; `port` is the one it got."""
 
     name = "api"
 
@@ -57,7 +57,7 @@ class ApiRole:
         self.port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until told to stop."""
+        """Serve until `stop` is set."""
         context, settings = self._context, self._context.settings
         pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock api")
         reads = PostgresReads(pool)
@@ -120,7 +120,7 @@ class ApiRole:
         )
 
     def problems(self) -> dict[str, str]:
-        """Tell what keeps the interface from answering."""
+        """Return what keeps the interface from answering."""
         problem = self._context.rules.problem
         return self._problems | ({} if problem is None else {"log": problem})
 

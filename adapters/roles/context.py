@@ -61,7 +61,7 @@ class RoleAssignment(Protocol):
         ...
 
     async def confirm(self, partition: int) -> bool:
-        """Tell whether a partition is still ours."""
+        """Return whether a partition is still ours."""
         ...
 
     def report(self, partition: int, offset: int) -> None:

@@ -57,7 +57,7 @@ class GatewayRole:
         self._unregistered: str | None = "not registered yet"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Carry out until told to stop."""
+        """Carry out until `stop` is set."""
         context = self._context
         pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
         deliveries = PostgresDeliveries(pool)
@@ -120,7 +120,7 @@ class GatewayRole:
                 raise error
 
     def problems(self) -> dict[str, str]:
-        """Tell what keeps orders from being carried out."""
+        """Return what keeps orders from being carried out."""
         if not self._memberships:
             return {"gateway": "starting"}
         found = {} if self._unregistered is None else {"database": self._unregistered}

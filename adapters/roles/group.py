@@ -52,7 +52,7 @@ class GroupRole:
         await logger.awarning("log.disconnected", role=self.name, error=self._problem, retry_in_seconds=seconds)
 
     def problems(self) -> dict[str, str]:
-        """Tell what keeps partitions from running."""
+        """Return what keeps partitions from running."""
         if self._problem is not None:
             return {"log": self._problem}
         if not self._compares_clocks and self._context.clock.was_set():

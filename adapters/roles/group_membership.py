@@ -28,7 +28,7 @@ class GroupMembership:
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Follow the group until told to stop; join again whenever it is lost."""
+        """Follow the group until `stop` is set; join again whenever it is lost."""
         while not stop.is_set():
             follow = partial(self._follow, stop)
             await retry_until_stopped(follow, stop, on=(LogError,), backoff=self._backoff, failed=self._report)

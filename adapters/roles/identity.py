@@ -156,7 +156,7 @@ async def read_identity(context: Context) -> Deployment | None:
 
 
 async def is_unused(context: Context) -> bool:
-    """Tell whether none of our processes has ever written to the topics. Raises `LogError`."""
+    """Return whether none of our processes has ever written to the topics. Raises `LogError`."""
     for topic in USED:
         name = context.names.of(topic.name)
         partitions = range(await context.log.partition_count(name))
@@ -192,7 +192,7 @@ class IdentifiedRole:
             await self._role.run(stop)
 
     def problems(self) -> Mapping[str, str]:
-        """Tell what keeps the role from being ready."""
+        """Return what keeps the role from being ready."""
         return self._role.problems() if self._problem is None else {"deployment": self._problem}
 
     async def _compare(self) -> None:

@@ -27,7 +27,7 @@ class IntakeRole:
         self._inboxes = {inbox.name: _reading(inbox, context, metrics, backpressure) for inbox in INBOXES}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Pass on until told to stop. An inbox that cannot be read holds up no other."""
+        """Pass on until `stop` is set. An inbox that cannot be read holds up no other."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 for inbox, reading in self._inboxes.items():
@@ -37,7 +37,7 @@ class IntakeRole:
                 await self._decided.close()
 
     def problems(self) -> dict[str, str]:
-        """Tell what keeps which inbox from being read."""
+        """Return what keeps which inbox from being read."""
         return {
             f"{inbox} {what}": why for inbox, reading in self._inboxes.items() for what, why in reading.problems().items()
         }

@@ -28,7 +28,7 @@ class ProjectorRole:
         self._membership: GroupMembership | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Project until told to stop."""
+        """Project until `stop` is set."""
         context = self._context
         pool = await open_pool(
             context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
@@ -56,7 +56,7 @@ class ProjectorRole:
             await pool.close()
 
     def problems(self) -> dict[str, str]:
-        """Tell what keeps rows from being written."""
+        """Return what keeps rows from being written."""
         if self._projector is None or self._membership is None:
             return {"projector": "starting"}
         if self._membership.problem is not None:

@@ -1,4 +1,4 @@
-"""What is a role? Something that runs until told to stop, and says at any moment whether it is ready, and if not, why."""
+"""What is a role? Something that runs until `stop` is set, and says at any moment whether it is ready, and if not, why."""
 
 import asyncio
 from typing import Protocol
@@ -10,7 +10,7 @@ class Role(Protocol):
     name: str
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop, then finish what was begun. Raises only what no retry can mend."""
+        """Work until `stop` is set, then finish what was begun. Raises only what no retry can mend."""
         ...
 
     def problems(self) -> dict[str, str]:

@@ -144,7 +144,7 @@ async def test_who_asks_waits_for_the_end_that_is_sampled_after() -> None:
     await asyncio.sleep(0)
     assert not task.done()
 
-    progress.add_waiters(100, progress.waiters())
+    progress.add_waiters(100, progress.take_waiters())
     await asyncio.sleep(0)
     assert not task.done()
 
@@ -155,16 +155,16 @@ async def test_who_asks_waits_for_the_end_that_is_sampled_after() -> None:
 async def test_a_question_that_could_not_be_answered_is_kept() -> None:
     progress = PartitionProgress(0, 0)
     task = await asking(progress)
-    progress.requeue(progress.waiters())
+    progress.requeue(progress.take_waiters())
 
-    progress.add_waiters(0, progress.waiters())
+    progress.add_waiters(0, progress.take_waiters())
     await asyncio.wait_for(task, 60)
 
 
 async def test_who_waits_in_a_lane_that_is_taken_away_is_told() -> None:
     progress = PartitionProgress(0, 0)
     asked, waiting = await asking(progress), await asking(progress)
-    progress.add_waiters(5, progress.waiters())
+    progress.add_waiters(5, progress.take_waiters())
     late = await asking(progress)
     progress.revoke()
 
