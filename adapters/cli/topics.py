@@ -178,7 +178,7 @@ def _show(created: list[str], drifts: list[Drift], *, as_json: bool) -> None:
         for name in created:
             click.echo(f"created {name}")
         for drift in drifts:
-            click.echo(f"{drift.topic}: {drift.setting} is {drift.found}, needed is {drift.wanted}\n  {drift.mend}")
+            click.echo(f"{drift.topic}: {drift.setting} is {drift.found}, needed is {drift.wanted}\n  {drift.fix}")
         if not created and not drifts:
             click.echo("every topic is as it should be")
     if drifts:

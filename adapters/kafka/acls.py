@@ -1,7 +1,7 @@
-"""What must the broker allow each role, and nothing more? One table, as commands of Kafka's own tool and as a request.
+"""Which ACLs does each role need, and no more? One table, shown as commands of `kafka-acls.sh` and applied by a request.
 
-Only what is listed is allowed once the cluster has an authorizer, so a process with the password of one role cannot write
-what another one decides. Operations imply `Describe`, so that is listed only where nothing else is.
+With an authorizer on the cluster only these are allowed, so a process with the password of one role cannot write what
+another one decides. Operations imply `Describe`, so that is listed only where nothing else is.
 """
 
 import asyncio
@@ -159,7 +159,7 @@ def commands(found: Iterable[Acl], bootstrap: str) -> list[str]:
 
 
 async def apply(connection: Connection, found: Sequence[Acl]) -> None:
-    """Add ACLs to the cluster; those that are there already stay. Raises `LogError`."""
+    """Add ACLs to the cluster; existing ones stay. Raises `LogError`."""
     client = AIOKafkaClient(**connection.options())
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):

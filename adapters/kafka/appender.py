@@ -2,7 +2,7 @@
 
 By an idempotent producer, one request per partition at a time. A batch is sent only after the one before it was
 acknowledged: the broker accepts a later sequence number where an earlier batch of a new producer was refused.
-What is asked for meanwhile goes together in the next batch: an answer of the broker costs more than a hundred records.
+Appends that wait meanwhile go together in the next batch: an answer of the broker costs more than a hundred records.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class KafkaAppender:
     async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
         """Append in order and return the offsets; see the port. All records are of one topic.
 
-        Who is cancelled while waiting for an answer may have appended all the same.
+        An append that is cancelled while it waits for the answer may have been written.
         """
         if not records:
             return []
@@ -85,7 +85,7 @@ class KafkaAppender:
         count = 0
         while waiting and (not group or count + len(waiting[0].records) <= GROUP_RECORDS_MAX):
             call = waiting.popleft()
-            if not call.answer.done():  # who was cancelled before its turn has appended nothing
+            if not call.answer.done():  # one that was cancelled before its turn has appended nothing
                 group.append(call)
                 count += len(call.records)
         return group
@@ -93,7 +93,7 @@ class KafkaAppender:
     async def _send_group(self, topic: str, partition: int, group: Sequence[_PendingAppend]) -> None:
         """Send the records of a group in order.
 
-        A record that is too large ends its own call only. Any other error ends all: nobody can tell how far it came.
+        A record that is too large fails its own append only. Any other error fails all: how far it came is unknown.
         """
         offsets: list[int] = []
         try:
@@ -154,7 +154,7 @@ class KafkaAppender:
                 sent = await send(producer, topic, partition, batch)
                 metadata = await sent
         except BaseException as error:
-            # Also after a cancel: what is under way may still arrive, and must not arrive after the next append.
+            # Also after a cancel: what was sent may still arrive, and must not arrive after the next append.
             await asyncio.shield(self._replace(producer))
             if isinstance(error, CLIENT_ERRORS):
                 raise to_log_error(error, doing) from error

@@ -1,7 +1,7 @@
-"""Which partitions should this process work on now? What a consumer group says; it decides who works, never who is right.
+"""Which partitions does the consumer group assign to this process? The group decides who works, never who owns.
 
-Right is who holds the newest ownership (`Log.own`). So a rebalance needs no ceremony: an owner goes on until the group
-gave its partition to another member, and is fenced if that one was faster.
+The owner is who holds the newest ownership (`Log.own`). So a rebalance needs no coordination: an owner goes on until the
+group has assigned its partition to another member, and is fenced if that one was faster.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ REJOIN_SECONDS = 1.0
 CONFIRM_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 DROP_SECONDS = 1.0
-"""To leave the group in order, for a member that failed: its broker mostly does not answer, and it is to join again."""
+"""How long a failed member may take to leave the group: its broker mostly does not answer, and it must join again."""
 
 JOIN_MARGIN_SECONDS = 2.0
-"""Longer, and a broker that stands still is noticed so much later: a heartbeat waits for it as long as a join may."""
+"""With more, a broker that hangs is noticed so much later: a heartbeat waits for it as long as a join may."""
 
 logger = structlog.get_logger(__name__)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
-    """Notes what the group says. aiokafka logs and swallows what a listener raises, so an error is kept and told later."""
+    """Notes what the group assigns. aiokafka swallows what a listener raises, so an error is stored and raised later."""
 
     def __init__(self, assignment: "GroupAssignment") -> None:
         self._assignment = assignment
@@ -88,7 +88,7 @@ class GroupAssignment:
     async def changes(self) -> AsyncIterator[frozenset[int]]:
         """Yield the set of partitions after each rebalance, the newest only. Raises `LogError` if the group is lost.
 
-        No empty set is told while a rebalance is under way; the same set is told again after one, because who was
+        No empty set is yielded during a rebalance; the same set is yielded again after one, because an owner that was
         fenced meanwhile waits for it. For one consumer of changes.
         """
         while True:
@@ -102,7 +102,7 @@ class GroupAssignment:
     async def confirm(self, partition: int) -> bool:
         """Return whether the group still says that this partition is ours, by a commit with the present generation.
 
-        For an owner that was fenced: True means that it may own again, False that it waits for `changes`.
+        For an owner that was fenced: True means that it may take ownership again, False that it waits for `changes`.
         """
         if self._consumer is None or not self._is_ours(partition):
             return False
@@ -110,7 +110,7 @@ class GroupAssignment:
             await self._learn({partition})
             if self._consumer is None:
                 return False
-            # 0 only where the group holds nothing: an offset behind the one that it holds would have records read again.
+            # 0 only where the group has no offset: one behind that of the group would have records read again.
             offset = max(0, self._offsets.held(partition) or 0, self._offsets.reported(partition) or 0)
             async with asyncio.timeout(CONFIRM_SECONDS):
                 await self._consumer.commit({TopicPartition(self._topic, partition): self._marked(partition, offset)})
@@ -119,13 +119,13 @@ class GroupAssignment:
         return self._is_ours(partition)
 
     def report(self, partition: int, offset: int) -> None:
-        """Say how far the input of a partition is decided (the next offset); committed every few seconds, if it is newer."""
+        """Note how far the input of a partition is decided (the next offset); committed every few seconds if newer."""
         self._offsets.report(partition, offset)
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Commit an offset with a note, now; later commits carry the same note.
 
-        Raises `LogError`, also where the group holds a newer offset: another member has gone on, and so must the caller.
+        Raises `LogError`, also where the group has a newer offset: another member went on, and so must the caller.
         """
         if self._consumer is None or not self._is_ours(partition):
             raise LogError(f"{self._group} has not given partition {partition} of {self._topic} to this process")
@@ -169,11 +169,11 @@ class GroupAssignment:
             await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
 
     def note_rebalance(self) -> None:
-        """Remember that the group is deciding anew; what is owned stays owned."""
+        """Note that a rebalance has started; owned partitions stay owned."""
         self._begin_rebalance()
 
     def note_assigned(self, assigned: set[TopicPartition]) -> None:
-        """Take over what the group decided, and keep the consumer from fetching any of it."""
+        """Adopt the assignment, and keep the consumer from fetching any of it."""
         if self._consumer is None:
             return  # closing: the group gives them to others in a moment
         try:
@@ -219,7 +219,7 @@ class GroupAssignment:
         return not self._is_rebalancing and self._assigned is not None and partition in self._assigned
 
     async def _stay(self) -> None:
-        """Keep a poll pending: it shows the group that we are alive, and it is where the library tells its errors."""
+        """Keep a poll pending: it shows the group that this member is alive, and the library raises its errors there."""
         while self._failed is None:
             try:
                 if self._consumer is None:
@@ -230,7 +230,7 @@ class GroupAssignment:
                 await self._leave(to_log_error(error, f"staying in {self._group}"))
 
     async def _leave(self, refused: LogError) -> None:
-        """Put a failed member away, to join anew after a pause; what is owned stays owned meanwhile."""
+        """Close a failed member, to join again after a pause; owned partitions stay owned meanwhile."""
         self._begin_rebalance()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
@@ -248,23 +248,23 @@ class GroupAssignment:
                 await self._commit_reported(self._consumer)
 
     async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
-        """Commit what is newer than what the group holds."""
+        """Commit what is newer than the offsets of the group."""
         try:
             await self._learn(self._offsets.unknown())
-            news = {partition: offset for partition, offset in self._offsets.newer().items() if self._is_ours(partition)}
-            if not news:
+            newer = {partition: offset for partition, offset in self._offsets.newer().items() if self._is_ours(partition)}
+            if not newer:
                 return
             async with asyncio.timeout(CLOSE_SECONDS):
-                await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in news.items()})
+                await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in newer.items()})
         except (*CLIENT_ERRORS, LogError) as error:
-            # Nothing is lost: the next report carries newer ones, and who resumes from old ones sees repeats.
+            # Nothing is lost: the next commit carries newer ones, and resuming from old ones sees repeats.
             await logger.ainfo("offsets.commit_failed", group=self._group, error=repr(error))
         else:
-            for partition, offset in news.items():
+            for partition, offset in newer.items():
                 self._offsets.learn(partition, offset)
 
     async def _learn(self, partitions: Collection[int]) -> None:
-        """Ask what the group holds where that is not known; a change of the group spoils the answer. Raises `LogError`."""
+        """Load the group's offsets where they are unknown; a rebalance meanwhile discards the answer. Raises `LogError`."""
         unknown = [p for p in partitions if self._is_ours(p) and self._offsets.held(p) is None]
         if not unknown:
             return

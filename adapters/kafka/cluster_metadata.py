@@ -1,7 +1,7 @@
-"""What is there to know of a topic? Its id, how many partitions it has, and the largest batch it takes.
+"""What does the cluster say about a topic? Its id, partitions, replicas and configuration.
 
-aiokafka speaks Metadata up to version 5, which has no topic ids and creates missing topics when it asks for them where the
-broker allows that. The request here is version 10 (brokers since 2.8): it carries the id and never creates anything.
+aiokafka speaks Metadata up to version 5, which has no topic ids and creates missing topics where the broker allows that.
+The request here is version 10 (brokers since 2.8): it carries the id and never creates anything.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from adapters.kafka.shared_client import SharedClient
 from engine.partition.ports import LogError
 
 ATTEMPTS_MAX = 3
-"""Questions are put to brokers at random; one that just stopped must not answer for the cluster."""
+"""Requests go to random brokers; one that just stopped must not answer for the cluster."""
 
 _TOPIC_RESOURCE = 2
 _BROKER_RESOURCE = 4
@@ -111,7 +111,7 @@ class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
 
 
 class TopicDescription(Struct, frozen=True):
-    """What the broker says now: `topic_id` stays for life, `replicas` are the brokers of each partition.
+    """What the broker says now: `topic_id` never changes, `replicas` are the brokers of each partition.
 
     `leaders` are -1 where it has none; `insync` are the replicas that have every acknowledged record.
     """
@@ -133,9 +133,9 @@ class ClusterMetadata:
         self._batch_bytes_max: dict[str, int] = {}
 
     async def find(self, names: list[str], *, hidden: set[str] | None = None) -> dict[str, TopicDescription]:
-        """Return the facts of those topics that exist.
+        """Return the descriptions of those topics that exist.
 
-        Raises `LogError`, also for a topic that we may not see; where `hidden` is given, such names are put into it instead.
+        Raises `LogError`, also for a topic that we may not see; where `hidden` is given, such names are added to it instead.
         """
         response = await self._ask(_MetadataRequest(names), "asking for topics")
         found: dict[str, TopicDescription] = {}
@@ -182,14 +182,14 @@ class ClusterMetadata:
         return self._entries(await self._ask(DescribeConfigsRequest([(_TOPIC_RESOURCE, name, None)]), doing), doing)
 
     async def batch_bytes_max(self, name: str) -> int:
-        """Return `max.message.bytes`, remembered after the first time: also the proof that the topic is there."""
+        """Return `max.message.bytes`, cached; it also proves that the topic exists."""
         if name not in self._batch_bytes_max:
             await self.describe(name)
             self._batch_bytes_max[name] = int((await self.configs(name))["max.message.bytes"])
         return self._batch_bytes_max[name]
 
     def forget(self) -> None:
-        """Ask again for what was remembered: a topic may have been set differently or created again."""
+        """Clear the cache: a topic may have been reconfigured or created again."""
         self._batch_bytes_max.clear()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""How far has a consumer group come? Its committed offsets, of which a missing one is believed only from the coordinator.
+"""How far has a consumer group come? Its committed offsets; a missing one is believed only from the coordinator.
 
-Of a broker that is no longer the group's coordinator, or that still loads it, aiokafka's admin client and its consumer both
-read an answer without offsets: they overlook the error that stands beside it. So the question is put here.
+From a broker that is no longer the group's coordinator, or that still loads it, aiokafka's admin client and its consumer
+both read an answer without offsets: they overlook the error beside it. So the request is made here.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from engine.partition.ports import LogError
 RETRY_SECONDS = 0.1
 
 SET_SECONDS = 30.0
-"""A group that nobody works in may have no coordinator yet."""
+"""A group without members may have no coordinator yet."""
 
 COORDINATOR_MOVES = (
     errors.GroupCoordinatorNotAvailableError,
@@ -28,7 +28,7 @@ COORDINATOR_MOVES = (
     errors.NodeNotReadyError,
     errors.NotCoordinatorForGroupError,
 )
-"""Another broker, or the same one in a moment, will answer."""
+"""Retry: another broker, or the same one in a moment, answers."""
 
 _NONE = -1
 

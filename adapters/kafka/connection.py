@@ -1,4 +1,4 @@
-"""How is a broker reached, and what is done when it does not answer? One value for every client, one reading of errors."""
+"""How is a broker reached, and what do its errors mean? One value for every client, one translation of errors."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from aiokafka import errors
 from engine.partition.ports import FencedError, LogError, RecordRefusedError
 
 DEADLINE_SECONDS = 5.0
-"""Bound of every wait for the broker: a third of the transaction timeout, so that we give up before the broker does."""
+"""Bound of every wait for the broker: a third of the transaction timeout, so that we time out before the broker does."""
 
 TRANSACTION_TIMEOUT_MS = 15_000
-"""After this the broker aborts by itself; our own deadlines are shorter, so that it is never the broker that decides."""
+"""After this the broker aborts; our own deadlines are shorter, so that the broker never decides."""
 
 CLIENT_ERRORS = (errors.KafkaError, TimeoutError, OSError, AssertionError)
-"""What the library raises when a broker or a connection fails. It asserts where it should say: that a broker which has
-just come back knows of no broker yet, or that a producer is past use."""
+"""What the library raises when a broker or a connection fails. It asserts that a broker which has just come back
+knows of brokers, and that a producer can still be used."""
 
 PERMANENT_ERRORS = (
     errors.ClusterAuthorizationFailedError,
@@ -54,7 +54,7 @@ RECORD_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How to prove who we are. `protocol` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, as Kafka names them."""
+    """How to authenticate. `protocol` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, as Kafka names them."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = "PLAIN"
@@ -65,7 +65,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the brokers are (`host:port,host:port`), under which name we come, and how we prove it."""
+    """Where the brokers are (`host:port,host:port`), our client id, and how to authenticate."""
 
     bootstrap: str
     client_id: str = "leadclock"
@@ -86,7 +86,7 @@ class Connection:
 
 
 def to_log_error(error: BaseException, doing: str, fenced: tuple[str, int] | None = None) -> LogError:
-    """Return what the port says about a failure of the library; `fenced` names the partition that was owned."""
+    """Translate an error of the library to one of the port; `fenced` names the partition that was owned."""
     if isinstance(error, LogError):
         return error
     if fenced is not None and isinstance(error, (errors.ProducerFenced, errors.InvalidProducerEpoch)):

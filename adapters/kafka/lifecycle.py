@@ -1,7 +1,7 @@
-"""How does a client of aiokafka begin and end so that nothing of it is left open, however either of them fails?
+"""How does a client of aiokafka start and stop so that nothing of it stays open, however either fails?
 
 aiokafka forgets the connection of a start that is cancelled, and leaves its own stopping half done where that is cancelled
-or waits for a broker that does not answer. What it forgets is found by the garbage collector, which says so in the log.
+or waits for a broker that does not answer. The garbage collector finds that and logs it.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from aiokafka.producer.sender import Sender
 from aiokafka.util import create_task
 
 CONNECT_SECONDS = 2.0
-"""To connect, with TLS and who we are. A broker that stands still accepts connections and says nothing: a client that
-starts must come to the other brokers within its deadline, though it asks in an order by chance."""
+"""To connect, with TLS and authentication. A broker that hangs accepts connections and never answers: a client that starts
+must come to the other brokers within its deadline, and tries them in random order."""
 
 CLOSE_SECONDS = 2.0
 CANCELS_MAX = 8
@@ -67,16 +67,16 @@ def starting() -> Iterator[None]:
 
 
 async def stop(consumer: AIOKafkaConsumer, *, seconds: float) -> None:
-    """Stop a consumer: in order within a bound, else by force. Raises nothing but what cancels us.
+    """Stop a consumer: gracefully within a bound, else by force. Raises nothing but what cancels us.
 
-    The library ends its own stopping, as if it were cancelled, where a failed fetch waits to be tried again: a task of its
+    The library ends its own stopping, as if it were cancelled, where a failed fetch waits for its retry: a task of its
     own keeps that from ending ours.
     """
     stopping = asyncio.create_task(consumer.stop())
     try:
         await asyncio.wait({stopping}, timeout=seconds)
     finally:
-        # After a stop in order nothing of this is left to do.
+        # After a graceful stop nothing of this is left to do.
         await end(stopping)
         await _end_work(consumer)
         await close(consumer._client)  # noqa: SLF001 - there is no public way
@@ -106,18 +106,18 @@ async def end(task: asyncio.Task[Any] | None) -> None:
 
 
 def mark_retrieved(future: asyncio.Future[Any] | None) -> None:
-    """Mark what a broken client left behind as seen; asyncio reports errors of futures that nobody looks at."""
+    """Retrieve the error of what a broken client left behind; asyncio reports those that are never retrieved."""
     if future is not None and future.done() and not future.cancelled():
         future.exception()
 
 
 def tasks_of(owner: Sender) -> list[asyncio.Task[Any]]:
-    """Return the tasks of a producer's sender, its own among them; it keeps them where nobody else sees them."""
+    """Return the tasks of a producer's sender, its own among them; the library has no public way to them."""
     return [task for task in _tasks.get(owner, ()) if not task.done()]
 
 
 def mark_commits_retrieved(consumer: AIOKafkaConsumer) -> None:
-    """Have errors of offset commits seen, also where we stopped waiting for them: aiokafka shields them from a cancel."""
+    """Retrieve errors of offset commits, also where we stopped waiting: aiokafka shields them from a cancel."""
     coordinator = consumer._coordinator  # noqa: SLF001 - as above
     commit = coordinator._do_commit_offsets  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""How does Kafka keep the promises of the `Log` port? One object that knows the brokers and hands out the rest."""
+"""How does Kafka fulfil the `Log` port? One object that knows the brokers and creates the rest."""
 
 from collections.abc import Sequence
 
@@ -79,6 +79,6 @@ class KafkaLog:
         return (await self._metadata.describe(topic)).topic_id
 
     async def close(self) -> None:
-        """Close the connections for questions; ownerships, readers and appenders are closed by those who hold them."""
+        """Close the connections for look-ups; the holders of ownerships, readers and appenders close those."""
         await self._metadata.close()
         await self._offsets.close()

@@ -1,4 +1,4 @@
-"""Who is in a consumer group now? Those that sent a heartbeat within their session: what runs, and what just died.
+"""Which members has a consumer group now? Those with a heartbeat within their session: what runs, and what just died.
 
 aiokafka's `describe_consumer_groups` reads the broker's answer by the wrong version of its schema. The request here is
 version 2, which it knows how to read.

@@ -1,7 +1,7 @@
-"""Where does a partition begin and end just now? Asked over a connection that no fetch holds up.
+"""Where does a partition begin and end now? Looked up over a connection that no fetch blocks.
 
 A broker answers the requests of one connection one after the other, and holds an empty fetch for a while: a reader that
-asks over its own connection waits for that fetch, which is most of what a quiet gateway would spend on an order.
+uses its own connection waits for that fetch, which would be most of the latency of a quiet gateway.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ Question = Literal["beginning_offsets", "end_offsets"]
 
 
 class OffsetLookup:
-    """A consumer that reads nothing; it connects when it is first asked, and anew after any failure."""
+    """A consumer that reads nothing; it connects at the first look-up, and again after any failure."""
 
     def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._connection = connection

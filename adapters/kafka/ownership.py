@@ -1,4 +1,4 @@
-"""How is a partition owned on Kafka? By one transactional producer, whose epoch fences every earlier one.
+"""How is a partition owned on Kafka (zombie fencing)? By one transactional producer, whose epoch fences every earlier one.
 
 The transactional id is `app.topic.partition` of the input, so that a new owner, in any process, takes over exactly that
 partition. The input's position is a record of the transaction (the changelog holds it): no offsets are sent to the group.
@@ -20,7 +20,7 @@ Round = list[tuple[str, list[Outgoing]]]
 
 
 class KafkaOwnership:
-    """One transactional producer. After the first error it is dead for good; a new one must be taken."""
+    """One transactional producer. After the first error it is unusable; take a new ownership."""
 
     def __init__(
         self, producer: AIOKafkaProducer, metadata: ClusterMetadata, topic: str, partition: int, deadline_seconds: float
@@ -58,7 +58,7 @@ class KafkaOwnership:
         self._void = None
 
     async def close(self) -> None:
-        """Abort what is open and put the producer away. Never raises."""
+        """Abort what is open and close the producer. Never raises."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""How is an aiokafka producer made, filled, and put away for good?
+"""How is an aiokafka producer created, filled and closed?
 
 Three facts of aiokafka 0.14 shape this file (tests/adapters/test_aiokafka_traps.py shows them on a real broker): a batch
 that is refused does not stop the commit of its transaction, a producer that failed once can never be used again, and
@@ -21,7 +21,7 @@ BATCH_BYTES_MAX = 512 * 1024
 """One request per partition is under way at a time, so small batches (16 KiB by default) halve the throughput."""
 
 DISCARD_SECONDS = 2.0
-"""How long a failed producer may take for each step of going away."""
+"""How long a failed producer may take for each step of its close."""
 
 _BATCH_HEADER_BYTES = 61
 """Of record format 2; what `estimate_size_in_bytes` adds to every record."""
@@ -70,9 +70,9 @@ def split_into_batches(records: Sequence[Outgoing], batch_bytes_max: int) -> lis
 async def send(
     producer: AIOKafkaProducer, topic: str, partition: int, records: Sequence[Outgoing]
 ) -> asyncio.Future[RecordMetadata]:
-    """Queue one packed batch; the future resolves when the broker has it. Every future must be looked at.
+    """Queue one packed batch; the future resolves when the broker has it. Every future must be awaited.
 
-    One whose successors could not be queued is nobody's any more: it is marked as seen.
+    One whose successors could not be queued has no waiter: its error is retrieved here.
     """
     batch = producer.create_batch()
     for record in records:
@@ -89,8 +89,8 @@ async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition]) -
 
     A coordinator that finds no leader of a partition takes it for deleted and leaves out the commit marker of a transaction
     that it has acknowledged (Kafka 4.3.0, `TransactionMarkerChannelManager`; a single broker that stops or comes back is
-    such a moment). The records are there, and nobody can read them before the next marker of the same producer id. Left to
-    the next transaction, an abort would take them back.
+    such a moment). The records are there, and no reader sees them before the next marker of the same producer id. Left to
+    the next transaction, an abort would undo them.
     """
     places = list(places)
     if not places:
@@ -102,17 +102,17 @@ async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition]) -
 
 
 async def discard(producer: AIOKafkaProducer, *, is_broken: bool = False) -> None:
-    """Put a producer away: nothing of it sends anything afterwards. Never raises.
+    """Close a producer: it sends nothing afterwards. Never raises.
 
-    One that is broken gets no time for it, because its successor is waiting: the start of that aborts an open transaction.
+    A broken one gets no time for it, because its successor waits: the start of that aborts an open transaction.
     """
     transactions = producer._txn_manager  # noqa: SLF001  # there is no public way to ask for its state
     if not is_broken:
         if transactions.transactional_id is not None and transactions.is_in_transaction():
             await _within(DISCARD_SECONDS, producer.abort_transaction())
         await _within(DISCARD_SECONDS, producer.stop())
-    producer._closed = True  # noqa: SLF001  # else it would say that nobody closed it
-    # Without connections every request ends at once, so nobody waits for a broker that does not answer.
+    producer._closed = True  # noqa: SLF001  # else it would warn that it was not closed
+    # Without connections every request ends at once, so nothing waits for a broker that does not answer.
     sender = producer._sender.sender_task  # noqa: SLF001
     if sender is not None:
         sender.cancel()
@@ -124,7 +124,7 @@ async def discard(producer: AIOKafkaProducer, *, is_broken: bool = False) -> Non
 
 
 def _give_up_batches(producer: AIOKafkaProducer) -> None:
-    """Fail what was never sent, because a task of `stop()` still waits for it, and look at the failures."""
+    """Fail what was never sent, because a task of `stop()` still waits for it, and retrieve the errors."""
     accumulator = producer._message_accumulator  # noqa: SLF001  # `stop()` has no way to give up
     batches = [batch for waiting in accumulator._batches.values() for batch in waiting]  # noqa: SLF001
     batches += accumulator._pending_batches  # noqa: SLF001

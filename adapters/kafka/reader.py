@@ -1,4 +1,4 @@
-"""How are committed records read, and how does a reader know that it has read everything?
+"""How are committed records read, and how does a reader know that it has reached the end?
 
 `position` is the library's own, so that it moves over aborted records and control records too: the end of a partition
 is reached even where its last slots hold nothing to return.
@@ -17,7 +17,7 @@ from engine.partition.ports import Headers, LogError, LogRecord, Reader
 
 FETCH_WAIT_MS = 100
 """How long the broker holds an empty fetch. One fetch per broker is under way at a time, so this is also how long a
-partition can be kept waiting by the fetch for another one (500 ms by default)."""
+partition may wait for the fetch of another one (500 ms by default)."""
 
 FETCH_BYTES_MAX = 4 * 1024 * 1024
 """Per partition and fetch; bounds the memory of a reader together with its number of partitions."""
@@ -48,7 +48,7 @@ class KafkaReader:
         self._ends_asked: dict[int, int] = {}
 
     async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
-        """Return up to `limit` records; see the port. An unreachable broker looks like silence: `end` tells."""
+        """Return up to `limit` records; see the port. An unreachable broker looks like silence: `end` raises."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + timeout_seconds
         while True:

@@ -1,7 +1,7 @@
-"""Are the topics there, safe, and set as this version needs them? Missing ones are created; existing ones never altered.
+"""Do the topics exist, replicated and configured as this version needs? Create missing ones; never alter existing ones.
 
-What differs comes back as `Drift` with the command that mends it, for an operator to run. (aiokafka's `alter_configs`
-would set every other key of the topic back to its default.)
+A difference is returned as `Drift`, with the command that corrects it, for an operator to run. (aiokafka's `alter_configs`
+would reset every other key of the topic to its default.)
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from aiokafka import errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
@@ -22,14 +22,14 @@ REPLICAS_WANTED = 3
 """Where the cluster has fewer brokers, as many as it has."""
 
 INSYNC_MAX = 2
-"""Of three replicas: what is acknowledged outlives one broker, and one may be away while we write."""
+"""Of three replicas: what is acknowledged survives the loss of one broker, and one may be away while we write."""
 
 AT_LEAST = frozenset({"min.insync.replicas"})
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
-"""Kafka's own topics: without them no role finds its place and no transaction ends. Kafka creates them itself."""
+"""Kafka's own topics: without them no role finds its offsets and no transaction ends. Kafka creates them itself."""
 
-HIDDEN_MEND = "leadclock topics acls --apply operator=User:…  # as a user who may; it allows Describe"
+HIDDEN_FIX = "leadclock topics acls --apply operator=User:…  # as a user who may; it allows Describe"
 
 CREATE_SECONDS = 30.0
 """Creating dozens of partitions takes a small broker seconds."""
@@ -50,7 +50,7 @@ class TopicSpec(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """One difference: `setting` is a configuration key, `partitions` or `replicas`; `mend` is a command for an operator.
+    """One difference: `setting` is a configuration key, `partitions` or `replicas`; `fix` is a command for an operator.
 
     `topic` is `broker N` where a broker is set wrongly.
     """
@@ -59,7 +59,8 @@ class Drift(Struct, frozen=True):
     setting: str
     wanted: str
     found: str
-    mend: str
+    fix: str = field(name="mend")
+    """In JSON it has its first name."""
 
 
 async def prepare_topics(
@@ -147,7 +148,7 @@ async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: 
 
 
 async def _until_visible(metadata: ClusterMetadata, names: Sequence[str]) -> None:
-    """Wait until brokers answer for the topics: they learn of them a moment after the controller."""
+    """Wait until brokers know the topics: they learn of them a moment after the controller."""
     try:
         async with asyncio.timeout(CREATE_SECONDS):
             while len(await _visible(metadata, names)) < len(names):  # noqa: ASYNC110  # only the broker knows
@@ -182,7 +183,7 @@ async def _compare(
             drifts.extend(_config_drifts(connection, spec, await metadata.configs(spec.name)))
     for topic in internal.values():
         drifts.extend(_replica_drifts(connection, topic, replicas, brokers))
-    drifts.extend(Drift(name, "replicas", str(replicas), "not shown to this user", HIDDEN_MEND) for name in sorted(hidden))
+    drifts.extend(Drift(name, "replicas", str(replicas), "not shown to this user", HIDDEN_FIX) for name in sorted(hidden))
     for broker in brokers:
         drifts.extend(await _broker_drifts(metadata, connection, broker))
     return drifts
@@ -194,8 +195,8 @@ def _partition_drift(connection: Connection, spec: TopicSpec, count: int, replic
     create = f"{tool} --create --topic {spec.name} --partitions {spec.partitions} --replication-factor {replicas}"
     for key, value in sorted(spec.configs.items()):
         create += f" --config {key}={value}"
-    mend = f"{tool} --delete --topic {spec.name} && {create}  # deletes every record of it" if count else create
-    return Drift(spec.name, "partitions", str(spec.partitions), str(count), mend)
+    fix = f"{tool} --delete --topic {spec.name} && {create}  # deletes every record of it" if count else create
+    return Drift(spec.name, "partitions", str(spec.partitions), str(count), fix)
 
 
 def _replica_drifts(connection: Connection, topic: TopicDescription, wanted: int, brokers: Sequence[int]) -> list[Drift]:
@@ -210,17 +211,17 @@ def _replica_drifts(connection: Connection, topic: TopicDescription, wanted: int
         grown = [*replicas, *turned[: max(0, wanted - len(replicas))]]
         plan.append({"topic": topic.name, "partition": partition, "replicas": grown})
     text = json.dumps({"version": 1, "partitions": plan}, separators=(",", ":"))
-    mend = (
+    fix = (
         f"echo '{text}' > {topic.name}.json && kafka-reassign-partitions.sh --bootstrap-server {connection.bootstrap}"
         f" --reassignment-json-file {topic.name}.json --execute"
     )
-    return [Drift(topic.name, "replicas", str(wanted), str(found), mend)]
+    return [Drift(topic.name, "replicas", str(wanted), str(found), fix)]
 
 
 async def _broker_drifts(metadata: ClusterMetadata, connection: Connection, broker: int) -> list[Drift]:
     """Return that a broker ends our transactions before we do.
 
-    Who may not see a broker's settings is told nothing here: an owner of a partition is told when it starts.
+    A user that may not see a broker's settings gets no drift here: an owner of a partition gets the error at its start.
     """
     key = "transaction.max.timeout.ms"
     try:
@@ -231,8 +232,8 @@ async def _broker_drifts(metadata: ClusterMetadata, connection: Connection, brok
         return []
     if found is None or int(found) >= TRANSACTION_TIMEOUT_MS:
         return []
-    mend = f"{key}={TRANSACTION_TIMEOUT_MS}  # in server.properties of broker {broker} of {connection.bootstrap}; restart"
-    return [Drift(f"broker {broker}", key, str(TRANSACTION_TIMEOUT_MS), found, mend)]
+    fix = f"{key}={TRANSACTION_TIMEOUT_MS}  # in server.properties of broker {broker} of {connection.bootstrap}; restart"
+    return [Drift(f"broker {broker}", key, str(TRANSACTION_TIMEOUT_MS), found, fix)]
 
 
 def _config_drifts(connection: Connection, spec: TopicSpec, found: dict[str, str]) -> list[Drift]:
@@ -240,11 +241,11 @@ def _config_drifts(connection: Connection, spec: TopicSpec, found: dict[str, str
     for key, wanted in sorted(spec.configs.items()):
         is_set = found.get(key, "")
         if not _is_enough(wanted, is_set, at_least=key in spec.at_least):
-            mend = (
+            fix = (
                 f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter --entity-type topics"
                 f" --entity-name {spec.name} --add-config {key}={_quoted(wanted)}"
             )
-            drifts.append(Drift(spec.name, key, wanted, is_set, mend))
+            drifts.append(Drift(spec.name, key, wanted, is_set, fix))
     return drifts
 
 

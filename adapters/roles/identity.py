@@ -210,7 +210,7 @@ async def _check_sizes(context: Context, kind: str) -> None:
     """Raise `NotPreparedError` where a topic takes less than what the role writes to it. Raises `LogError`."""
     for drift in await smaller_topics(context, kind):
         raise NotPreparedError(
-            f"{drift.topic} takes records of {drift.found} bytes at most, {drift.wanted} are needed: run `{drift.mend}`"
+            f"{drift.topic} takes records of {drift.found} bytes at most, {drift.wanted} are needed: run `{drift.fix}`"
         )
 
 

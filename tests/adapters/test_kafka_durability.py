@@ -66,7 +66,7 @@ async def test_a_broker_that_ends_transactions_too_early_is_named_with_its_setti
     await log.close()
     (small,) = await find_too_small(connection, ["requests"], 1_048_588)
     assert (small.found, small.wanted) == ("500000", "1048588")
-    assert "--add-config max.message.bytes=1048588" in small.mend
+    assert "--add-config max.message.bytes=1048588" in small.fix
 
 
 async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_less_is_told(data_dir: Path) -> None:
@@ -83,8 +83,8 @@ async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_
         (drift,) = await differing(connection, [whole, thin], ["replicas"])
 
         assert (drift.topic, drift.setting, drift.wanted, drift.found) == ("thin", "replicas", "2", "1")
-        assert "kafka-reassign-partitions.sh" in drift.mend
-        assert {'"replicas":[1,2]' in drift.mend, '"replicas":[2,1]' in drift.mend} == {True}
+        assert "kafka-reassign-partitions.sh" in drift.fix
+        assert {'"replicas":[1,2]' in drift.fix, '"replicas":[2,1]' in drift.fix} == {True}
         drifts = await differing(connection, [whole], ["replicas", "min.insync.replicas"], replicas=3)
         assert [(drift.wanted, drift.found) for drift in drifts] == [("3", "2"), ("2", "1")]
 

@@ -192,9 +192,9 @@ async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
         ("partitions", "2", "1"),
         ("retention.ms", "2000", "1000"),
     ]
-    assert "--delete --topic" in drifts[0].mend
-    assert f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter" in drifts[1].mend
-    assert drifts[1].mend.endswith("--add-config retention.ms=2000")
+    assert "--delete --topic" in drifts[0].fix
+    assert f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter" in drifts[1].fix
+    assert drifts[1].fix.endswith("--add-config retention.ms=2000")
     assert await compare_topics(connection, [wanted]) == drifts
 
 
@@ -204,7 +204,7 @@ async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
     spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})
     (drift,) = await compare_topics(connection, [spec])
     assert (drift.setting, drift.found) == ("partitions", "0")
-    assert drift.mend.endswith(
+    assert drift.fix.endswith(
         f"--create --topic {spec.name} --partitions 4 --replication-factor 1 --config cleanup.policy=compact"
         " --config min.insync.replicas=1 --config unclean.leader.election.enable=false"
     )
