@@ -1,4 +1,4 @@
-"""What time is it? Wall time, or wall time that runs `speed` times as fast from an origin that all roles share."""
+"""What time is it? Wall time, or domain time that runs `speed` times as fast from an origin that all roles share."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ def _elapsed() -> float:
 
 
 class SystemClock:
-    """The clock of a process; keeps the promises of `engine.partition.ports.Clock`."""
+    """The clock of a process; implements `engine.partition.ports.Clock`."""
 
     def __init__(self, origin: Origin | None = None) -> None:
         self.origin = origin or Origin()

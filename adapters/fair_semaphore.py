@@ -1,4 +1,4 @@
-"""How do many tasks share a few slots? Companies share them fairly; a company's own tasks go in order of their rank."""
+"""How do many tasks share a few slots (priority semaphore)? Companies share fairly; tasks of one company go by rank."""
 
 import asyncio
 import heapq
@@ -37,7 +37,7 @@ class TooManyWaitingError(DependencyError):
 
 
 class FairSemaphore:
-    """`slots_max` slots; how many of them one company may hold says `engine.fair_share.Shares`.
+    """`slots_max` slots; `engine.fair_share.Shares` says how many of them one company may hold.
 
     A free slot goes to the company that holds the fewest; of equal ones to the one whose last slot is longest ago.
     `waiting_max` bounds who waits and is shared in the same way. Not for several event loops.
@@ -47,7 +47,7 @@ class FairSemaphore:
         self._held = Shares(slots_max)
         self._queued = None if waiting_max is None else Shares(waiting_max)
         self._waiting: OrderedDict[int, dict[Bulkhead | None, list[Entry]]] = OrderedDict()
-        """By company, that with the oldest grant first; no queue is empty."""
+        """By company, the one with the oldest grant first; no queue is empty."""
         self._arrivals = count()
 
     def held(self, company_id: int) -> int:
@@ -85,7 +85,7 @@ class FairSemaphore:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was given in the same moment
+            if turn.done() and not turn.cancelled():  # the slot was granted in the same moment
                 self._give_back(company_id, bulkhead)
             raise
 
@@ -104,7 +104,7 @@ class FairSemaphore:
             turn.set_result(None)
 
     def _next(self) -> tuple[Entry, int, Bulkhead | None] | None:
-        """Take who gets a slot now out of the queues, or return None."""
+        """Pop the task that gets a slot now, or return None."""
         chosen: tuple[int, list[Bulkhead | None]] | None = None
         for company_id in list(self._waiting):
             ready = self._ready(company_id)
@@ -113,7 +113,7 @@ class FairSemaphore:
             if chosen is None or self._held.held(company_id) < self._held.held(chosen[0]):
                 chosen = company_id, ready
             if self._held.held(company_id) == 0:
-                break  # nobody holds fewer
+                break  # none holds fewer
         if chosen is None:
             return None
         company_id, ready = chosen
@@ -125,7 +125,7 @@ class FairSemaphore:
         return entry, company_id, bulkhead
 
     def _ready(self, company_id: int) -> list[Bulkhead | None]:
-        """Return the queues of a company whose first may go as far as its bulkhead is concerned; drop who was cancelled."""
+        """Return the queues of a company whose first may go as far as its bulkhead is concerned; drop cancelled tasks."""
         queues = self._waiting[company_id]
         for bulkhead, queue in list(queues.items()):
             while queue and queue[0][2].done():

@@ -1,7 +1,7 @@
-"""How is a process told what to do? Flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, checked once.
+"""How is a process configured? Flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, validated once.
 
-A secret may also be given as the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
-A name that is not known is refused, with the nearest one that is: a mistyped setting must not pass for its default.
+A secret may also be the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
+An unknown name is refused, with the nearest known one: a mistyped setting must not pass for its default.
 """
 
 import os
@@ -22,7 +22,7 @@ from schemas.errors import SenderError
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
 SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn"})
-"""Never shown: `show` prints stars in their place."""
+"""Never logged: `redact_settings` returns stars in their place."""
 
 CONFIG_VARIABLE = "LEADCLOCK_CONFIG"
 
@@ -37,7 +37,7 @@ OTHER_VARIABLES = frozenset(
         "LEADCLOCK_TEST_RUN",  # tests: the process id of the run
     }
 )
-"""Every name that begins as a setting does and is none."""
+"""Names with the prefix of a setting that are none."""
 
 Port = Annotated[int, Meta(ge=0, le=65_535, description="a whole number from 0 to 65535")]
 Ports = Annotated[tuple[Port, ...], Meta(description="ports from 0 to 65535, with commas")]
@@ -106,7 +106,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
     state_dir: str | None = None
-    """Where snapshots are kept; none are where it is not set."""
+    """Folder of the snapshots; without it there are none."""
     http_host: str = "127.0.0.1"
     http_port: Port = 8080
     health_host: str = "127.0.0.1"
@@ -123,11 +123,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_call_starts: RateText = "5:5"
     rate_unknown_keys: RateText = "50:500"
     trusted_proxies: Networks = ()
-    """Networks (CIDR) whose X-Forwarded-For says who is asking; list here every proxy in front of the API."""
+    """Networks (CIDR) whose X-Forwarded-For names the client; list here every proxy in front of the API."""
     channels: Channels = CHANNELS
     """Which channels a gateway serves; each needs a provider."""
     sandbox: Sandboxed = ()
-    """Channels that a gateway serves by the sandbox, which reaches nobody."""
+    """Channels that a gateway serves by the sandbox, which reaches no real person."""
     drain_seconds: Seconds = 900.0
     """How long a gateway that is stopped waits for what its providers work on: longer than nearly every call."""
     smtp_host: str | None = None
@@ -141,7 +141,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     webhook_private_networks: Networks = ()
     """Networks (CIDR) that outgoing webhooks may reach although they are private."""
     webhook_forbidden_ports: Ports = ()
-    """Ports that they may not reach there: those of servers that nobody's webhook is meant for."""
+    """Ports that they may not reach there: those of servers that no webhook should reach."""
     webhook_own_ports: Literal["refuse", "allow"] = "refuse"
     """Whether they may reach those, and what a process of ours listens on itself."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -162,7 +162,7 @@ VARIABLES = {PREFIX + name.upper(): name for name in _FIELDS} | {
 
 
 class GivenValue(Struct, frozen=True):
-    """A value as somebody gave it, and how an error names where it came from."""
+    """A raw value, and how an error names its source."""
 
     value: Any
     source: str

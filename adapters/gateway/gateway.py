@@ -54,7 +54,7 @@ RENEW_LOOK_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
 """The longest that a log which is away goes unnoticed while there is nothing to read."""
 
-READING_PROGRESS = "its place in the topic is being read"
+READING_PROGRESS = "its saved progress is being read"
 
 PRESSING_MAX = 200
 PRESS_SECONDS = 10.0

@@ -1,8 +1,8 @@
-"""By which rules is a record of the inbox read? By the same ones each time, however often a crash makes it be read again.
+"""By which rules is a record of the inbox read? By the same ones each time, however often a crash repeats it.
 
 A token's offer says in which country a number without a code is dialled, so rules decide the contact that a record goes to.
-Read again by newer ones, it could go to another contact as well, or be taken there for a repeat. So newer rules are adopted
-from one offset on, and that is committed, with the rules, before any record is read by them.
+Read again by newer ones, it could go to a second contact, or count as a repeat there. So newer rules are adopted from one
+offset on, and that is committed, with the positions of the rules, before any record is read by them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from schemas.records import Record
 
 
 class Checkpoints(Protocol):
-    """Keeps where the partitions of a topic go on."""
+    """Stores where the partitions of a topic resume."""
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
-        """Keep an offset with a note, now. Raises `LogError`."""
+        """Commit an offset with a note, now. Raises `LogError`."""
         ...
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
-        """Return what was kept last, or None. Raises `LogError`."""
+        """Return the last checkpoint, or None. Raises `LogError`."""
         ...
 
 
@@ -45,7 +45,7 @@ class AdoptedRules:
         return self._feed.rules if self._past is None else self._past
 
     async def resume(self) -> int:
-        """Return the offset to go on at, the rules as they were there. Raises `LogError`."""
+        """Return the offset to resume at, and set the rules to those adopted there. Raises `LogError`."""
         checkpoint = await self._checkpoints.load_checkpoint(self._partition)
         self._positions, self._past = None, None
         if checkpoint is None:
@@ -59,11 +59,11 @@ class AdoptedRules:
         return checkpoint.offset
 
     def read_again_until(self, end: int) -> None:
-        """Say where the inbox ended when it was opened: what stands before may have been read before."""
+        """Note where the inbox ended when it was opened: records before that may have been read before."""
         self._past_until = end
 
     def is_outdated(self, offset: int) -> bool:
-        """Return whether newer rules have to be adopted before the record at this offset is read."""
+        """Return whether newer rules must be adopted before the record at this offset is read."""
         if self._past is not None:
             return offset >= self._past_until
         return self._positions != self._feed.rules.positions

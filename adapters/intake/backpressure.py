@@ -1,21 +1,21 @@
-"""How much may intake pass on now? So much that the schedulers decide it within `TARGET_SECONDS`, then it rests as long.
+"""How much may intake pass on now (backpressure)? What the schedulers decide within `TARGET_SECONDS`; then it rests as long.
 
 Submissions over HTTP, caller actions, opt-outs and outcomes share `contacts.requests` with the inbox, and a partition is
-read in its order. A bulk import must therefore wait in `leads.inbox`, which is there for that. Two rules keep it short
-what the others wait for:
+read in its order. A bulk import must therefore wait in `leads.inbox`. Two rules keep the wait of the
+others short:
 
-- What may be undecided is bounded by a window. How fast the schedulers are is not known beforehand; so the window grows
+- A window bounds what may be undecided. The speed of the schedulers is not known beforehand; so the window grows
   while requests are decided in time and shrinks when they are late: congestion control by delay, as in TCP Vegas (Brakmo
   and Peterson, 1995).
-- A window that is full is drained: nothing more is passed on until it is known that all of it is decided, and then for as
-  long again. So half of the time nothing waits behind an import at all, neither for the schedulers nor for what works
-  behind them; the import gets about a quarter of what the schedulers can decide. A trickle never waits.
+- A full window is drained: nothing more is passed on until all of it is known to be decided, and then for as long
+  again. So half of the time nothing waits behind an import at all, neither for the schedulers nor for what follows
+  them; the import gets about a quarter of what the schedulers can decide. A trickle never waits.
 
 Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
 overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
 
 Those of the bulk inbox come behind: for `leads.inbox` they do not count, and while they are drained and rest it goes on.
-They take what it leaves of the window, at least a part of it, so that nothing waits for ever.
+They take what it leaves of the window, at least a part of it, so that nothing waits forever.
 """
 
 from collections import deque
@@ -46,7 +46,7 @@ BULK_PART = 4
 """One part in so many of the window may be undecided of the bulk inbox, however much is of the other one."""
 
 FILL_SECONDS = 0.05
-"""For so long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
+"""How long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
 
 REST_SECONDS_MAX = 1.0
 """However long a window took: its schedulers may have been away, and need not be spared for that."""
@@ -89,7 +89,7 @@ class Backpressure:
     """Compares what was appended with what the schedulers' group says it has decided; one for a whole process."""
 
     def __init__(self, decided: Callable[[], Awaitable[dict[int, int]]] | None, clock: Clock) -> None:
-        """Take what returns the next offset to be decided by partition; None turns pacing off (no group to ask)."""
+        """`decided` returns the next offset to be decided by partition; None turns backpressure off (no group to ask)."""
         self._decided = decided
         self._clock = clock
         self._window = float(WINDOW_START)
@@ -113,13 +113,13 @@ class Backpressure:
         now = self._clock.monotonic()
         appends = self._undecided.setdefault(partition, deque())
         if not appends:
-            self._progressed_at[partition] = now  # it had nothing to decide: its time begins now
+            self._progressed_at[partition] = now  # it had nothing to decide: its time starts now
         appends.append(_Append(source, last_offset, count, now))
 
     async def wait_for_capacity(self, source: InboxPartition, most: int) -> int:
         """Return how many records a partition of an inbox may pass on now, at most `most`.
 
-        Where it returns 0, it has waited a little before.
+        It sleeps for `LOOK_SECONDS` before it returns 0.
         """
         if self._decided is None:
             return most
@@ -151,7 +151,7 @@ class Backpressure:
         return 0
 
     def _is_paused(self, source: InboxPartition, now: float) -> bool:
-        """Return whether nothing may be passed on: a window is drained, or a rest is made, which is nobody's to use."""
+        """Return whether nothing may be passed on: a window is drained, or the inbox rests."""
         own = self._pauses[source.is_bulk]
         return own.draining_since is not None or any(
             now < pause.rests_until for pause in ([*self._pauses.values()] if source.is_bulk else [own])
@@ -202,7 +202,7 @@ class Backpressure:
                 pause.draining_since = None
 
     def _has_undecided(self, *, is_bulk: bool) -> bool:
-        """Return whether something of an inbox is undecided where somebody decides."""
+        """Return whether something of an inbox is undecided in a partition that is not stalled."""
         return any(
             append.source.is_bulk == is_bulk
             for partition, appends in self._undecided.items()
@@ -213,7 +213,7 @@ class Backpressure:
     def _adapt(self, longest_seconds: float, now: float) -> None:
         """Shrink the window where something waited too long; grow it where it alone held something back."""
         if now - self._adapted_at < TARGET_SECONDS:
-            return  # what was changed last has not had its effect yet
+            return  # the last change has not had its effect yet
         if longest_seconds > TARGET_SECONDS:
             self._window = max(float(WINDOW_MIN), self._window * DECREASE)
             self._adapted_at = now

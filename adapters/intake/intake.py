@@ -1,7 +1,7 @@
-"""What becomes of a record of an inbox? A request in the partition of its contact, or a dead letter that says why.
+"""What becomes of a record of an inbox? A request in the partition of its contact, or a dead letter with the reason.
 
-Requests carry the number of their inbox record in a stream of their own, so that reading the inbox again after a crash
-changes nothing; the group offset is reported only after every earlier record was acknowledged.
+Requests carry the number of their inbox record in a stream, so that reading the inbox again after a crash changes nothing.
+The group offset is reported only after every earlier record was acknowledged.
 """
 
 import asyncio
@@ -31,26 +31,26 @@ from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX_BULK, Topi
 BATCH_MAX = 1_000
 POLL_SECONDS = 0.5
 ASK_SECONDS = 2.0
-"""A broker that is away looks like an inbox without records; this often it is asked which of the two it is."""
+"""A broker that is away looks like an empty inbox; this often the end is looked up, which tells them apart."""
 
 PAUSE_SECONDS_MAX = 30.0
-"""Schedulers that work let a paused partition go on within seconds, and a partition that moves is taken over within 30."""
+"""With schedulers that work, a paused partition goes on within seconds; one that moves is taken over within 30."""
 
 SCHEDULERS_STALL = (
     "passes nothing on, because the schedulers have not decided what was passed on before: see /readyz of the schedulers"
 )
 
 SUBMISSION_TYPE = "lead.submitted"
-"""The one type of an inbox; a record without `ce_type` is taken for it, so that a plain producer can use the inbox."""
+"""The one type of an inbox, and the default without `ce_type`, so that a plain producer can use the inbox."""
 
 BODY_BYTES_MAX = 256 * 1024
-"""As over HTTP: research/domain.md 2.5."""
+"""The same limit as for submissions over HTTP."""
 
 MAY_BE_STALE = frozenset({"unknown_lead_token", "schedule_inactive"})
 """Refusals that newer rules may lift: `accounts.rules` is read to its end before one of these is final."""
 
 Observe = Callable[[int, int, int], None]
-"""Is told of each batch how many were passed on, how many put away, and how many are known to be unread."""
+"""Receives of each batch how many were passed on, how many dead-lettered, and how many are known to be unread."""
 
 logger = structlog.get_logger(__name__)
 
@@ -95,7 +95,7 @@ class IntakePartition:
         self._dead_partitions = 0
 
     async def open(self) -> None:
-        """Go to the first record that is not known to be done."""
+        """Seek to the first record that is not known to be done."""
         await self.close()
         inbox = self._names.of(self._inbox.name)
         self._stream = stream_of(self._inbox, await self._log.topic_id(inbox), self._partition)
@@ -140,17 +140,17 @@ class IntakePartition:
             self._reader = None
 
     async def _check_end(self, reader: Reader) -> None:
-        """Ask now and then where the inbox ends: that tells how much is unread, or that the broker is away (`LogError`)."""
+        """Look up the end of the inbox regularly: that gives the lag, or shows that the broker is away (`LogError`)."""
         if self._clock.monotonic() - self._end_checked_at >= ASK_SECONDS:
             self._end = await reader.end(self._partition)
             self._end_checked_at = self._clock.monotonic()
 
     def _unread(self, reader: Reader) -> int:
-        """Return how many records stood behind what is passed on when the end was last asked for."""
+        """Return the lag: unread records when the end was last looked up."""
         return max(0, self._end - reader.position(self._partition))
 
     def _note_pause(self, *, is_paused: bool) -> None:
-        """Say in the readiness where nothing may be passed on for longer than pacing alone explains."""
+        """Report in the readiness a pause that lasts longer than backpressure alone explains."""
         now = self._clock.monotonic()
         if not is_paused:
             self._paused_at = None
@@ -165,7 +165,7 @@ class IntakePartition:
         await self._adopted.renew(offset)
 
     async def _append(self, batch: "IntakeBatch") -> None:
-        """Append what was gathered, and begin to gather anew."""
+        """Append what was collected, and start a new batch."""
         requests, dead = batch.take()
         await self._dead_letter(dead)
         answers = await asyncio.gather(
@@ -192,10 +192,10 @@ class IntakePartition:
                 break
         return dead_lettered
 
-    async def _dead_letter(self, letters: Sequence[Outgoing]) -> None:
-        if letters:
+    async def _dead_letter(self, records: Sequence[Outgoing]) -> None:
+        if records:
             topic = self._names.of(DEADLETTER.name)
-            renamed = [msgspec.structs.replace(letter, topic=topic) for letter in letters]
+            renamed = [msgspec.structs.replace(record, topic=topic) for record in records]
             await append_dead_letters(self._appender, self._partition % self._dead_partitions, renamed)
 
     async def _normalised(self, record: LogRecord, batch: "IntakeBatch") -> LeadSubmitted:
@@ -215,7 +215,7 @@ class IntakePartition:
         except RefusedError:
             raise
         except Exception as error:
-            # A fault of ours in one record: it goes with the dead letters, as an input does whose decision fails, and the
+            # A fault of ours in one record: it becomes a dead letter, as an input does whose decision fails, and the
             # inbox of all companies goes on.
             logger.exception("submission.failed", partition=self._partition)
             raise RefusedError("internal_error", f"Reading it failed ({type(error).__name__}).") from error
@@ -258,7 +258,7 @@ class IntakeBatch:
         self.dead_lettered = 0
 
     def take(self) -> tuple[dict[int, list[tuple[LogRecord, Outgoing]]], list[Outgoing]]:
-        """Return what was gathered since the last time."""
+        """Return what was collected since the last call."""
         taken = self.requests, self.dead
         self.dead_lettered += len(self.dead)
         self.requests, self.dead = {}, []
@@ -281,7 +281,7 @@ def submission_of(record: LogRecord) -> dict[str, Any]:
 
 
 def _sentence(refusal: RefusedError) -> str:
-    """Return what a person who looks at the dead letter needs: the detail, and every bad field."""
+    """Return what a reader of the dead letter needs: the detail, and every bad field."""
     fields = "; ".join(f"{field} {' and '.join(sentences)}" for field, sentences in refusal.errors.items())
     return f"{PROBLEMS[refusal.code].title}. {refusal.detail} {fields}".strip()
 

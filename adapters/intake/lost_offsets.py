@@ -1,7 +1,7 @@
-"""Is a committed offset of an inbox missing because nothing was ever read, or because it was lost? The schedulers know.
+"""Is a committed offset of an inbox missing because nothing was ever read, or because it was lost? The changelog says.
 
-Their state holds, for each partition of an inbox, the number of its newest record that they decided. Where that is there,
-and the offset is not, starting at 0 would pass everything on anew and have new leads wait behind it: the partition stops.
+The schedulers' state holds, for each partition of an inbox, the number of its newest decided record. Where that exists and
+the offset does not, starting at 0 would pass everything on again and delay new leads: the partition stops.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,7 @@ POLL_SECONDS = 1.0
 
 
 class VerifiedCheckpoints:
-    """The bookmarks of the group of an inbox, of which a missing one is looked into before it is believed."""
+    """The checkpoints of the group of an inbox; a missing one is verified before it is believed."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class VerifiedCheckpoints:
         *,
         restore_command: Callable[[int, int], str] | None,
     ) -> None:
-        """Take what makes the command that restores an offset of a partition; None restores it at once."""
+        """`restore_command` returns the command that restores an offset of a partition; None restores it at once."""
         self._inbox = inbox
         self._checkpoints = checkpoints
         self._log = log
@@ -45,11 +45,11 @@ class VerifiedCheckpoints:
         self._restore_command = restore_command
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
-        """Keep an offset with a note, now. Raises `LogError`."""
+        """Commit an offset with a note, now. Raises `LogError`."""
         await self._checkpoints.save_checkpoint(partition, checkpoint)
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
-        """Return what was kept last, or None where nothing was ever read.
+        """Return the last checkpoint, or None where nothing was ever read.
 
         Raises `LogError`; not retryable where the offset was lost: it names the command that restores it.
         """
@@ -72,7 +72,7 @@ class VerifiedCheckpoints:
 async def find_safe_offset(inbox: Topic, log: Log, names: TopicNames, partition: int) -> int | None:
     """Return an offset of a partition of an inbox before which every record was passed on; None where none was decided.
 
-    It may be early by a batch or more: what is passed on twice is refused as a repeat. Raises `LogError`.
+    It may be early by a batch or more: a record that is passed on twice is refused as a repeat. Raises `LogError`.
     """
     topic = names.of(inbox.name)
     reader = await log.reader(topic, [partition])
@@ -118,7 +118,7 @@ def _decoded(value: bytes | None, before: int | None) -> int | None:
     try:
         return before if value is None else from_pack(value, Stream).number
     except msgspec.DecodeError:
-        return before  # junk of somebody else; the scheduler of that partition tells of it
+        return before  # not ours; the scheduler of that partition reports it
 
 
 async def _batch_before(reader: Reader, partition: int, newest: int) -> int:

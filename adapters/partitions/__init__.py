@@ -1,1 +1,1 @@
-"""How do partitions live in a process? What drives the runner of the engine: hosts, feeds, outboxes, snapshots."""
+"""How do partitions run in a process? Hosts, the rules feed, outboxes and snapshots drive the runner of the engine."""

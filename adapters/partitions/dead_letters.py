@@ -1,4 +1,4 @@
-"""How are dead letters appended by whoever has no transaction? Whole, and as excerpts where the topic takes no more."""
+"""How are dead letters appended outside a transaction? Whole, or as excerpts where the topic takes no more."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from engine.partition.deadletters import excerpt, is_excerpt
 from engine.partition.ports import Appender, Outgoing, RecordRefusedError
 
 
-async def append_dead_letters(appender: Appender, partition: int, letters: Sequence[Outgoing]) -> None:
+async def append_dead_letters(appender: Appender, partition: int, records: Sequence[Outgoing]) -> None:
     """Append dead letters in order; one that the log refuses is cut to an excerpt. Raises `LogError`."""
-    left = list(letters)
+    left = list(records)
     while left:
         try:
             await appender.append(partition, left)

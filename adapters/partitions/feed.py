@@ -1,8 +1,8 @@
-"""What do the account records say now? One reader of `accounts.rules` per process, shared by all who need the rules.
+"""Which account records hold now? One reader of `accounts.rules` per process, shared by all who need the rules.
 
-Records are published only when the end of the topic was reached: all records of one transaction appear at once, so that
-an adopted position never stands for half a transaction. A record that the accounts role did not write there is skipped, by
-what the topic itself says, so that every process and every audit skips the same ones.
+Records are published only when the end of the topic was reached: all records of one transaction appear at once, so that an
+adopted position never holds half a transaction. A record that the accounts role did not write is skipped by what the topic
+itself holds, so that every process and every audit skips the same ones.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ FOLLOW_SECONDS = 0.1
 """How long one poll may hold the reader: a `refresh` waits no longer than this for its turn."""
 
 SILENCE_SECONDS = 2.0
-"""A broker that is away looks like a topic without news; after this long it is asked which of the two it is."""
+"""A broker that is away looks like a quiet topic; after this long its end is looked up, which tells them apart."""
 
 STALLS_MAX = 100
-"""Empty polls of `FOLLOW_SECONDS` before the end of the topic is called out of reach."""
+"""Empty polls of `FOLLOW_SECONDS` before the end of the topic counts as unreachable."""
 
 
 class RulesTopic:
-    """`accounts.rules` as read so far; keeps the promises of `engine.partition.ports.RulesFeed`."""
+    """`accounts.rules` as read so far; implements `engine.partition.ports.RulesFeed`."""
 
     def __init__(self, log: Log, names: TopicNames, skipped: SkippedRecords | None = None) -> None:
         self.rules = Rules()
@@ -51,7 +51,7 @@ class RulesTopic:
         self.deployment: Deployment | None = None
         """The identity that is recorded on the topic, as far as it was read."""
         self.problem: str | None = None
-        """Why the rules cannot be followed at present, while they are."""
+        """Why the rules cannot be followed now; None where they are."""
 
     @property
     def entries(self) -> Sequence[tuple[int, Record]]:
@@ -64,7 +64,7 @@ class RulesTopic:
         return partition, self.rules.positions.get(partition, 0)
 
     async def refresh(self) -> None:
-        """Read to the end that the topic has now. Raises `LogError`."""
+        """Read to the current end of the topic. Raises `LogError`."""
         async with self._turn:
             await self._to_the_end(await self._opened())
 
@@ -76,8 +76,8 @@ class RulesTopic:
             try:
                 async with self._turn:
                     reader = await self._opened()
-                    news = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
-                    if news or loop.time() - heard_at >= SILENCE_SECONDS:
+                    count = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
+                    if count or loop.time() - heard_at >= SILENCE_SECONDS:
                         await self._to_the_end(reader)
                         heard_at = loop.time()
                         self.problem = None
@@ -150,7 +150,7 @@ class RulesTopic:
         self.deployment = self.deployment or identity
 
     def _skip(self, record: LogRecord, reason: str) -> None:
-        """Skip a record; one that is read again after a reader was lost is told once."""
+        """Skip a record; report one that is read again after a lost reader only once."""
         if record.offset >= self._judged.get(record.partition, 0):
             self._judged[record.partition] = record.offset + 1
             self.skipped.skip(record.topic, record.partition, record.offset, reason)

@@ -1,17 +1,17 @@
-"""Which offset may a member of a group commit? The newest that it reported, and none behind the one that the group holds.
+"""Which offset may a member of a group commit? The newest that it reported, and none behind the group's own.
 
-A member that lost a partition and has it again may not know how far another one came meanwhile. What the group holds is
-therefore unknown after each change of the group, and nothing is committed before it was asked for.
+A member that lost a partition and has it again may not know how far another one came meanwhile. So the group's offsets are
+unknown after each rebalance, and nothing is committed before they are loaded.
 """
 
 from collections.abc import Collection
 
 NO_OFFSET = -1
-"""What the group holds of a partition for which nothing was committed."""
+"""The group's offset of a partition for which nothing was committed."""
 
 
 class GroupOffsets:
-    """The offsets of one member: what it reported, and what the group holds as far as it is known."""
+    """The offsets of one member: what it reported, and what the group has committed as far as known."""
 
     def __init__(self) -> None:
         self._reported: dict[int, int] = {}

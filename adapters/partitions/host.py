@@ -1,7 +1,7 @@
-"""Which partitions run in this process, and what happens when one fails? The assignment says which; failures heal.
+"""Which partitions run in this process, and what happens when one fails? The assigned ones; each is retried with backoff.
 
-Assignment is only liveness: a partition is owned by the epoch of its producer. A fenced partition is taken again only where
-a commit with the group's present generation still succeeds; otherwise it waits to be assigned.
+Assignment is only liveness: the epoch of its producer owns a partition. A fenced partition is taken again only where a
+commit with the group's current generation still succeeds; otherwise it waits to be assigned.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ REVOKE_SECONDS = 2.0
 
 BACKOFF_FIRST_SECONDS = 0.2
 BACKOFF_MAX_SECONDS = 1.0
-"""Between attempts on a log that will answer again: an attempt that fails at once costs little, and people wait."""
+"""Between attempts on a log that will answer again: a failed attempt costs little, and people wait."""
 
 BACKOFF_FAULT_MAX_SECONDS = 10.0
-"""Between attempts where somebody must correct something first."""
+"""Between attempts where an operator must correct something first."""
 FENCED_PAUSE_SECONDS = 1.0
-"""The most that a fenced owner waits, by chance, before it takes a partition again: two must not take turns."""
+"""A fenced owner waits a random time up to this before it takes a partition again: two must not fence each other."""
 
-UNASSIGNED = "waits for the group to say which partitions belong to this process"
+UNASSIGNED = "waits for the consumer group to assign partitions"
 LEAVING = "finishes its work and leaves the group"
 RESTORING = "its state is being restored"
-FENCED = "another process took it; waits for the group to say whose it is"
+FENCED = "a newer owner took it; waits for the consumer group"
 
 logger = structlog.get_logger(__name__)
 
 
 class Assignment(Protocol):
-    """Tells which partitions this process is meant to run."""
+    """Which partitions this process is assigned."""
 
     def changes(self) -> AsyncIterator[frozenset[int]]:
         """Yield the whole set each time it changes."""
@@ -68,14 +68,14 @@ class Worker(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """What keeps an open partition from doing all of its work, in a sentence; None where nothing does."""
+        """What keeps an open partition from doing all of its work, in one sentence; None where nothing does."""
         ...
 
 
 class PartitionHost:
     """Runs every assigned partition in a task of its own until `stop` is set.
 
-    `name` is what logs call it; `describe` puts a failure of the log into words that say what to do.
+    `name` is for logs; `describe` turns a failure of the log into a sentence that says what to do.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class PartitionHost:
             self._unassigned = None
 
     async def _change(self, partitions: frozenset[int]) -> None:
-        """Stop what is not ours any more and start what is new; what stays runs on."""
+        """Stop what is no longer ours and start what is new; the rest runs on."""
         leaving = [partition for partition in self._tasks if partition not in partitions]
         await asyncio.gather(*(self._stop(partition) for partition in leaving))
         for partition in sorted(partitions - set(self._tasks)):
@@ -151,13 +151,13 @@ class PartitionHost:
         await asyncio.gather(task, return_exceptions=True)
 
     async def _run_partition(self, partition: int, stop: asyncio.Event) -> None:
-        """Own, cycle, and begin again after errors, until `stop` is set. Its memory stays warm in between."""
+        """Own, cycle, and retry after errors, until `stop` is set. Its state stays in memory in between."""
         if partition not in self.workers:
             self.workers[partition] = self._make_worker(partition)
         worker = self.workers[partition]
         try:
             await self._work(worker, partition, stop)
-        finally:  # also where it was cancelled: what it owns must not be held for a successor of this process
+        finally:  # also where it was cancelled: its successor must not wait for what it owns
             self.ready.discard(partition)
             self._waits.pop(partition, None)
             await asyncio.shield(worker.close())
@@ -167,7 +167,7 @@ class PartitionHost:
         while not stop.is_set():
             try:
                 await worker.open()
-                if pause == BACKOFF_FIRST_SECONDS:  # one that has failed is ready when a cycle has come to its end
+                if pause == BACKOFF_FIRST_SECONDS:  # one that has failed is ready when a cycle has ended
                     self._make_ready(partition)
                 while not stop.is_set():
                     self._assignment.report(partition, await worker.cycle())
@@ -178,7 +178,7 @@ class PartitionHost:
                 self.ready.discard(partition)
                 self._waits[partition] = FENCED
                 await self._until_ours(partition, stop)
-            except Exception as error:  # noqa: BLE001 - a fault of ours in one partition must not leave it without an owner
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not leave the partition without an owner
                 self.ready.discard(partition)
                 self._waits[partition] = self._describe(error)
                 await self._log_failure(partition, error, pause)
@@ -191,14 +191,14 @@ class PartitionHost:
         self._waits.pop(partition, None)
 
     def _describe(self, error: Exception) -> str:
-        """Return why a partition was given up, and whether anything but time is needed."""
+        """Return why a partition stopped, and whether it needs more than time."""
         if isinstance(error, LogError):
             why = self._describe_log(error)
             return why if error.retryable else f"stopped: {why}"
         return f"stopped by a fault of leadclock ({type(error).__name__}: {error}); the log of this process has the details"
 
     async def _log_failure(self, partition: int, error: Exception, pause: float) -> None:
-        """Log why a partition waits: the log is away, or our own code failed; memory is as of the last commit either way."""
+        """Log why a partition waits: the log is away, or our code failed. Its state is that of the last commit."""
         about = {"role": self._name, "partition": partition, "error": str(error), "pause_seconds": pause}
         if isinstance(error, LogError):
             await logger.awarning("partition.paused", **about)
@@ -206,9 +206,9 @@ class PartitionHost:
             await logger.aerror("partition.failed", exc_info=error, **about)
 
     async def _until_ours(self, partition: int, stop: asyncio.Event) -> None:
-        """Wait at random, then until the group confirms that the partition is ours (or it is revoked)."""
+        """Wait a random time, then until the group confirms that the partition is ours (or it is revoked)."""
         while not stop.is_set():
             await retry.pause(stop, random.uniform(0.1, FENCED_PAUSE_SECONDS))  # noqa: S311 - spreads owners, hides nothing
-            with suppress(LogError):  # a group that cannot be asked confirms nothing
+            with suppress(LogError):  # a group that does not answer confirms nothing
                 if await self._assignment.confirm(partition):
                     return

@@ -1,8 +1,8 @@
-"""How do decided messages reach another partition? In number order, over and over until acknowledged.
+"""How do outbox messages reach another partition? In number order, retried until acknowledged.
 
-One task per target partition: one that is far behind or away holds up no message to another. The receiver keeps a high-water
+One task per target partition: one that is far behind or away delays no message to another. The receiver stores a high-water
 mark of the stream, so a repeat is harmless. There must never be a later message without an earlier one: a target partition
-gets its next batch only after its last was acknowledged. So companies cannot take turns towards one and the same partition.
+gets its next batch only after its last was acknowledged. So companies cannot share fairly towards one partition.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ logger = structlog.get_logger(__name__)
 
 
 class OutboxSender:
-    """Delivers the outbox of one source partition; keeps the promises of `engine.partition.ports.Outbox`."""
+    """Delivers the outbox of one source partition; implements `engine.partition.ports.Outbox`."""
 
     def __init__(self, stream: str, *, log: Log, names: TopicNames, appender: Appender) -> None:
         self._stream = stream
@@ -46,16 +46,16 @@ class OutboxSender:
         self._appender = appender
         self._waiting: dict[int, OutboxEntry] = {}
         self._offered: deque[int] = deque()
-        """Numbers of those that stand in no line yet."""
+        """Numbers of those that are in no queue yet."""
         self._queues: dict[Target, set[int]] = {}
-        """By target, where something waits for it; a task sends each."""
+        """By target, where messages wait for it; a task sends each queue."""
         self._delivered: list[int] = []
         self._partition_counts: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._tasks = {asyncio.create_task(self._run(), name=f"outbox {stream}")}
 
     def offer(self, entries: Sequence[OutboxEntry]) -> None:
-        """Take over committed entries; one that waits already is not taken twice."""
+        """Add committed entries; ignore those that wait already."""
         new = {entry.number: entry for entry in entries if entry.number not in self._waiting}
         self._waiting.update(new)
         self._offered += sorted(new)
@@ -73,7 +73,7 @@ class OutboxSender:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Put what is offered into the lines of its targets."""
+        """Move what is offered to the queues of its targets."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -96,7 +96,7 @@ class OutboxSender:
         task.add_done_callback(self._tasks.discard)
 
     async def _send(self, target: Target) -> None:
-        """Send the messages of one line, in order, until there is none."""
+        """Send the messages of one queue, in order, until it is empty."""
         queue = self._queues[target]
         while queue:
             await self._retry(partial(self._append_first, target[1], queue))
@@ -145,13 +145,13 @@ class OutboxSender:
         self._delivered += numbers
 
     async def _dead_letter_message(self, message: Outgoing, partition: int, why: str) -> None:
-        """Put a message that no partition takes into `deadletter`: redriven, it goes to the partition it was meant for."""
+        """Send a message that no partition takes to `deadletter`: redriven, it goes to its target partition."""
         await logger.aerror("message.refused", stream=self._stream, topic=message.topic, error=why)
         never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, 0)
-        letter = msgspec.structs.replace(
+        record = msgspec.structs.replace(
             dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)
         )
-        await append_dead_letters(self._appender, partition % await self._partition_count(letter.topic), [letter])
+        await append_dead_letters(self._appender, partition % await self._partition_count(record.topic), [record])
 
     async def _partition_count(self, topic: str) -> int:
         if topic not in self._partition_counts:

@@ -1,6 +1,6 @@
-"""Where is a partition's state kept between restarts? In a file per partition; every file may be deleted at any time.
+"""Where is a snapshot of a partition's state? In a local file per partition; every file may be deleted at any time.
 
-The changelog is the truth. A file that is torn, too old, or of another deployment, topic or partition is passed over with a
+The changelog is authoritative. A file that is torn, too old, or of another deployment, topic or partition is ignored with a
 warning, and the changelog read instead; the runner does the same where the changelog goes on from another decision.
 Layout: a header frame, then frames of packed values, then an end frame with the digest of all; each frame has its length.
 """
@@ -24,7 +24,7 @@ from schemas.instant import Instant
 FORMAT = 3
 """Of the values too: 2 has entities under short names (`schemas.short`), 3 names what the snapshot is of.
 
-It alone decides whether the snapshot of another release is taken; the release is noted for people who look into the file.
+It alone decides whether the snapshot of another release is used; the release is stored for people who read the file.
 """
 
 LENGTH_BYTES = 4
@@ -56,9 +56,9 @@ class _Header(Struct, frozen=True, kw_only=True):
 
 
 class FileSnapshots:
-    """One folder of snapshots; keeps the promises of `engine.partition.ports.Snapshots`.
+    """One folder of snapshots; implements `engine.partition.ports.Snapshots`.
 
-    `topic` is the changelog that they are of, `deployment` tells the id of the deployment once that is known.
+    `topic` is the changelog that they are of, `deployment` returns the id of the deployment once that is known.
     """
 
     def __init__(self, folder: Path, name: str, *, topic: str, deployment: Callable[[], str]) -> None:
@@ -93,7 +93,7 @@ class FileSnapshots:
     async def save(self, partition: int, topic_id: str, slices: Iterator[Snapshot]) -> None:
         """Write the slices beside the former snapshot and put the file in its place when it is whole.
 
-        A full disk costs the snapshot and nothing else: it is logged, and the next one is tried in time.
+        A full disk costs the snapshot and nothing else: it is logged, and the next one is due in time.
         """
         path = self._path(partition)
         draft = path.with_suffix(".draft")

@@ -1,4 +1,4 @@
-"""How does a host drive a runner? Cycle by cycle, with a snapshot now and then, telling metrics what each cycle did."""
+"""How does a host drive a runner? Cycle by cycle, with a periodic snapshot and metrics of each cycle."""
 
 import asyncio
 from contextlib import suppress
@@ -11,25 +11,25 @@ SNAPSHOT_SECONDS = 300.0
 """A restart then reads at most about five minutes of changelog."""
 
 CLOSE_SECONDS = 1.0
-"""To begin the last snapshot: a successor is waiting."""
+"""To begin the last snapshot: a successor waits."""
 
 WRITE_SECONDS = 10.0
 """To write it, where the process stops: a million values take about three."""
 
 
 class RunnerObserver(Protocol):
-    """Is told what happens to a partition, for logs and metrics."""
+    """Receives what happens to a partition, for logs and metrics."""
 
     def restored(self, runner: Runner, seconds: float) -> None:
-        """Learn that a partition was taken, and how long it took to know its state."""
+        """Note that a partition was taken, and how long its restore took."""
         ...
 
     def cycled(self, runner: Runner, report: CycleReport) -> None:
-        """Learn what one cycle did."""
+        """Note what one cycle did."""
         ...
 
     def fenced(self, runner: Runner) -> None:
-        """Learn that a newer owner has the partition."""
+        """Note that a newer owner has the partition."""
         ...
 
 
@@ -80,7 +80,7 @@ class RunnerWorker:
         return report.input_offset
 
     async def close(self) -> None:
-        """Begin a snapshot of what was decided since the last one, and let the partition go.
+        """Begin a snapshot of what was decided since the last one, and release the partition.
 
         A successor need not wait for the file: closing again waits until it is written.
         """

@@ -31,16 +31,16 @@ from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
 
 LOOK_SECONDS = 2.0
-"""How late answers may say that a channel is the sandbox's; the table has a row per gateway and channel."""
+"""How old the header may be that names the channels of the sandbox; the table has a row per gateway and channel."""
 
 REPORTS_SHARE = 5
 """One report at once for so many connections to the database: 2 of 10. A report keeps a core of the database busy."""
 
 PURGE_MINUTES = 10
-"""Results and Idempotency-Keys live for 24 h; ten minutes more do no harm."""
+"""Results and Idempotency-Keys are stored for 24 h; ten minutes more do no harm."""
 
 DATABASE_LOOK_SECONDS = 2.0
-"""How late the health port may say that the database is away, or back."""
+"""How late the health port may report that the database is away, or back."""
 
 logger = structlog.get_logger(__name__)
 
@@ -125,7 +125,7 @@ class ApiRole:
         return self._problems | ({} if problem is None else {"log": problem})
 
     async def _watch_database(self, reads: PostgresReads) -> None:
-        """Note every few seconds whether the database answers: the health port is asked without waiting for it."""
+        """Check every few seconds whether the database answers: the health port answers without waiting for it."""
         while True:
             try:
                 await reads.ping()
@@ -139,7 +139,7 @@ class ApiRole:
         return self.problems()
 
     async def _first_rules(self, stop: asyncio.Event) -> None:
-        """Read the keys and tokens once before anybody is refused for an unknown one."""
+        """Read the keys and tokens once before any request is refused for an unknown one."""
         refresh = self._context.rules.refresh
         await retry_until_stopped(refresh, stop, on=(LogError,), backoff=Backoff(), failed=self._report)
         if not stop.is_set():
@@ -151,7 +151,7 @@ class ApiRole:
 
 
 async def _look(served: PostgresServing) -> None:
-    """Look who serves what until cancelled: answers say by themselves which channels are the sandbox's."""
+    """Read which gateway serves which channel until cancelled: answers name the channels of the sandbox."""
     while True:
         with suppress(ReadsUnavailableError):
             await served.read()
@@ -160,8 +160,8 @@ async def _look(served: PostgresServing) -> None:
 
 def _http_settings(context: Context) -> Settings:
     settings = context.settings
-    kept = {"on": set(RATES), "off": set(), "call_starts": {"call_start", "unknown_key"}}[settings.rate_limits]
-    rates = {name: _rate(settings, f"rate_{name}s") for name in RATES if name in kept}
+    limited = {"on": set(RATES), "off": set(), "call_starts": {"call_start", "unknown_key"}}[settings.rate_limits]
+    rates = {name: _rate(settings, f"rate_{name}s") for name in RATES if name in limited}
     return Settings(
         secret_key=settings.secret_key,
         rates={name: rate for name, rate in rates.items() if rate is not None},

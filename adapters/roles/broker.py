@@ -1,6 +1,6 @@
-"""How are the brokers of the settings reached, and what is told where they do not answer?
+"""How do settings lead to a log, and which error names a broker that does not answer?
 
-Apart from the context of the roles, for commands that need no more.
+Separate from the context of the roles, for commands that need no more.
 """
 
 import ssl
@@ -15,7 +15,7 @@ from engine.partition.ports import Log, LogError
 
 
 class LogUnavailableError(LogError):
-    """The broker of the settings does not answer; `str(error)` names it, the reason and the cure."""
+    """The broker of the settings does not answer; `str(error)` names it, the reason and what to do."""
 
 
 @asynccontextmanager
@@ -30,13 +30,13 @@ async def open_log(settings: Settings) -> AsyncIterator[Log]:
 
 
 def log_of(settings: Settings) -> Log:
-    """Return the log of the settings: a broker's, or the embedded one of a running `up` through its door."""
+    """Return the log of the settings: a broker's, or the embedded one of a running `up` through its log server."""
     return _through_the_door(settings) if settings.kafka_bootstrap.startswith(DOOR) else _kafka(settings)
 
 
 @contextmanager
 def describing_log_errors(settings: Settings) -> Iterator[None]:
-    """Turn a log that does not answer into `LogUnavailableError`, which names it and the cure."""
+    """Turn a log that does not answer into `LogUnavailableError`, which names it and what to do."""
     try:
         yield
     except LogError as error:

@@ -1,4 +1,4 @@
-"""What do all roles share? The log, the clock, the names of topics, the rules, and the versions that decide."""
+"""What do all roles share? The log, the clock, topic names, the rules, and the versions that decisions depend on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -37,7 +37,7 @@ REPORT_SECONDS = 1.0
 """How often positions are committed to the group; a process that crashed reads again what came after."""
 
 SCHEDULER_REPORT_SECONDS = 0.05
-"""Intake paces itself by the schedulers' positions: what it learns late lets a burst wait in front of an opt-out."""
+"""Backpressure of intake reads the schedulers' positions: with late ones a burst waits in front of an opt-out."""
 
 MESSAGE_BYTES_MAX = 1_048_588
 """Kafka's default, set on each topic as a broker's own may be smaller: `RECORD_BYTES_MAX` and its framing."""
@@ -69,11 +69,11 @@ class RoleAssignment(Protocol):
         ...
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
-        """Keep how far a partition is done, with a note, now. Raises `LogError`."""
+        """Commit how far a partition is done, with a note, now. Raises `LogError`."""
         ...
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
-        """Return how far a partition was done when it was last kept, or None. Raises `LogError`."""
+        """Return the last checkpoint of a partition, or None. Raises `LogError`."""
         ...
 
     async def close(self) -> None:
@@ -125,13 +125,13 @@ class Context:
         return self._connection is not None
 
     def progress(self, role: str, topic: Topic) -> CommittedOffsets | None:
-        """Return what asks how far the group of a role has come on a topic, to be closed; None where there is no group."""
+        """Return the committed offsets of a role's group on a topic; close them. None where there is no group."""
         if self._connection is None:
             return None
         return CommittedOffsets(self._connection, self._group(role), self.names.of(topic.name))
 
     async def members(self, roles: Sequence[str]) -> dict[str, int]:
-        """Return how many processes each of these roles has that has any, by their groups. Raises `LogError`."""
+        """Return how many members each of these roles has, without those that have none. Raises `LogError`."""
         if self._connection is None:
             return {}
         roles_of = {self._group(role): role for role in roles}
@@ -139,9 +139,9 @@ class Context:
         return {roles_of[group]: count for group, count in counts.items()}
 
     async def set_offset(self, role: str, topic: Topic, partition: int, offset: int) -> None:
-        """Have a group in which nobody may work go on at an offset of a topic. Raises `LogError`.
+        """Set the offset at which a group without members resumes. Raises `LogError`.
 
-        Not retryable where somebody runs, and where the topic has no such offset.
+        Not retryable where the group has members, or where the topic has no such offset.
         """
         name = self.names.of(topic.name)
         if self._connection is None:
@@ -169,7 +169,7 @@ class Context:
 
     @property
     def snapshot_folder(self) -> Path | None:
-        """Where snapshots are kept, or None."""
+        """The folder of the snapshots, or None."""
         return None if self.settings.state_dir is None else Path(self.settings.state_dir)
 
 
@@ -197,7 +197,7 @@ def versions() -> dict[str, str]:
 
 @asynccontextmanager
 async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> AsyncIterator[Context]:
-    """Connect to the log (or take the embedded one), follow the rules, and let go of both at the end.
+    """Connect to the log (or take the embedded one), follow the rules, and close both at the end.
 
     Raises `LogUnavailableError` where the block ends because the log does not answer.
     """
@@ -222,7 +222,7 @@ def describe_failure(settings: Settings, error: Exception) -> str:
     """Return one sentence about a failure of the log or of the database, for roles that need both."""
     if isinstance(error, LogError):
         return describe(settings, error)
-    # Loaded only by who has a database: a scheduler starts without it.
+    # Loaded only where there is a database: a scheduler starts without it.
     database_errors = import_module("adapters.postgres.database_errors")
     cause = error.__cause__
     return (
@@ -263,12 +263,12 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
             await context.log.create_topic(spec.name, spec.partitions, record_bytes_max=limit)
         return (), ()
     if isinstance(context.log, RemoteLog):
-        return (), ()  # whoever holds the log made them
+        return (), ()  # the process of the log created them
     return await prepare_topics(connection_of(context.settings), specs(context.settings), replicas=context.settings.replicas)
 
 
 def upkeep(settings: Settings, log: EmbeddedLog) -> Upkeep:
-    """Return what keeps an embedded log small, by the settings that its topics have on Kafka."""
+    """Return the compaction and retention of an embedded log, by the settings of its topics on Kafka."""
     return Upkeep(log, [policy(spec.name, spec.configs) for spec in specs(settings)])
 
 

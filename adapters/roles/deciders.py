@@ -62,7 +62,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
 
 
 class Observer:
-    """Counts what the partitions of one role do, and says what failed."""
+    """Counts what the partitions of one role do, and logs what failed."""
 
     def __init__(self, role: str, topic: str, metrics: Metrics) -> None:
         self._role = role
@@ -80,7 +80,7 @@ class Observer:
         self._metrics.fenced.labels(self._role).inc()
 
     def cycled(self, runner: Runner, report: CycleReport) -> None:
-        """Count what one transaction decided, and say what failed."""
+        """Count what one transaction decided, and log what failed."""
         self._show(runner)
         if not report.decisions:
             return

@@ -1,6 +1,6 @@
-"""How often does the garbage collector look for cycles? Seldom: our values hold none, and looking costs a third of deciding.
+"""How often does the garbage collector run? Rarely: our values hold no cycles, and it costs a third of the time of deciding.
 
-Reference counts free what a cycle of a partition made. What is looked for are the few cycles that libraries leave behind.
+Reference counts free what a cycle of a partition created. The collector finds the few cycles that libraries leave behind.
 """
 
 import gc
@@ -11,7 +11,7 @@ those at older ones. 100,000 containers are some 20 MB: what may be left uncolle
 
 
 def configure_garbage_collection() -> None:
-    """Look seldom from now on, and never again at what was made until now (modules, rules, metrics)."""
+    """Collect rarely from now on, and never again what exists now (modules, rules, metrics)."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)

@@ -32,8 +32,8 @@ from schemas.topics import COMMAND_TOPICS
 
 logger = structlog.get_logger(__name__)
 
-CLAIMS_KEPT = 8 * DAY
-"""A day more than the commands topics are kept: an order that can still be read must still be known."""
+CLAIMS_RETENTION = 8 * DAY
+"""A day more than the retention of the commands topics: the claim of a command that can still be read must exist."""
 
 FORGET_MINUTES = 60
 RETRY_SECONDS = 2.0
@@ -42,7 +42,7 @@ RETRY_SECONDS = 2.0
 class GatewayRole:
     """One gateway per channel that this process serves, each on the partitions that the channel's own group assigns to it.
 
-    A group per channel: processes may serve different ones, and each partition of each channel needs somebody.
+    One group per channel: processes may serve different channels, and each partition of each channel needs a member.
     """
 
     name = "gateway"
@@ -57,14 +57,14 @@ class GatewayRole:
         self._unregistered: str | None = "not registered yet"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Carry out until `stop` is set."""
+        """Carry out commands until `stop` is set."""
         context = self._context
         pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
         deliveries = PostgresDeliveries(pool)
         register = PostgresGateways(pool)
         webhooks = self._webhooks()
         jobs = PeriodicJobs()
-        jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_KEPT), minutes=FORGET_MINUTES)
+        jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_RETENTION), minutes=FORGET_MINUTES)
         jobs.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
         jobs.start()
         if SANDBOX in self._providers.values():
@@ -86,7 +86,7 @@ class GatewayRole:
             await pool.close()
 
     async def _register(self, register: GatewayRegistry) -> None:
-        """Say which channels are served here, again and again, until cancelled."""
+        """Renew the registration of the served channels until cancelled."""
         while True:
             try:
                 await register.renew(self._process, self._providers)
@@ -98,13 +98,13 @@ class GatewayRole:
     async def _carry_out(self, stop: asyncio.Event) -> None:
         """Run the gateways for as long as the groups are followed; one that fails ends them all.
 
-        Returns once every gateway has ended: what they share must not be closed under any of them.
+        Returns once every gateway has ended: they share a pool and a client.
         """
         working = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
         following = [asyncio.create_task(membership.run(stop)) for membership in self._memberships]
-        told = asyncio.create_task(stop.wait())
+        stopping = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({*following, *working, told}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*following, *working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for gateway in self._gateways:
                 gateway.stop()
             if not stop.is_set():
@@ -112,15 +112,15 @@ class GatewayRole:
                     membership.cancel()
             ended = await asyncio.gather(*working, *following, return_exceptions=True)
         finally:
-            for task in (*working, *following, told):
+            for task in (*working, *following, stopping):
                 task.cancel()
-            await asyncio.shield(asyncio.gather(*working, *following, told, return_exceptions=True))
+            await asyncio.shield(asyncio.gather(*working, *following, stopping, return_exceptions=True))
         for error in ended:
             if isinstance(error, Exception):
                 raise error
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps orders from being carried out."""
+        """Return what keeps commands from being carried out."""
         if not self._memberships:
             return {"gateway": "starting"}
         found = {} if self._unregistered is None else {"database": self._unregistered}

@@ -1,4 +1,4 @@
-"""How does a role share its partitions with others of its kind? It joins a group, runs what it is given, and joins again."""
+"""How do processes of a role share its partitions? Each joins a consumer group and runs what it is assigned."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,8 +25,8 @@ logger = structlog.get_logger(__name__)
 class GroupRole:
     """One kind of work on the partitions of one topic; safe to run any number of times side by side.
 
-    `compares_clocks` says that its partitions compare the clock with the brokers' themselves, which shows more than the
-    seconds since this process was started.
+    `compares_clocks`: its partitions compare the clock with the brokers' themselves, which shows more than the seconds
+    since this process was started.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class GroupRole:
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Join the group and work; join again whenever the log or the group is lost."""
+        """Join the group and work; rejoin whenever the log or the group is lost."""
         while not stop.is_set():
             join = partial(self._join, stop)
             await retry_until_stopped(join, stop, on=(LogError,), backoff=self._backoff, failed=self._report)
@@ -61,7 +61,7 @@ class GroupRole:
 
     async def _join(self, stop: asyncio.Event) -> None:
         await self._context.rules.refresh()
-        # A member that subscribes to a topic which is not there works on no partition of it, and says nothing.
+        # A member that subscribes to a missing topic gets no partition, and no error.
         await self._context.log.partition_count(self._context.names.of(self._topic.name))
         appender = await self._context.log.appender()
         assignment = await self._context.assignment(self.name, self._topic)

@@ -1,4 +1,4 @@
-"""How do the projector and the gateways learn which partitions are theirs? A group says so; they do the rest themselves."""
+"""How do the projector and the gateways get their partitions? A consumer group assigns them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ logger = structlog.get_logger(__name__)
 
 
 class GroupMembership:
-    """Membership of a role's group over a topic; tells `assign` the partitions each time they change."""
+    """Membership of a role's group over a topic; passes the partitions to `assign` each time they change."""
 
     def __init__(self, context: Context, role: str, topic: Topic, assign: Callable[[frozenset[int]], None]) -> None:
         self._context = context
@@ -43,18 +43,18 @@ class GroupMembership:
             await assignment.start()
             self.problem = UNASSIGNED
             self._backoff.reset()
-            changes = asyncio.create_task(self._tell(assignment.changes()))
-            told = asyncio.create_task(stop.wait())
-            await asyncio.wait({changes, told}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (changes, told):
+            changes = asyncio.create_task(self._pass_on(assignment.changes()))
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({changes, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (changes, stopping):
                 task.cancel()
-            for answer in await asyncio.gather(changes, told, return_exceptions=True):
+            for answer in await asyncio.gather(changes, stopping, return_exceptions=True):
                 if isinstance(answer, LogError):
                     raise answer
         finally:
             await assignment.close()
 
-    async def _tell(self, changes: AsyncIterator[frozenset[int]]) -> None:
+    async def _pass_on(self, changes: AsyncIterator[frozenset[int]]) -> None:
         async for partitions in changes:
             self._assign(partitions)
             self.problem = None

@@ -1,7 +1,7 @@
-"""Do the settings, the topics and the database belong to one deployment? Its identity lies in both; every process compares.
+"""Do the settings, the topics and the database belong to one deployment? Both store its identity; every process compares.
 
-It is written where nothing was ever written before. What was used without one is adopted only by `leadclock topics adopt`:
-otherwise a process with a wrong setting would make somebody else's topics its own.
+It is written where nothing was written before. Topics without one that were used are adopted only by
+`leadclock topics adopt`: otherwise a process with a wrong setting would take over the topics of another deployment.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CO
 from schemas.wire import to_json
 
 USED = (CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES)
-"""Topics that only our own processes write to: where all of them are empty nobody has worked yet."""
+"""Topics that only our own processes write to: all empty means unused."""
 
 ESTABLISH_SECONDS = 20.0
 """A broker that has just created the topics may take longer over its first answers about them than one request waits."""
@@ -39,7 +39,7 @@ logger = structlog.get_logger(__name__)
 
 
 class IdentityError(DependencyError):
-    """The settings, the topics and the database are not of one deployment; `str(error)` names both and the cure."""
+    """The settings, the topics and the database are not of one deployment; `str(error)` names both and what to do."""
 
 
 class NotPreparedError(DependencyError):
@@ -98,7 +98,7 @@ async def recorded(dsn: str) -> Deployment | None:
 
 
 async def establish(context: Context, *, is_demo: bool = False, adopt: bool = False) -> Deployment:
-    """Return the identity that the topics have; write it where nobody has worked yet, or where it is to be adopted.
+    """Return the identity that the topics have; write it where the topics are unused, or to adopt them.
 
     Retries for `ESTABLISH_SECONDS`, but not to adopt: such topics are not new. Raises `IdentityError`, `LogError`.
     """
@@ -170,7 +170,7 @@ async def is_unused(context: Context) -> bool:
 
 
 class IdentifiedRole:
-    """A role that begins its work once the identity of its deployment is known to be the right one."""
+    """A role that starts its work once the identity of its deployment is checked."""
 
     def __init__(self, role: Role, context: Context, *, with_database: bool) -> None:
         self.name = role.name
@@ -299,5 +299,5 @@ def _topics(context: Context) -> str:
 
 
 def _database() -> Any:
-    """Return the module that asks the database, loaded only by who has one: a scheduler starts without it."""
+    """Return the module that reads the database, loaded only where there is one: a scheduler starts without it."""
     return import_module("adapters.postgres.identity")

@@ -17,7 +17,7 @@ GROUPS = {LEADS_INBOX.name: "intake", LEADS_INBOX_BULK.name: "intake.bulk"}
 
 
 class IntakeRole:
-    """Each inbox with a group of its own, both paced together."""
+    """One consumer group per inbox, both under one backpressure."""
 
     name = "intake"
 
@@ -45,7 +45,7 @@ class IntakeRole:
 
 def _reading(inbox: Topic, context: Context, metrics: Metrics, backpressure: Backpressure) -> GroupRole:
     topic, group = context.names.of(inbox.name), GROUPS[inbox.name]
-    # Without a group the offsets are a file of ours, which may be deleted at any time.
+    # Without a group the offsets are in a local file, which may be deleted at any time.
     restore = partial(restore_command, inbox) if context.has_groups else None
 
     def make_worker(partition: int, appender: Appender, assignment: RoleAssignment) -> IntakePartition:

@@ -1,4 +1,4 @@
-"""How does one role run as a process? Settings shown once, work until a signal, health and metrics on the side."""
+"""How does one role run as a process? It logs its settings, works until a signal, and serves health and metrics."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ logger = structlog.get_logger(__name__)
 
 
 async def run_role(name: str, settings: Settings) -> None:
-    """Run a role until SIGTERM or SIGINT. Raises `SettingsError` before anything is begun."""
+    """Run a role until SIGTERM or SIGINT. Raises `SettingsError` before it starts anything."""
     check(name, settings)
     configure_logs(settings.log_level, form=settings.log_format)
     metrics = Metrics()
@@ -44,7 +44,7 @@ async def run_role(name: str, settings: Settings) -> None:
 
 
 def facts(name: str, settings: Settings) -> dict[str, object]:
-    """Return what `/readyz` says of a process beside its troubles."""
+    """Return what `/readyz` reports of a process beside its problems."""
     return {"channels": settings.channels, "sandbox": settings.sandbox} if name == "gateway" else {}
 
 

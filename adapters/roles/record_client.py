@@ -1,4 +1,4 @@
-"""How does a command line ask for an account record? As everybody does: by a request. The rules show what came of it."""
+"""How does the command line create an account record? By a request, as the API does; it polls the rules for the result."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,17 +14,17 @@ from schemas.topics import ACCOUNTS_REQUESTS
 from schemas.wire import to_json
 
 WAIT_SECONDS = 60.0
-"""As long as an accounts role takes that was started just before: to join its group, and to take its partitions."""
+"""As long as an accounts role takes that has just started: to join its group, and to take its partitions."""
 
 LOOK_SECONDS = 0.05
 
 
 class RecordNotCreatedError(SenderError):
-    """A record that was asked for did not come to be: no accounts role runs, or it refused."""
+    """A requested record was not created: no accounts role runs, or it refused."""
 
 
 class RecordClient:
-    """Asks for records of one company; what is there already is left as it is."""
+    """Creates records of one company; existing ones stay as they are."""
 
     def __init__(
         self, log: Log, names: TopicNames, rules: RulesTopic, appender: Appender, clock: Clock, *, company_id: int
@@ -37,7 +37,7 @@ class RecordClient:
         self._company_id = company_id
 
     async def ensure(self, record_type: str, unique: str, fields: Mapping[str, Any]) -> int:
-        """Return the id of the record that has the value of the unique field; ask for it where there is none.
+        """Return the id of the record with the value of the unique field; create it where there is none.
 
         Raises `RecordNotCreatedError` after a bounded wait, and `LogError`.
         """
@@ -65,7 +65,7 @@ class RecordClient:
         return None
 
     def fields(self, record_type: str, record_id: int) -> dict[str, Any]:
-        """Return the fields of a record that was found or made. Raises `RecordNotCreatedError` where it is gone."""
+        """Return the fields of a record that was found or created. Raises `RecordNotCreatedError` where it was deleted."""
         record = self._rules.rules.record(record_type, record_id)
         if record is None:
             raise RecordNotCreatedError(f"the {record_type} {record_id} is gone")

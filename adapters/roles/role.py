@@ -1,4 +1,4 @@
-"""What is a role? Something that runs until `stop` is set, and says at any moment whether it is ready, and if not, why."""
+"""What is a role? One kind of work of a process: it runs until `stop` is set, and reports why it is not ready."""
 
 import asyncio
 from typing import Protocol
@@ -10,9 +10,9 @@ class Role(Protocol):
     name: str
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, then finish what was begun. Raises only what no retry can mend."""
+        """Work until `stop` is set, then finish what was started. Raises only what no retry can correct."""
         ...
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps the role from being ready: what it waits for -> a sentence; empty when ready."""
+        """Return what keeps the role from being ready: source -> sentence; empty when ready."""
         ...

@@ -1,4 +1,4 @@
-"""Which roles are there? One row each: the name on the command line, and what builds it, imported when it is asked for."""
+"""Which roles exist? One row each: the name on the command line, and what builds it, imported on demand."""
 
 from importlib import import_module
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import call_channel
 from adapters.gateway.leases import LEASE_SECONDS
-from adapters.roles.gateway import CLAIMS_KEPT
+from adapters.roles.gateway import CLAIMS_RETENTION
 from schemas.topics import COMMAND_TOPICS, Topic
 from tests.adapters.gateway.providers import Voice, good
 from tests.adapters.gateway.world import MemoryDeliveries, command_of, running, town, until
@@ -49,4 +49,4 @@ async def test_an_opt_out_that_a_gateway_hears_after_it_lost_its_claim_is_posted
 @pytest.mark.parametrize("topic", COMMAND_TOPICS.values(), ids=lambda topic: topic.name)
 def test_a_claim_is_known_for_longer_than_its_order_can_be_read(topic: Topic) -> None:
     assert topic.retention_ms is not None
-    assert topic.retention_ms < CLAIMS_KEPT
+    assert topic.retention_ms < CLAIMS_RETENTION
