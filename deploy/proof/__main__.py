@@ -19,7 +19,7 @@ from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.processes import DeploymentError
 from deploy.proof.progress import since_now
 from deploy.proof.rest import NoRestError
-from deploy.proof.run import Plan, Proof, prove
+from deploy.proof.run import KillPlan, KillProof, prove
 from deploy.proof.servers import own_servers
 from deploy.proof.verdict import live_count, table
 from engine.partition.ports import LogError
@@ -53,7 +53,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
     keep: Path | None,
 ) -> None:
     """Kill schedulers under load and count what is left."""
-    plan = Plan(
+    plan = KillPlan(
         submissions=submissions,
         schedulers=schedulers,
         gateways=gateways,
@@ -70,7 +70,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
     sys.exit(0 if proof.holds else 1)
 
 
-async def _run(plan: Plan, keep: Path | None, *, partitions: int) -> Proof:
+async def _run(plan: KillPlan, keep: Path | None, *, partitions: int) -> KillProof:
     say = since_now()
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-proof-")))
@@ -80,7 +80,7 @@ async def _run(plan: Plan, keep: Path | None, *, partitions: int) -> Proof:
         return await prove(plan, fast, folder, say)
 
 
-def _tell(proof: Proof) -> None:
+def _tell(proof: KillProof) -> None:
     found = proof.evidence
     click.echo(f"\n{table(proof.rows)}\n")
     click.echo(

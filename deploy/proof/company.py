@@ -30,14 +30,14 @@ REST = [
 ]
 
 
-class Company(Struct, frozen=True, kw_only=True):
+class ProofCompany(Struct, frozen=True, kw_only=True):
     """What leads are sent to: kind of the first step -> lead token."""
 
     tokens: dict[str, str]
     offer_token: str
 
 
-async def make_company(settings: Settings, *, hook_url: str | None = None) -> Company:
+async def make_company(settings: Settings, *, hook_url: str | None = None) -> ProofCompany:
     """Make the company with offer, numbers, buyer group and schedules; an accounts role must run.
 
     With `hook_url` there is a schedule `hook` too, which posts there first.
@@ -54,7 +54,7 @@ async def make_company(settings: Settings, *, hook_url: str | None = None) -> Co
             await appender.close()
 
 
-async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) -> Company:
+async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) -> ProofCompany:
     await records.ensure("company", "name", {"name": "Proof", "country": "US"})
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
     offer_id = await records.ensure("offer", "name", offer)
@@ -74,4 +74,4 @@ async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) 
         schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [first, *REST]}
         await records.ensure("schedule", "name", schedule)
     await rules.refresh()
-    return Company(tokens=tokens, offer_token=offer["lead_token"])
+    return ProofCompany(tokens=tokens, offer_token=offer["lead_token"])

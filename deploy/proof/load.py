@@ -6,7 +6,7 @@ from itertools import islice
 
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context
-from deploy.proof.submissions import Sent
+from deploy.proof.submissions import SentSubmission
 from deploy.proof.verdict import Accepted
 from engine.partition.ports import Appender, LogError
 from schemas.topics import LEADS_INBOX
@@ -16,7 +16,7 @@ TRIES = 30
 PAUSE_SECONDS = 1.0
 
 
-async def post(context: Context, sent: Iterable[Sent]) -> Accepted:
+async def post(context: Context, sent: Iterable[SentSubmission]) -> Accepted:
     """Append everything to the inbox; return what was acknowledged. Raises `LogError` where the log stays away."""
     count = await context.log.partition_count(context.names.of(LEADS_INBOX.name))
     accepted = Accepted(ids=set(), bad={}, records=0)
@@ -24,7 +24,7 @@ async def post(context: Context, sent: Iterable[Sent]) -> Accepted:
     rest = iter(sent)
     try:
         while batch := list(islice(rest, BATCH)):
-            parts: dict[int, list[Sent]] = {}
+            parts: dict[int, list[SentSubmission]] = {}
             for one in batch:
                 parts.setdefault(partition_of(one.record.key or b"", count), []).append(one)
             await asyncio.gather(*(_append(appender, partition, part, accepted) for partition, part in parts.items()))
@@ -33,7 +33,7 @@ async def post(context: Context, sent: Iterable[Sent]) -> Accepted:
     return accepted
 
 
-async def _append(appender: Appender, partition: int, part: list[Sent], accepted: Accepted) -> None:
+async def _append(appender: Appender, partition: int, part: list[SentSubmission], accepted: Accepted) -> None:
     offsets = await _acknowledged(appender, partition, part)
     accepted.records += len(part)
     for one, offset in zip(part, offsets, strict=True):
@@ -43,7 +43,7 @@ async def _append(appender: Appender, partition: int, part: list[Sent], accepted
             accepted.ids.add(one.id)
 
 
-async def _acknowledged(appender: Appender, partition: int, part: list[Sent]) -> list[int]:
+async def _acknowledged(appender: Appender, partition: int, part: list[SentSubmission]) -> list[int]:
     for _ in range(TRIES):
         try:
             return list(await appender.append(partition, [one.record for one in part]))

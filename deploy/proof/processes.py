@@ -129,7 +129,7 @@ class RoleProcess:
         return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace") if self.log.exists() else ""
 
 
-class Deployment:
+class ProcessGroup:
     """The processes of one deployment, and the commands of an operator."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:

@@ -16,11 +16,11 @@ from adapters.settings import Settings
 from deploy.proof.company import make_company
 from deploy.proof.evidence import Evidence, ends, gather, projection_differences
 from deploy.proof.load import post
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import until_at_rest
 from deploy.proof.submissions import submissions
-from deploy.proof.verdict import Accepted, Row, judge, none
+from deploy.proof.verdict import Accepted, VerdictRow, judge, none
 from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
 
 KILL_JITTER_SECONDS = 0.5
@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.05
 BEGIN_SECONDS = 300.0
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class KillPlan(Struct, frozen=True, kw_only=True):
     """How much, and what is killed. `killed` are names of processes, taken in turn; `seconds` bounds the way to rest."""
 
     submissions: int
@@ -42,10 +42,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     seed: int = 1
 
 
-class Proof(Struct, frozen=True, kw_only=True):
+class KillProof(Struct, frozen=True, kw_only=True):
     """What came of it: rows of promises, and how long each part took in seconds."""
 
-    rows: list[Row]
+    rows: list[VerdictRow]
     evidence: Evidence
     seconds: dict[str, float]
 
@@ -55,14 +55,14 @@ class Proof(Struct, frozen=True, kw_only=True):
         return all(row.holds for row in self.rows)
 
 
-async def prove(plan: Plan, settings: Settings, folder: Path, say: Say) -> Proof:
+async def prove(plan: KillPlan, settings: Settings, folder: Path, say: Say) -> KillProof:
     """Run a whole deployment in `folder` against broker and database of the settings, and judge it.
 
     Raises `DeploymentError`, `NoRestError`, `LogError`.
     """
     mailbox = Mailbox(folder / "mail")
     await mailbox.start()
-    deployment = Deployment(folder, replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False))
+    deployment = ProcessGroup(folder, replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False))
     try:
         return await _prove(plan, deployment, say)
     finally:
@@ -70,7 +70,7 @@ async def prove(plan: Plan, settings: Settings, folder: Path, say: Say) -> Proof
         await mailbox.stop()
 
 
-async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
+async def _prove(plan: KillPlan, deployment: ProcessGroup, say: Say) -> KillProof:
     seconds: dict[str, float] = {}
     settings = deployment.settings
     async with open_context(settings) as context:
@@ -102,10 +102,10 @@ async def _prove(plan: Plan, deployment: Deployment, say: Say) -> Proof:
         rows.append(none("differences found by the audit", [output.strip()] if status else []))
         rows.append(none("decisions that the audit only folded", [output.strip()] if "folded" in output else []))
         seconds["audit"] = lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
-    return Proof(rows=rows, evidence=found, seconds=seconds)
+    return KillProof(rows=rows, evidence=found, seconds=seconds)
 
 
-def _add_roles(plan: Plan, deployment: Deployment) -> list[str]:
+def _add_roles(plan: KillPlan, deployment: ProcessGroup) -> list[str]:
     """Add every role that is needed, and return the names of the schedulers."""
     schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
     for number in range(1, plan.gateways + 1):
@@ -115,7 +115,7 @@ def _add_roles(plan: Plan, deployment: Deployment) -> list[str]:
     return schedulers
 
 
-async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[Row], Evidence]:
+async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[VerdictRow], Evidence]:
     """Compare what was accepted with what is left, and with which status each role ended."""
     settings = context.settings
     found = await gather(context)
@@ -126,7 +126,9 @@ async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, in
     return rows, found
 
 
-async def kill_under_load(plan: Plan, deployment: Deployment, names: Sequence[str], context: Context, say: Say) -> None:
+async def kill_under_load(
+    plan: KillPlan, deployment: ProcessGroup, names: Sequence[str], context: Context, say: Say
+) -> None:
     """Kill -9 and start again, each time that another part of the load is decided.
 
     Raises `TimeoutError` where nothing is decided for long.

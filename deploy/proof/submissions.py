@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.up.noon import zone_at_daytime
-from deploy.proof.company import Company
+from deploy.proof.company import ProofCompany
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, Headers, to_headers
 from schemas.wire import to_json
@@ -43,14 +43,14 @@ AREAS = [
 """Area codes of states without calling rules of their own in the pack: 555-01xx of each behaves by its last digits."""
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class SentSubmission(Struct, frozen=True, kw_only=True):
     """One record for the inbox: `id` is None where it must end as a dead letter."""
 
     id: str | None
     record: Outgoing
 
 
-def submissions(count: int, company: Company, topic: str) -> Iterator[Sent]:
+def submissions(count: int, company: ProofCompany, topic: str) -> Iterator[SentSubmission]:
     """Yield `count` leads, the repeats of some, and bad records between them."""
     zone = zone_at_daytime()
     bad = list(_bad(company))
@@ -61,10 +61,10 @@ def submissions(count: int, company: Company, topic: str) -> Iterator[Sent]:
             yield good
         if index % BAD_EVERY == 0:
             value, headers = bad[index // BAD_EVERY % len(bad)]
-            yield Sent(id=None, record=Outgoing(topic, b"bad-%d" % index, value, headers))
+            yield SentSubmission(id=None, record=Outgoing(topic, b"bad-%d" % index, value, headers))
 
 
-def _good(index: int, company: Company, zone: str, topic: str) -> Sent:
+def _good(index: int, company: ProofCompany, zone: str, topic: str) -> SentSubmission:
     body: dict[str, Any] = {"first_name": f"Lead {index}", "time_zone": zone, "sub_id": str(index)}
     if index % MAIL_EVERY == 0:
         body |= {"lead_token": company.tokens["mail"], "email": f"lead-{index}@example.com"}
@@ -75,7 +75,7 @@ def _good(index: int, company: Company, zone: str, topic: str) -> Sent:
         body |= {"lead_token": company.tokens[kind], "caller_id": number(index, index, TEXT_ENDINGS)}
     request_id = f"proof-{index}"
     headers = to_headers(Envelope(id=request_id, type="lead.submitted", source="/proof"))
-    return Sent(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
+    return SentSubmission(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
 
 
 def number(index: int, turn: int, endings: tuple[str, ...], *, odd_every: int = ODD_EVERY) -> str:
@@ -91,7 +91,7 @@ def number(index: int, turn: int, endings: tuple[str, ...], *, odd_every: int = 
     return f"+1{AREAS[area]}{LOCAL_FIRST + local}00"
 
 
-def _bad(company: Company) -> Iterator[tuple[bytes | None, Headers]]:
+def _bad(company: ProofCompany) -> Iterator[tuple[bytes | None, Headers]]:
     """Yield one record of every way to be unusable."""
     other = to_headers(Envelope(id="bad", type="lead.praised", source="/proof"))
     token = company.tokens["text"]

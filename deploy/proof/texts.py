@@ -23,11 +23,11 @@ from adapters.roles.record_client import RecordClient
 from adapters.up.noon import zone_at_daytime
 from deploy.proof.evidence import committed
 from deploy.proof.load import post
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, since_now
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import own_servers
-from deploy.proof.submissions import TEXT_ENDINGS, Sent, number
+from deploy.proof.submissions import TEXT_ENDINGS, SentSubmission, number
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
 from schemas.outcomes import GATE_OUTCOMES
@@ -72,7 +72,7 @@ async def _run(burst: int, texts: int, speed: float, *, one_inbox: bool, seconds
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
         now = wall_now()
         settings = replace(settings, clock_wall_at=now, clock_domain_at=now, clock_speed=speed, channels=("sms",))
-        deployment = Deployment(folder, replace(settings, sandbox=("sms",)))
+        deployment = ProcessGroup(folder, replace(settings, sandbox=("sms",)))
         stack.callback(deployment.kill)
         context = await stack.enter_async_context(open_context(deployment.settings))
         await deployment.prepare()
@@ -120,14 +120,14 @@ async def _companies(context: Context) -> dict[int, str]:
     return tokens
 
 
-def _leads(count: int, token: str, topic: str) -> Iterator[Sent]:
+def _leads(count: int, token: str, topic: str) -> Iterator[SentSubmission]:
     zone = zone_at_daytime()
     for index in range(count):
         caller_id = number(index, 1, TEXT_ENDINGS)  # of those that are reached
         id_ = f"{token}-{index}"
         body = {"lead_token": token, "caller_id": caller_id, "first_name": f"Lead {index}", "time_zone": zone}
         headers = to_headers(Envelope(id=id_, type="lead.submitted", source="/proof"))
-        yield Sent(id=id_, record=Outgoing(topic, caller_id.encode(), to_json(body), headers))
+        yield SentSubmission(id=id_, record=Outgoing(topic, caller_id.encode(), to_json(body), headers))
 
 
 async def _texts(context: Context) -> dict[tuple[int, str], Text]:

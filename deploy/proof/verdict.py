@@ -16,7 +16,7 @@ FENCE = "fence/"
 """Fences are no orders: one may be written several times, under the same id."""
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class VerdictRow(Struct, frozen=True, kw_only=True):
     """One promise; `examples` are of what breaks it."""
 
     promise: str
@@ -38,7 +38,7 @@ class Accepted(Struct, kw_only=True):
     records: int
 
 
-def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, over_http: int = 0) -> list[Row]:
+def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, over_http: int = 0) -> list[VerdictRow]:
     """Compare what was accepted with what was decided; `over_http` more leads came another way."""
     contacts = found.contacts
     leads = contacts.leads()
@@ -47,11 +47,13 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     dead = [(partition, offset, value) for topic, partition, offset, value in found.dead if topic == inbox]
     told = {(partition, offset): value for partition, offset, value in dead}
     return [
-        Row(promise="records on the inboxes", expected=accepted.records, found=found.inbox_end),
+        VerdictRow(promise="records on the inboxes", expected=accepted.records, found=found.inbox_end),
         row("submissions decided exactly once", accepted.ids, once & accepted.ids),
-        Row(promise="other submissions", expected=over_http, found=len(once - accepted.ids)),
-        Row(promise="leads", expected=len(accepted.ids) + over_http, found=len(leads)),
-        Row(promise="people with a lead", expected=len(leads), found=len({one.contact_key for one in leads.values()})),
+        VerdictRow(promise="other submissions", expected=over_http, found=len(once - accepted.ids)),
+        VerdictRow(promise="leads", expected=len(accepted.ids) + over_http, found=len(leads)),
+        VerdictRow(
+            promise="people with a lead", expected=len(leads), found=len({one.contact_key for one in leads.values()})
+        ),
         *judge_log(found, now),
         row("bad records told apart", accepted.bad.keys(), told.keys()),
         none(
@@ -61,7 +63,7 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     ]
 
 
-def judge_log(found: Evidence, now: Instant) -> list[Row]:
+def judge_log(found: Evidence, now: Instant) -> list[VerdictRow]:
     """Return what holds of a log at rest whatever was put on it."""
     contacts = found.contacts
     leads = contacts.leads()
@@ -97,21 +99,21 @@ def live_count(found: Evidence) -> int:
     return sum(lead.status in LIVE_STATUSES for lead in found.contacts.leads().values())
 
 
-def row(promise: str, expected: Iterable[object], found: Iterable[object]) -> Row:
+def row(promise: str, expected: Iterable[object], found: Iterable[object]) -> VerdictRow:
     """Compare two sets."""
     wanted, had = set(expected), set(found)
     examples = [f"missing {one}" for one in wanted - had] + [f"unexpected {one}" for one in had - wanted]
     count = len(had) if len(had) != len(wanted) or not examples else len(wanted & had)
-    return Row(promise=promise, expected=len(wanted), found=count, examples=tuple(examples[:SHOWN_MAX]))
+    return VerdictRow(promise=promise, expected=len(wanted), found=count, examples=tuple(examples[:SHOWN_MAX]))
 
 
-def none(promise: str, offenders: Iterable[str]) -> Row:
+def none(promise: str, offenders: Iterable[str]) -> VerdictRow:
     """Promise that there are none of these."""
     found = list(offenders)
-    return Row(promise=promise, expected=0, found=len(found), examples=tuple(found[:SHOWN_MAX]))
+    return VerdictRow(promise=promise, expected=0, found=len(found), examples=tuple(found[:SHOWN_MAX]))
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[VerdictRow]) -> str:
     """Return the rows as text, with examples below what is broken."""
     width = max(len(one.promise) for one in rows)
     lines = [f"{'':{width}}  {'expected':>10} {'found':>10}"]

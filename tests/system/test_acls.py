@@ -17,7 +17,7 @@ from adapters.local.process import LOCALHOST, free_port
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.company import make_company
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import Log, LogError, Outgoing
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
 from tests.system.conftest import deployed
@@ -91,7 +91,7 @@ def broker(folder: Path) -> Iterator[GuardedKafka]:
 def town(broker: GuardedKafka, settings: Settings, folder: Path) -> Iterator[Town]:
     """A deployment whose processes are users of their own, each with the ACLs of its role."""
     base = deployed(broker.guarded, settings.postgres_dsn, folder, APP)
-    deployment = Deployment(folder, msgspec.structs.replace(base, **user("operator")))
+    deployment = ProcessGroup(folder, msgspec.structs.replace(base, **user("operator")))
     try:
         yield asyncio.run(opened(deployment, broker))
         statuses = deployment.stop()
@@ -100,8 +100,8 @@ def town(broker: GuardedKafka, settings: Settings, folder: Path) -> Iterator[Tow
     assert set(statuses.values()) == {0}, statuses
 
 
-async def opened(deployment: Deployment, broker: GuardedKafka) -> Town:
-    administrator = Deployment(deployment.folder, plain(deployment.settings, broker))
+async def opened(deployment: ProcessGroup, broker: GuardedKafka) -> Town:
+    administrator = ProcessGroup(deployment.folder, plain(deployment.settings, broker))
     status, output = await administrator.command("topics", "acls", "--apply")
     assert status == 0, output
     await deployment.prepare()

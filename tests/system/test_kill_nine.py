@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.settings import Settings
-from deploy.proof.run import Plan, prove
+from deploy.proof.run import KillPlan, prove
 from deploy.proof.verdict import table
 
 pytestmark = pytest.mark.system
@@ -14,6 +14,6 @@ pytestmark = pytest.mark.system
 async def test_two_schedulers_are_killed_three_times_under_load_and_every_promise_is_kept(
     settings: Settings, folder: Path
 ) -> None:
-    plan = Plan(submissions=2_000, kills=3, gateways=1, seconds=180.0)
+    plan = KillPlan(submissions=2_000, kills=3, gateways=1, seconds=180.0)
     proof = await prove(plan, settings, folder, print)
     assert proof.holds, "\n" + table(proof.rows)

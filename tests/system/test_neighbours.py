@@ -12,7 +12,7 @@ from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import ALL_AT_ONCE, measure
 from deploy.proof.neighbours.probe import Samples
 from deploy.proof.neighbours.report import Phase, is_fair, table
-from deploy.proof.processes import Deployment, DeploymentError
+from deploy.proof.processes import DeploymentError, ProcessGroup
 
 pytestmark = pytest.mark.system
 
@@ -24,7 +24,7 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
     settings: Settings, folder: Path
 ) -> None:
     real_time = replace(settings, clock_speed=1.0, webhook_private_networks=("127.0.0.0/8",))
-    deployment = Deployment(folder, real_time)
+    deployment = ProcessGroup(folder, real_time)
     try:
         [phase] = await measure(deployment, [(ALL_AT_ONCE, TOGETHER)], seconds=15.0, say=print)
     finally:
@@ -36,7 +36,7 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
 
 
 async def test_a_hostile_company_that_ends_early_spoils_the_measurement(settings: Settings, folder: Path) -> None:
-    environment = Deployment(folder, settings).environment
+    environment = ProcessGroup(folder, settings).environment
     orders = Orders(ways=["no way of ours"], api_port=1, party=Party(tokens={}, public_key="", private_key=""))
     with pytest.raises(DeploymentError, match="ended early"):
         async with misbehaving(orders, environment):

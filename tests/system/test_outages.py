@@ -12,7 +12,7 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka
 from adapters.local.postgres import ManagedPostgres
 from adapters.roles.context import open_context
-from deploy.proof.processes import LOOK_SECONDS, Deployment, RoleProcess
+from deploy.proof.processes import LOOK_SECONDS, ProcessGroup, RoleProcess
 from tests.system.conftest import deployed
 from tests.system.town import Town, settled
 
@@ -46,7 +46,7 @@ async def servers(data_dir: Path) -> AsyncIterator[Servers]:
 
 async def test_roles_outlive_the_broker_and_the_database_say_so_and_lose_nothing(servers: Servers, tmp_path: Path) -> None:
     settings = deployed(servers.kafka.bootstrap, servers.postgres.dsn, tmp_path, "outage")
-    deployment = Deployment(tmp_path, settings)
+    deployment = ProcessGroup(tmp_path, settings)
     try:
         town = await settled(deployment, schedulers=1)
         async with open_context(settings) as context:

@@ -18,7 +18,7 @@ from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.evidence import committed
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, Headers, to_headers
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
@@ -32,7 +32,7 @@ KILL_SECONDS = 0.5
 
 @pytest.fixture(scope="module")
 def town(settings: Settings, folder: Path) -> Iterator[Town]:
-    deployment = Deployment(folder, settings)
+    deployment = ProcessGroup(folder, settings)
     try:
         yield asyncio.run(settled(deployment, schedulers=2))
         statuses = deployment.stop()

@@ -16,7 +16,7 @@ from msgspec import structs
 from adapters.local.process import LOCALHOST, free_port
 from adapters.roles.table import NEEDS_DATABASE, ROLES
 from adapters.settings import Settings
-from deploy.proof.processes import Deployment, RoleProcess
+from deploy.proof.processes import ProcessGroup, RoleProcess
 
 pytestmark = pytest.mark.system
 
@@ -81,7 +81,7 @@ async def test_roles_that_are_started_while_their_servers_are_down_wait_in_growi
         sandbox=("call", "sms"),
         channels=("call", "sms"),
     )
-    await Deployment(tmp_path, up).prepare()
+    await ProcessGroup(tmp_path, up).prepare()
     kafka_port, postgres_port = free_port(), free_port()
     parts = urlsplit(database)
     user = parts.netloc.rpartition("@")[0]
@@ -90,7 +90,7 @@ async def test_roles_that_are_started_while_their_servers_are_down_wait_in_growi
         kafka_bootstrap=f"{LOCALHOST}:{kafka_port}",
         postgres_dsn=urlunsplit(parts._replace(netloc=f"{user}@{LOCALHOST}:{postgres_port}")),
     )
-    deployment = Deployment(tmp_path, down)
+    deployment = ProcessGroup(tmp_path, down)
     roles = [deployment.add(name) for name in ROLES]
     try:
         await asyncio.gather(*(until_it_waited(role, WAITS_SEEN) for role in roles))

@@ -24,9 +24,9 @@ from adapters.postgres.identity import read_identity
 from adapters.roles.context import Context, open_context, specs
 from adapters.settings import SANDBOX_CHANNELS, Settings, to_environment
 from adapters.up.attach import GROUPS
-from deploy.proof.company import Company, make_company
+from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import ends
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from tests.system.household import Household, Leads
 
 pytestmark = pytest.mark.system
@@ -88,7 +88,7 @@ def household(folder: Path, *arguments: str, environ: Mapping[str, str]) -> Iter
 
 
 async def test_commands_of_one_shell_stay_out_of_the_deployment_that_it_has_the_settings_of(world: World) -> None:
-    deployment = Deployment(world.folder, world.running)
+    deployment = ProcessGroup(world.folder, world.running)
     try:
         await deployment.prepare()
         for role in ROLES:
@@ -116,7 +116,7 @@ def minutes_to_opening(zone: str) -> float:
     return minutes if minutes >= LOOK_MINUTES else math.inf
 
 
-async def hold_a_lead(deployment: Deployment, company: Company) -> datetime:
+async def hold_a_lead(deployment: ProcessGroup, company: ProofCompany) -> datetime:
     """Submit a lead to whom it is early morning; return when its text may go out."""
     early = min((name for name in sorted(available_timezones()) if name.startswith(AREAS)), key=minutes_to_opening)
     lead = {"lead_token": company.tokens["text"], "caller_id": "+12125550100", "time_zone": early, "first_name": "Eve"}
@@ -158,8 +158,8 @@ async def assert_attaching_is_refused_beside_others(world: World, context: Conte
     assert await written(context) == before
 
 
-async def assert_a_role_with_the_database_of_another_ends(world: World, deployment: Deployment) -> None:
-    other = Deployment(world.folder, world.other)
+async def assert_a_role_with_the_database_of_another_ends(world: World, deployment: ProcessGroup) -> None:
+    other = ProcessGroup(world.folder, world.other)
     await other.prepare()
     mine, theirs = [await read_identity(one.postgres_dsn) for one in (world.running, world.other)]
     assert mine is not None
@@ -176,7 +176,7 @@ async def assert_a_role_with_the_database_of_another_ends(world: World, deployme
     assert status == 0, output
 
 
-async def assert_sharing_that_is_typed_works(world: World, company: Company) -> None:
+async def assert_sharing_that_is_typed_works(world: World, company: ProofCompany) -> None:
     with household(world.folder / "shared", "--attach=shared", environ=to_environment(world.running)) as house:
         ready = house.start()
         assert (ready["kafka_bootstrap"], ready["public_key"]) == (world.running.kafka_bootstrap, "")

@@ -5,12 +5,12 @@ from typing import Any
 
 from adapters.roles.context import Context
 from adapters.up.noon import zone_at_daytime
-from deploy.proof.company import Company, make_company
+from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import Evidence, gather, projection_differences
 from deploy.proof.load import post
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from deploy.proof.rest import until_at_rest
-from deploy.proof.submissions import Sent, number
+from deploy.proof.submissions import SentSubmission, number
 from deploy.proof.verdict import Accepted, judge, table
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
@@ -24,7 +24,7 @@ ROLES = ("accounts", "intake", "projector", "gateway", "api")
 class Town:
     """The deployment of this file, and everything that it ever accepted."""
 
-    def __init__(self, deployment: Deployment, company: Company) -> None:
+    def __init__(self, deployment: ProcessGroup, company: ProofCompany) -> None:
         self.deployment = deployment
         self.company = company
         self.settings = deployment.settings
@@ -56,11 +56,11 @@ class Town:
             self.accepted.ids |= posted.ids
             self.accepted.records += posted.records
 
-    def _sent(self, inbox: str) -> Sent:
+    def _sent(self, inbox: str) -> SentSubmission:
         submission = self.submission()
         id_ = f"test-{submission['caller_id']}"
         headers = to_headers(Envelope(id=id_, type="lead.submitted", source="/test"))
-        return Sent(id=id_, record=Outgoing(inbox, submission["caller_id"].encode(), to_json(submission), headers))
+        return SentSubmission(id=id_, record=Outgoing(inbox, submission["caller_id"].encode(), to_json(submission), headers))
 
     async def at_rest(self, context: Context) -> Evidence:
         """Wait for rest, and see that every promise is kept."""
@@ -72,7 +72,7 @@ class Town:
         return found
 
 
-async def settled(deployment: Deployment, *, schedulers: int) -> Town:
+async def settled(deployment: ProcessGroup, *, schedulers: int) -> Town:
     """Start every role, and make the company."""
     await deployment.prepare()
     for number_ in range(1, schedulers + 1):

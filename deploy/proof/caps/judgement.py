@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from deploy.proof.caps.evidence import CapEvidence
 from deploy.proof.caps.recount import AMOUNT_DIGITS, CONCURRENCY, RESERVED, Recount
 from deploy.proof.evidence import Evidence
-from deploy.proof.verdict import Row, judge_log, none, row
+from deploy.proof.verdict import VerdictRow, judge_log, none, row
 from schemas.instant import Instant
 
 RESTS_BY_ITSELF = "leads that nothing will move"
@@ -15,7 +15,7 @@ RESTS_BY_ITSELF = "leads that nothing will move"
 NEVER_TRIED = frozenset({"not_placed", "rejected_at_gate", "expired"})
 
 
-def judge_caps(found: CapEvidence, ids: set[str], now: Instant) -> list[Row]:
+def judge_caps(found: CapEvidence, ids: set[str], now: Instant) -> list[VerdictRow]:
     """Compare what the topics say with the counters, with the calls, and with the caps; `ids` were acknowledged."""
     recount = found.recount
     calls = found.calls()
@@ -33,7 +33,7 @@ def judge_caps(found: CapEvidence, ids: set[str], now: Instant) -> list[Row]:
         none("caps that were passed", recount.passed),
         row("calls that had a slot", calls, calls & recount.granted.keys()),
         none("slots that were granted twice", (id_ for id_, count in recount.granted.items() if count > 1)),
-        Row(
+        VerdictRow(
             promise="slots granted = ended + open",
             expected=recount.granted.total(),
             found=len(recount.ended) + len(recount.open),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deploy.proof.caps.company import CapCompany
-from deploy.proof.submissions import Sent
+from deploy.proof.submissions import SentSubmission
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
 from schemas.wire import to_json
@@ -25,7 +25,7 @@ LEADS_MAX = 11_000
 """There are 800 numbers of each ending: some more than the greatest share of so many leads."""
 
 
-def leads(count: int, company: CapCompany, topic: str, seed: int) -> Iterator[Sent]:
+def leads(count: int, company: CapCompany, topic: str, seed: int) -> Iterator[SentSubmission]:
     """Yield leads of all ways in turn, with priorities and numbers by chance."""
     chance = random.Random(seed)  # noqa: S311 - draws outcomes, hides nothing
     numbers = _numbers(chance)
@@ -43,7 +43,7 @@ def leads(count: int, company: CapCompany, topic: str, seed: int) -> Iterator[Se
             body["traffic_source_id"] = way.traffic_source_id
         request_id = f"caps-{index}"
         headers = to_headers(Envelope(id=request_id, type="lead.submitted", source="/proof"))
-        yield Sent(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
+        yield SentSubmission(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
 
 
 def _numbers(chance: random.Random) -> dict[str, list[str]]:

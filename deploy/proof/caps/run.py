@@ -20,11 +20,11 @@ from deploy.proof.caps.judgement import judge_caps
 from deploy.proof.caps.load import leads
 from deploy.proof.evidence import CONNECT_SECONDS, projection_differences
 from deploy.proof.load import post
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import NoRestError, until_at_rest
-from deploy.proof.run import Plan, kill_under_load
-from deploy.proof.verdict import Row, none
+from deploy.proof.run import KillPlan, kill_under_load
+from deploy.proof.verdict import VerdictRow, none
 from schemas.instant import Instant, to_datetime
 from schemas.topics import LEADS_INBOX
 
@@ -60,7 +60,7 @@ class CapPlan(Struct, frozen=True, kw_only=True):
 class CapProof(Struct, frozen=True, kw_only=True):
     """What came of it."""
 
-    rows: list[Row]
+    rows: list[VerdictRow]
     evidence: CapEvidence
     names: dict[str, str]
     earned: int
@@ -91,7 +91,7 @@ async def prove_caps(plan: CapPlan, settings: Settings, folder: Path, say: Say) 
         smtp_port=mailbox.port,
         smtp_starttls=False,
     )
-    deployment = Deployment(folder, own)
+    deployment = ProcessGroup(folder, own)
     try:
         async with open_context(own) as context:
             return await _prove(plan, deployment, context, say)
@@ -100,7 +100,7 @@ async def prove_caps(plan: CapPlan, settings: Settings, folder: Path, say: Say) 
         await mailbox.stop()
 
 
-async def _prove(plan: CapPlan, deployment: Deployment, context: Context, say: Say) -> CapProof:
+async def _prove(plan: CapPlan, deployment: ProcessGroup, context: Context, say: Say) -> CapProof:
     seconds: dict[str, float] = {}
     started = time.monotonic()
     await deployment.prepare()
@@ -129,7 +129,7 @@ async def _prove(plan: CapPlan, deployment: Deployment, context: Context, say: S
     return CapProof(rows=rows, evidence=found, names=company.names, earned=earned, seconds=seconds)
 
 
-def _add_roles(plan: CapPlan, deployment: Deployment) -> list[str]:
+def _add_roles(plan: CapPlan, deployment: ProcessGroup) -> list[str]:
     schedulers = [deployment.add("scheduler", f"scheduler-{n}").name for n in range(1, plan.schedulers + 1)]
     for number in range(1, plan.gateways + 1):
         deployment.add("gateway", f"gateway-{number}")
@@ -139,12 +139,12 @@ def _add_roles(plan: CapPlan, deployment: Deployment) -> list[str]:
 
 
 async def _under_load(  # noqa: PLR0917 - everything that takes part
-    plan: CapPlan, deployment: Deployment, schedulers: list[str], context: Context, company: CapCompany, say: Say
+    plan: CapPlan, deployment: ProcessGroup, schedulers: list[str], context: Context, company: CapCompany, say: Say
 ) -> tuple[set[str], int]:
     """Send the leads, kill, and tell of earnings until every lead was called or is held by a cap."""
     settings, stop = deployment.settings, asyncio.Event()
     earning = Earning(deployment["api"].url, settings.postgres_dsn, company, plan.seed)
-    kills = Plan(submissions=DECISIONS_A_LEAD * plan.leads, kills=plan.kills, seed=plan.seed)
+    kills = KillPlan(submissions=DECISIONS_A_LEAD * plan.leads, kills=plan.kills, seed=plan.seed)
     async with asyncio.TaskGroup() as group:
         telling = group.create_task(earning.run(stop))
         killing = group.create_task(kill_under_load(kills, deployment, plan.killed or schedulers, context, say))
@@ -158,7 +158,7 @@ async def _under_load(  # noqa: PLR0917 - everything that takes part
     return accepted.ids, earning.told
 
 
-async def _until_called(plan: CapPlan, deployment: Deployment, context: Context, not_before: Instant, say: Say) -> None:
+async def _until_called(plan: CapPlan, deployment: ProcessGroup, context: Context, not_before: Instant, say: Say) -> None:
     """Wait until an instant, and until every lead was called or is held by a cap."""
     deadline = time.monotonic() + plan.seconds
     connection = await asyncpg.connect(deployment.settings.postgres_dsn, timeout=CONNECT_SECONDS)
@@ -179,14 +179,14 @@ async def _until_called(plan: CapPlan, deployment: Deployment, context: Context,
         await connection.close()
 
 
-async def _pause(deployment: Deployment, company: CapCompany) -> None:
+async def _pause(deployment: ProcessGroup, company: CapCompany) -> None:
     """Pause the company: calls under way end, and nothing begins."""
     async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=API_SECONDS, auth=company.auth()) as client:
         answer = await client.put("/api/v1/company", json={"paused": True})
     answer.raise_for_status()
 
 
-async def _until_quiet(plan: CapPlan, deployment: Deployment, context: Context, say: Say) -> None:
+async def _until_quiet(plan: CapPlan, deployment: ProcessGroup, context: Context, say: Say) -> None:
     """Wait until no slot is held or waited for, and all that was decided is shown."""
     dsn = deployment.settings.postgres_dsn
     deadline = time.monotonic() + plan.seconds

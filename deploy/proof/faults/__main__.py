@@ -17,7 +17,7 @@ import click
 from adapters.local.process import LocalServerError
 from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.faults.report import table as recovery_table
-from deploy.proof.faults.run import Outcome, Plan, strike_all
+from deploy.proof.faults.run import StrikeOutcome, StrikePlan, strike_all
 from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS
 from deploy.proof.processes import DeploymentError
 from deploy.proof.progress import since_now
@@ -36,7 +36,7 @@ def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, .
     """Strike a deployment at random, and judge what is left."""
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # of our own clients, which lose their brokers on purpose
-    plan = Plan(seconds=60.0 * minutes, per_second=per_second, seed=chosen, only=only)
+    plan = StrikePlan(seconds=60.0 * minutes, per_second=per_second, seed=chosen, only=only)
     try:
         outcome = asyncio.run(_run(plan, keep))
     except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
@@ -45,7 +45,7 @@ def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, .
     sys.exit(0 if outcome.holds else 1)
 
 
-async def _run(plan: Plan, keep: Path | None) -> Outcome:
+async def _run(plan: StrikePlan, keep: Path | None) -> StrikeOutcome:
     say = since_now()
     with contextlib.ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-faults-")))
@@ -53,7 +53,7 @@ async def _run(plan: Plan, keep: Path | None) -> Outcome:
         return await strike_all(plan, folder, say)
 
 
-def _tell(outcome: Outcome, seed: int) -> None:
+def _tell(outcome: StrikeOutcome, seed: int) -> None:
     click.echo(f"\n{table(outcome.rows)}\n")
     click.echo(
         f"Seconds from the fault until nothing waited for more than {LATE_SECONDS:.0f} s to be decided,"

@@ -8,16 +8,16 @@ from adapters.roles.context import Context
 from deploy.proof.evidence import Evidence, gather, projection_differences
 from deploy.proof.faults.claims import Claims
 from deploy.proof.faults.trickle import Trickle
-from deploy.proof.processes import Deployment
-from deploy.proof.verdict import Row, judge_log, none, row
+from deploy.proof.processes import ProcessGroup
+from deploy.proof.verdict import VerdictRow, judge_log, none, row
 
 WORDS = ("Task was destroyed", "Unclosed AIOKafka", "Traceback")
 """What a role must never log: a client that was dropped and not closed, an error that nobody handled."""
 
 
 async def judge_all(
-    context: Context, deployment: Deployment, trickle: Trickle, claims: Claims, outside: Mapping[str, Counter[str]]
-) -> list[Row]:
+    context: Context, deployment: ProcessGroup, trickle: Trickle, claims: Claims, outside: Mapping[str, Counter[str]]
+) -> list[VerdictRow]:
     """Compare what was acknowledged with what is there; the roles have ended. `outside` counts what providers took."""
     found = await gather(context)
     rows = [*_submissions(trickle, found), *judge_log(found, context.clock.now())]
@@ -31,7 +31,7 @@ async def judge_all(
     return rows
 
 
-def _submissions(trickle: Trickle, found: Evidence) -> list[Row]:
+def _submissions(trickle: Trickle, found: Evidence) -> list[VerdictRow]:
     counts = found.contacts.submissions
     numbers = Counter(lead.caller_id for lead in found.contacts.leads().values())
     once = {id_ for id_ in trickle.acknowledged if counts.get(id_) == 1}
@@ -47,7 +47,7 @@ def _submissions(trickle: Trickle, found: Evidence) -> list[Row]:
     ]
 
 
-async def _orders(claims: Claims, found: Evidence, outside: Mapping[str, Counter[str]]) -> list[Row]:
+async def _orders(claims: Claims, found: Evidence, outside: Mapping[str, Counter[str]]) -> list[VerdictRow]:
     rows = [
         none("claims that are not done", await claims.open()),
         none("unknown, though not struck in mid-call", await claims.unknown() - claims.struck),

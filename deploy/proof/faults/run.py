@@ -24,11 +24,11 @@ from deploy.proof.faults.sinks import CountingMailbox, counting_receiver
 from deploy.proof.faults.strikes import Strike, Striker
 from deploy.proof.faults.trickle import Trickle
 from deploy.proof.faults.waits import LATE_SECONDS, Delays, until_settled
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say
 from deploy.proof.rest import until_at_rest
 from deploy.proof.servers import fresh_settings, open_to_the_database
-from deploy.proof.verdict import Row, none
+from deploy.proof.verdict import VerdictRow, none
 
 PARTITIONS = 4
 CALM_SECONDS = (2.0, 8.0)
@@ -43,7 +43,7 @@ ROLES = (
 )  # fmt: skip
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class StrikePlan(Struct, frozen=True, kw_only=True):
     """For how long (seconds), how many submissions a second, and by which chance. `only`: words of the faults to make."""
 
     seconds: float
@@ -52,10 +52,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     only: Sequence[str] = ()
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class StrikeOutcome(Struct, frozen=True, kw_only=True):
     """What came of it."""
 
-    rows: list[Row]
+    rows: list[VerdictRow]
     recoveries: list[Recovery]
 
     @property
@@ -64,7 +64,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return all(row.holds for row in self.rows)
 
 
-async def strike_all(plan: Plan, folder: Path, say: Say) -> Outcome:
+async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
     """Run three brokers, a database and every role in `folder`, strike them for a while, and judge what is left.
 
     Raises `DeploymentError`, `NoRestError`, `LogError`, `LocalServerError`.
@@ -87,7 +87,7 @@ async def strike_all(plan: Plan, folder: Path, say: Say) -> Outcome:
             webhook_private_networks=("127.0.0.0/8",),
             rate_limits="off",
         )
-        deployment = Deployment(folder, settings)
+        deployment = ProcessGroup(folder, settings)
         stack.callback(deployment.kill)
         context = await stack.enter_async_context(open_context(settings))
         await deployment.prepare()
@@ -109,10 +109,12 @@ async def strike_all(plan: Plan, folder: Path, say: Say) -> Outcome:
         rows += await _verify(deployment, say)
         lasting = (one.row for one in recoveries if None in {one.decided, one.answered, one.late_until})
         rows.append(none("faults that submissions did not recover from", lasting))
-        return Outcome(rows=rows, recoveries=recoveries)
+        return StrikeOutcome(rows=rows, recoveries=recoveries)
 
 
-async def _under_load(plan: Plan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
+async def _under_load(
+    plan: StrikePlan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say
+) -> list[Recovery]:
     stop = asyncio.Event()
     following = asyncio.create_task(trickle.follow())
     submitting = asyncio.create_task(trickle.run(stop))
@@ -131,7 +133,7 @@ async def _under_load(plan: Plan, striker: Striker, trickle: Trickle, chance: ra
     return recoveries
 
 
-async def _strike(plan: Plan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
+async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
     recoveries: list[Recovery] = []
     begun = rolled_at = time.monotonic()
     bag: list[Strike] = []
@@ -200,7 +202,7 @@ async def _until_at_rest(context: Context, trickle: Trickle, say: Say) -> None:
     say("everything is decided, carried out and shown")
 
 
-async def _verify(deployment: Deployment, say: Say) -> list[Row]:
+async def _verify(deployment: ProcessGroup, say: Say) -> list[VerdictRow]:
     """Run the proofs of an operator."""
     rows = []
     for command in ("audit", "projection"):

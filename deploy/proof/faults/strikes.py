@@ -21,7 +21,7 @@ from adapters.local.cluster import ClusterNode, bootstrap_of
 from adapters.local.postgres import ManagedPostgres
 from adapters.roles.context import specs
 from deploy.proof.faults.claims import Claims
-from deploy.proof.processes import Deployment, RoleProcess
+from deploy.proof.processes import ProcessGroup, RoleProcess
 from engine.partition.ports import LogError
 
 PAUSE_SECONDS = (5.0, 40.0)
@@ -50,7 +50,7 @@ class Striker:
 
     def __init__(
         self,
-        deployment: Deployment,
+        deployment: ProcessGroup,
         nodes: Sequence[ClusterNode],
         postgres: ManagedPostgres,
         claims: Claims,

@@ -14,8 +14,8 @@ import msgspec
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context
 from adapters.up.noon import zone_at_daytime
-from deploy.proof.company import Company
-from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS, Waits
+from deploy.proof.company import ProofCompany
+from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS, OpenWaits
 from deploy.proof.submissions import number
 from engine.partition.ports import Appender, LogError, Outgoing, Reader
 from schemas.envelope import Envelope, to_headers
@@ -36,25 +36,25 @@ ACKNOWLEDGED = frozenset({200, 201, 202})
 WORTH_ANOTHER = frozenset({409, 429, 500, 502, 503, 504})
 
 
-class _Cause(msgspec.Struct):
+class _RequestCause(msgspec.Struct):
     type: str = ""
     id: str | None = None
 
 
 class _Decided(msgspec.Struct):
-    cause: _Cause
+    cause: _RequestCause
 
 
 class Trickle:
     """A steady load; `acknowledged` are ids that the log took, `answered` numbers that the API took."""
 
-    def __init__(self, context: Context, company: Company, api_url: str, *, per_second: float) -> None:
+    def __init__(self, context: Context, company: ProofCompany, api_url: str, *, per_second: float) -> None:
         self.acknowledged: set[str] = set()
         self.answered: set[str] = set()
         self.refused: list[str] = []
         """Answers that no retry makes better."""
-        self.undecided = Waits(LATE_SECONDS)
-        self.unanswered = Waits(ANSWER_LATE_SECONDS)
+        self.undecided = OpenWaits(LATE_SECONDS)
+        self.unanswered = OpenWaits(ANSWER_LATE_SECONDS)
         self._context = context
         self._company = company
         self._api_url = api_url

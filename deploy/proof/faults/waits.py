@@ -19,7 +19,7 @@ GIVE_UP_SECONDS = 180.0
 LOOK_SECONDS = 0.1
 
 
-class Waits:
+class OpenWaits:
     """Submissions under way, by id, the oldest first; late after `late_seconds`."""
 
     def __init__(self, late_seconds: float) -> None:
@@ -60,7 +60,7 @@ class Delays:
             self.longest_seconds = max(self.longest_seconds, time.monotonic() - asleep_at - LOOK_SECONDS)
 
 
-async def until_settled(waits: Waits, struck_at: float, healing: asyncio.Future[Any] | None = None) -> float | None:
+async def until_settled(waits: OpenWaits, struck_at: float, healing: asyncio.Future[Any] | None = None) -> float | None:
     """Return how many seconds after a fault nothing was late any more, 0.0 where nothing was; None: it never ended.
 
     With `healing`, nothing counts as the end before that is done.

@@ -20,7 +20,7 @@ from adapters.roles.record_client import RecordNotCreatedError
 from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import measure, plan_of
 from deploy.proof.neighbours.report import Phase, is_fair, table
-from deploy.proof.processes import Deployment, DeploymentError
+from deploy.proof.processes import DeploymentError, ProcessGroup
 from deploy.proof.progress import since_now
 from deploy.proof.servers import own_servers
 from engine.partition.ports import LogError
@@ -58,7 +58,7 @@ async def _run(seconds: float, ways: Sequence[str], keep: Path | None) -> list[P
             smtp_starttls=False,
             webhook_private_networks=("127.0.0.0/8",),
         )
-        deployment = Deployment(folder, settings)
+        deployment = ProcessGroup(folder, settings)
         stack.callback(deployment.kill)
         return await measure(deployment, plan_of(ways), seconds=seconds, say=say)
 

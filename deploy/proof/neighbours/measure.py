@@ -10,7 +10,7 @@ from deploy.proof.neighbours.hostility import WAYS, exports
 from deploy.proof.neighbours.probe import Arrivals, Probe
 from deploy.proof.neighbours.receivers import good_receiver, hanging_receiver
 from deploy.proof.neighbours.report import Phase, words
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 
 ROLES = ("api", "accounts", "scheduler", "projector", "intake", "gateway")
 WARM_UP_SECONDS = 5.0
@@ -27,7 +27,7 @@ def plan_of(ways: Sequence[str]) -> Plan:
     return [(ALONE, ()), *((way, (way,)) for way in ways), *together]
 
 
-async def measure(deployment: Deployment, plan: Plan, *, seconds: float, say: Callable[[str], None]) -> list[Phase]:
+async def measure(deployment: ProcessGroup, plan: Plan, *, seconds: float, say: Callable[[str], None]) -> list[Phase]:
     """Run the roles and measure each phase. Raises `DeploymentError`, `RecordNotCreatedError`, `LogError`."""
     arrivals = Arrivals()
     async with (

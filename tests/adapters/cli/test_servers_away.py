@@ -18,7 +18,7 @@ from adapters.cli.main import cli
 from adapters.local.process import free_port
 from adapters.roles.table import ROLES
 from adapters.settings import Settings, to_environment
-from deploy.proof.processes import Deployment
+from deploy.proof.processes import ProcessGroup
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -98,7 +98,7 @@ async def settings(
         sandbox=("call", "sms"),
         channels=("call", "sms"),
     )
-    await Deployment(tmp_path_factory.mktemp("prepared"), made).prepare()
+    await ProcessGroup(tmp_path_factory.mktemp("prepared"), made).prepare()
     yield made
     await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
