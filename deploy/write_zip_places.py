@@ -1,4 +1,4 @@
-"""What is written anew when the package of zip codes is renewed? `engine/submission/zip_places.bin`: run this and commit it.
+"""What must be regenerated after an update of the zip codes? `engine/submission/zip_places.bin`: run this and commit it.
 
 Loading all that the package knows (towns, counties, coordinates) takes half a second and answers one question; the table
 of zones and states alone is 15 KB and there at once.
@@ -25,7 +25,7 @@ def table() -> bytes:
     """Return the bytes of the table."""
     places: list[Pair] = [(None, None)] * ZIP_CODES
     for row in zipcodes.filter_by(country="US"):  # type: ignore[no-untyped-call]
-        # A few rows name a town or nothing where the zone should stand.
+        # A few rows name a town or nothing instead of a zone.
         zone = row["timezone"] if is_zone(row["timezone"]) else None
         places[int(row["zip_code"])] = zone, row["state"] if row["state"] in STATES else None
     return zlib.compress(packed(places), 9)

@@ -26,7 +26,7 @@ from engine.partition.ports import LogError
 
 PARTITIONS = 8
 SPEED = 10.0
-"""A text of the sandbox takes 2 s of domain time, a call 34 s: nobody waits for them."""
+"""A text of the sandbox takes 2 s of domain time, a call 34 s: the run does not wait for them."""
 
 
 @click.command()

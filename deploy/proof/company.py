@@ -1,6 +1,6 @@
 """Whose leads are they? A company with schedules that reach every channel within seconds and then rest for a day.
 
-Made through the requests that any operator sends. The telephone numbers are the sandbox carrier's: nobody is called.
+Made through the requests that any operator sends. The telephone numbers are the sandbox carrier's: no person is called.
 """
 
 from typing import Any

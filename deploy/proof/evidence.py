@@ -30,7 +30,7 @@ CONNECT_SECONDS = 10.0
 
 
 class Place(Struct, frozen=True):
-    """Where a command stands on the log, and the digest of its bytes."""
+    """Where a command is on the log, and the digest of its bytes."""
 
     topic: str
     partition: int
@@ -134,8 +134,8 @@ async def fold(log: Log, topic: str) -> Fold:
         found.verdicts[decision.verdict] += 1
         before = heads.get(record.partition, (0, GENESIS))
         if (decision.sequence - 1, decision.prev) != before:
-            told = f"decision {decision.sequence} after {before[0]}"
-            found.broken.append(f"{topic}, partition {record.partition}, offset {record.offset}: {told}")
+            gap = f"decision {decision.sequence} after {before[0]}"
+            found.broken.append(f"{topic}, partition {record.partition}, offset {record.offset}: {gap}")
         heads[record.partition] = decision.sequence, digest(record.value or b"")
         for one in decision.commands:
             named = Named(record.partition, decision.sequence, record.offset, one.digest)

@@ -65,7 +65,7 @@ async def until_at_rest(
 
 
 class _Watch:
-    """Numbers that stand still at rest."""
+    """Numbers that do not change at rest."""
 
     def __init__(self, context: Context, connection: asyncpg.Connection, readers: dict[Topic, Reader], count: int) -> None:
         self._context = context

@@ -34,7 +34,7 @@ async def own_servers(folder: Path, say: Callable[[str], None], *, partitions: i
 
 
 def fresh_settings(folder: Path, *, bootstrap: str, dsn: str, partitions: int) -> Settings:
-    """Return the settings of a deployment that is nobody else's: topics, groups and transactional ids of its own."""
+    """Return the settings of a deployment of its own: topics, groups and transactional ids of its own."""
     name = f"proof-{uuid.uuid4().hex[:8]}"
     return Settings(
         kafka_bootstrap=bootstrap,

@@ -1,4 +1,4 @@
-"""What is put on `leads.inbox`? Leads for every channel, some sent twice, and some that nobody can use.
+"""What is put on `leads.inbox`? Leads for every channel, some sent twice, and some that are unusable.
 
 The same count gives the same records, except for the time zone: the first in which it is day, so that texts may go.
 """

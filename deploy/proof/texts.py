@@ -155,9 +155,9 @@ def _went_out_once(text: Text) -> bool:
 def _tell(name: str, texts: list[Text], posted_at: int, say: Say) -> None:
     ended = sorted(at - posted_at for text in texts for at, _ in text.outcomes)
     counts = Counter(outcome for text in texts for _, outcome in text.outcomes)
-    orders = sum(len(text.ordered_at) for text in texts)
+    commands = sum(len(text.ordered_at) for text in texts)
     seconds = f"outcomes after {ended[0] / 1000:.1f} to {ended[-1] / 1000:.1f} s" if ended else "no outcome"
-    say(f"{name}: {len(texts):,} people, {orders:,} orders, {seconds}, {dict(counts)}")
+    say(f"{name}: {len(texts):,} people, {commands:,} commands, {seconds}, {dict(counts)}")
 
 
 if __name__ == "__main__":

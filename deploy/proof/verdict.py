@@ -13,7 +13,7 @@ SHOWN_MAX = 3
 """Examples of what is wrong; the first few tell as much as all."""
 
 FENCE = "fence/"
-"""Fences are no orders: one may be written several times, under the same id."""
+"""Fences are no commands to act: one may be written several times, under the same id."""
 
 
 class VerdictRow(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
     once = {id_ for id_, count in contacts.submissions.items() if count == 1}
     inbox = prefix + LEADS_INBOX.name
     dead = [(partition, offset, value) for topic, partition, offset, value in found.dead if topic == inbox]
-    told = {(partition, offset): value for partition, offset, value in dead}
+    dead_letters = {(partition, offset): value for partition, offset, value in dead}
     return [
         VerdictRow(promise="records on the inboxes", expected=accepted.records, found=found.inbox_end),
         row("submissions decided exactly once", accepted.ids, once & accepted.ids),
@@ -55,10 +55,10 @@ def judge(accepted: Accepted, found: Evidence, prefix: str, now: Instant, *, ove
             promise="people with a lead", expected=len(leads), found=len({one.contact_key for one in leads.values()})
         ),
         *judge_log(found, now),
-        row("bad records told apart", accepted.bad.keys(), told.keys()),
+        row("bad records dead-lettered", accepted.bad.keys(), dead_letters.keys()),
         none(
             "dead letters with other bytes",
-            (str(place) for place, value in told.items() if accepted.bad.get(place) != value),
+            (str(place) for place, value in dead_letters.items() if accepted.bad.get(place) != value),
         ),
     ]
 
@@ -90,7 +90,7 @@ def judge_log(found: Evidence, now: Instant) -> list[VerdictRow]:
 
 
 def _doubled(found: Evidence, id_: str) -> str:
-    """Say everything that the log knows of a command that stands on it twice."""
+    """Say everything that the log knows of a command that is on it twice."""
     return f"{id_}: records {found.commands[id_]}, decided in {found.contacts.emitted.get(id_)}"
 
 

@@ -1,4 +1,4 @@
-"""Which calls earn something? Some of those that were answered, by chance, told over the API while calls go on."""
+"""Which calls earn something? A random part of those that were answered; reported over the API while calls go on."""
 
 import asyncio
 import random
@@ -26,10 +26,10 @@ RETRY_SECONDS = 0.2
 
 
 class Earning:
-    """Tells of what calls earned until it is asked to stop; `told` counts those."""
+    """Reports what calls earned until it is asked to stop; `reported` counts them."""
 
     def __init__(self, api_url: str, dsn: str, company: CapCompany, seed: int) -> None:
-        self.told = 0
+        self.reported = 0
         self._api_url = api_url
         self._dsn = dsn
         self._auth = company.auth()
@@ -38,7 +38,7 @@ class Earning:
         self._places = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Tell of every answered call that earns, until told to stop. Raises `httpx.HTTPError` where that is refused."""
+        """Report every answered call that earns, until `stop` is set. Raises `httpx.HTTPError` where the API refuses."""
         connection = await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS)
         try:
             async with httpx.AsyncClient(base_url=self._api_url, timeout=TIMEOUT_SECONDS, auth=self._auth) as client:
@@ -47,22 +47,22 @@ class Earning:
                     self._seen.update(row["id"] for row in rows)
                     async with asyncio.TaskGroup() as group:
                         for row in rows:
-                            group.create_task(self._tell(client, row["id"], row["lead_id"]))
+                            group.create_task(self._report(client, row["id"], row["lead_id"]))
                     await asyncio.sleep(LOOK_SECONDS)
         finally:
             await connection.close()
 
-    async def _tell(self, client: httpx.AsyncClient, call_id: int, lead_id: int) -> None:
+    async def _report(self, client: httpx.AsyncClient, call_id: int, lead_id: int) -> None:
         chance = random.Random(f"{self._seed}/{lead_id}")  # noqa: S311 - draws outcomes, hides nothing
         if chance.random() >= CONVERTED_SHARE:
             return
         body = {"buyer_converted": True, "offer_converted": True, "revenue": REVENUE, "payout": PAYOUT_SHARE * REVENUE}
         async with self._places:
             await self._post(client, call_id, body)
-        self.told += 1
+        self.reported += 1
 
     async def _post(self, client: httpx.AsyncClient, call_id: int, body: dict[str, float]) -> None:
-        """Tell until it is taken: told again, the same changes nothing."""
+        """Retry until it is accepted; a repeat changes nothing."""
         for _ in range(TRIES):
             with suppress(httpx.TransportError):
                 answer = await client.post(f"/api/v1/calls/{call_id}", json=body)
@@ -70,4 +70,4 @@ class Earning:
                     answer.raise_for_status()
                     return
             await asyncio.sleep(RETRY_SECONDS)
-        raise httpx.TransportError(f"call {call_id} was not taken in {TRIES} tries")
+        raise httpx.TransportError(f"call {call_id} was not accepted in {TRIES} attempts")

@@ -39,7 +39,7 @@ def judge_caps(found: CapEvidence, ids: set[str], now: Instant) -> list[VerdictR
             found=len(recount.ended) + len(recount.open),
         ),
         none("slots that ended otherwise than their call", _ended_otherwise(found)),
-        none("earnings told otherwise than the calls say", _earned_otherwise(recount, found.whole)),
+        none("reported earnings that differ from the calls", _earned_otherwise(recount, found.whole)),
         none("counters of the changelog that are wrong", recount.differences(found.changelog)),
         none("counters of the tables that are wrong", recount.differences(found.tables)),
         row("kinds of caps that were reached", {*RESERVED, CONCURRENCY}, _reached(recount)),
@@ -60,7 +60,7 @@ def _ended_otherwise(found: CapEvidence) -> Iterator[str]:
 
 
 def _earned_otherwise(recount: Recount, found: Evidence) -> Iterator[str]:
-    """Compare what calls brought, as it was told, with what stands with the calls in the end."""
+    """Compare the reported earnings with those of the calls at the end."""
     brought: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for call in found.contacts.calls().values():
         earned = {
@@ -77,9 +77,9 @@ def _earned_otherwise(recount: Recount, found: Evidence) -> Iterator[str]:
                 brought[record][metric] += amount
     for record, limits in recount.limits.items():
         for metric in brought[record] if limits.caps else ():
-            told, stands = recount.earned[record][metric], brought[record][metric]
-            if round(told - stands, AMOUNT_DIGITS):
-                yield f"{record}: {told:g} of {metric} were told, its calls brought {stands:g}"
+            reported, earned_by_calls = recount.earned[record][metric], brought[record][metric]
+            if round(reported - earned_by_calls, AMOUNT_DIGITS):
+                yield f"{record}: {reported:g} of {metric} reported, its calls earned {earned_by_calls:g}"
 
 
 def _reached(recount: Recount) -> set[str]:

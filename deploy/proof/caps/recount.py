@@ -1,6 +1,6 @@
 """What do the topics say of caps? Slots as they were granted and ended, counted once more in the order of the log.
 
-Nothing of the account's own counting is used: a grant is what the contacts were told, its periods come from the calendar.
+Nothing of the account's own counting is used: a grant is what the contacts received; its periods come from the calendar.
 """
 
 from collections import Counter, defaultdict
@@ -95,7 +95,7 @@ class Recount:
         for message in decision.messages:
             if message.type == "slot.answered":
                 answer = msgspec.json.decode(message.body, type=SlotAnswered)
-                if answer.granted and answer.request_id not in self.open:  # else it is told once more
+                if answer.granted and answer.request_id not in self.open:  # else it is a repeat
                     self._grant(answer, decision.decided_at, where)
 
     def _take_record(self, change: Change) -> None:

@@ -64,7 +64,7 @@ class CapProof(Struct, frozen=True, kw_only=True):
     evidence: CapEvidence
     names: dict[str, str]
     earned: int
-    """Calls of which it was told that they earned something."""
+    """Calls whose earnings were reported."""
 
     seconds: dict[str, float]
 
@@ -155,7 +155,7 @@ async def _under_load(  # noqa: PLR0917 - everything that takes part
         await _until_called(plan, deployment, context, ends_at, sparingly(say))
         stop.set()
         await telling
-    return accepted.ids, earning.told
+    return accepted.ids, earning.reported
 
 
 async def _until_called(plan: CapPlan, deployment: ProcessGroup, context: Context, not_before: Instant, say: Say) -> None:

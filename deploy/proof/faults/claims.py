@@ -1,4 +1,4 @@
-"""Which orders were under way when a gateway was struck? Only of them nobody may know whether the provider has them."""
+"""Which commands were under way when a gateway was struck? Only theirs may be the outcome `unknown`."""
 
 import asyncio
 from datetime import datetime
@@ -35,7 +35,7 @@ class Claims:
         return await self._ids(OPEN)
 
     async def unknown(self) -> set[str]:
-        """Return the commands of which nobody knows what came of them."""
+        """Return the commands whose outcome is unknown."""
         return await self._ids(UNKNOWN)
 
     async def _ids(self, query: str, *arguments: datetime) -> set[str]:

@@ -12,7 +12,7 @@ from deploy.proof.processes import ProcessGroup
 from deploy.proof.verdict import VerdictRow, judge_log, none, row
 
 WORDS = ("Task was destroyed", "Unclosed AIOKafka", "Traceback")
-"""What a role must never log: a client that was dropped and not closed, an error that nobody handled."""
+"""What a role must never log: a client that was dropped and not closed, an unhandled error."""
 
 
 async def judge_all(
@@ -24,7 +24,7 @@ async def judge_all(
     rows.append(
         none("rows that are not the fold", await projection_differences(context.settings.postgres_dsn, found.contacts))
     )
-    rows += await _orders(claims, found, outside)
+    rows += await _commands(claims, found, outside)
     rows.append(none("gateways that a rolling stop did not end in order", claims.faults))
     for words in WORDS:
         rows.append(none(f"'{words}' in the logs of the roles", _logged(deployment.folder, words)))
@@ -47,7 +47,7 @@ def _submissions(trickle: Trickle, found: Evidence) -> list[VerdictRow]:
     ]
 
 
-async def _orders(claims: Claims, found: Evidence, outside: Mapping[str, Counter[str]]) -> list[VerdictRow]:
+async def _commands(claims: Claims, found: Evidence, outside: Mapping[str, Counter[str]]) -> list[VerdictRow]:
     rows = [
         none("claims that are not done", await claims.open()),
         none("unknown, though not struck in mid-call", await claims.unknown() - claims.struck),
@@ -55,7 +55,7 @@ async def _orders(claims: Claims, found: Evidence, outside: Mapping[str, Counter
     for what, taken in outside.items():
         twice = {id_ for id_, count in taken.items() if count > 1} - claims.struck
         rows.append(none(f"{what} taken twice, though not struck in mid-call", twice))
-        rows.append(none(f"{what} that nobody ordered", taken.keys() - found.commands.keys()))
+        rows.append(none(f"{what} without a command", taken.keys() - found.commands.keys()))
     return rows
 
 

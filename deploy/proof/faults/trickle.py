@@ -25,7 +25,7 @@ from schemas.wire import to_json
 TICK_SECONDS = 0.1
 HTTP_EVERY = 10
 KINDS = ("text", "rest", "hook", "mail", "text", "rest", "hook", "call", "text", "rest")
-"""Of ten leads in turn: orders for every channel."""
+"""Of ten leads in turn: commands for every channel."""
 
 ENDINGS = ("00",)
 RETRY_SECONDS = 0.2
@@ -64,7 +64,7 @@ class Trickle:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Submit until told to stop, then until everything is acknowledged."""
+        """Submit until `stop` is set, then wait until everything is acknowledged."""
         partitions = await self._context.log.partition_count(self._inbox)
         appender = await self._context.log.appender()
         bodies = self._bodies()
@@ -119,7 +119,7 @@ class Trickle:
     def _bodies(self) -> Iterator[tuple[int, dict[str, Any]]]:
         for index in count(1):
             kind = KINDS[(index // HTTP_EVERY if index % HTTP_EVERY == 0 else index) % len(KINDS)]
-            caller_id = number(index, 1, ENDINGS)  # nobody's odd number: each order is carried out at once
+            caller_id = number(index, 1, ENDINGS)  # no odd number: each command is carried out at once
             body = {"first_name": f"Lead {index}", "time_zone": self._zone, "caller_id": caller_id}
             if kind == "mail":
                 body["email"] = f"lead-{index}@example.com"

@@ -1,6 +1,6 @@
 """Where does the hostile company act? In a process of its own, so that its work delays neither probe nor clock.
 
-`misbehaving` starts `python -m deploy.proof.neighbours.attacker`, hands it its orders on standard input and ends it by
+`misbehaving` starts `python -m deploy.proof.neighbours.attacker`, writes its plan to standard input and ends it by
 closing that. The process then prints how much it sent: a deployment that shares well must have had something to share.
 """
 
@@ -26,8 +26,8 @@ STOP_SECONDS = 30.0
 READY = b"ready\n"
 
 
-class Orders(Struct, frozen=True, kw_only=True):
-    """What the process is told at its start, as a line of JSON."""
+class AttackPlan(Struct, frozen=True, kw_only=True):
+    """The input of the process: one line of JSON."""
 
     ways: Sequence[str]
     api_port: int
@@ -35,13 +35,13 @@ class Orders(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def misbehaving(orders: Orders, environment: Mapping[str, str]) -> AsyncIterator[Counter[str]]:
+async def misbehaving(plan: AttackPlan, environment: Mapping[str, str]) -> AsyncIterator[Counter[str]]:
     """Misbehave until the block ends; the yielded counts are filled then.
 
     Raises `DeploymentError` where the process ended before: nothing was measured beside it.
     """
     sent: Counter[str] = Counter()
-    if not orders.ways:
+    if not plan.ways:
         yield sent
         return
     command = leashed([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
@@ -50,7 +50,7 @@ async def misbehaving(orders: Orders, environment: Mapping[str, str]) -> AsyncIt
     assert child.stdin is not None  # noqa: S101 - asked for above
     assert child.stdout is not None  # noqa: S101 - asked for above
     try:
-        child.stdin.write(msgspec.json.encode(orders) + b"\n")
+        child.stdin.write(msgspec.json.encode(plan) + b"\n")
         if await asyncio.wait_for(child.stdout.readline(), START_SECONDS) != READY:
             raise DeploymentError("the hostile company did not start; its process said why on standard error")
         yield sent
@@ -65,12 +65,12 @@ async def misbehaving(orders: Orders, environment: Mapping[str, str]) -> AsyncIt
             await child.wait()
 
 
-async def _act(orders: Orders) -> Counter[str]:
+async def _act(plan: AttackPlan) -> Counter[str]:
     """Go on in every way until standard input ends. Raises what a way raised, and where one ended by itself."""
     async with open_context(load()) as context:
-        hostile = Hostile(context=context, api_port=orders.api_port, party=orders.party)
+        hostile = Hostile(context=context, api_port=plan.api_port, party=plan.party)
         ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
-        acts = [asyncio.create_task(_go_on(way, hostile), name=way) for way in orders.ways]
+        acts = [asyncio.create_task(_go_on(way, hostile), name=way) for way in plan.ways]
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
         await asyncio.wait([ended, *acts], return_when=asyncio.FIRST_COMPLETED)
@@ -89,9 +89,9 @@ async def _go_on(way: str, hostile: Hostile) -> None:
 
 
 def main() -> None:
-    """Read the orders, act on them, and print what was sent."""
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
-    sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_act(orders))))
+    """Read the plan, act on it, and print what was sent."""
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=AttackPlan)
+    sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_act(plan))))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from adapters.roles.context import open_context
-from deploy.proof.neighbours.attacker import Orders, misbehaving
+from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
 from deploy.proof.neighbours.companies import make_parties, stock
 from deploy.proof.neighbours.hostility import WAYS, exports
 from deploy.proof.neighbours.probe import Arrivals, Probe
@@ -49,8 +49,8 @@ async def measure(deployment: ProcessGroup, plan: Plan, *, seconds: float, say: 
         async with probe.running():
             await probe.measure(WARM_UP_SECONDS)
             for name, together in plan:
-                orders = Orders(ways=together, api_port=api_port, party=hostile_party)
-                async with misbehaving(orders, deployment.environment) as sent:
+                attack = AttackPlan(ways=together, api_port=api_port, party=hostile_party)
+                async with misbehaving(attack, deployment.environment) as sent:
                     await asyncio.sleep(WARM_UP_SECONDS if together else 0)  # the hostile company is in full swing
                     samples = await probe.measure(seconds)
                 phases.append(Phase(name=name, samples=samples, sent=sent.total()))
