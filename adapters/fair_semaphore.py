@@ -19,7 +19,7 @@ class Bulkhead(Protocol):
     """A further bound that some tasks of one company share: those that use the same endpoint."""
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Return whether one more may enter."""
         ...
 
@@ -65,7 +65,7 @@ class FairSemaphore:
 
     async def _take(self, company_id: int, rank: Rank, bulkhead: Bulkhead | None) -> None:
         has_queue = company_id in self._waiting and bulkhead in self._waiting[company_id]
-        if not has_queue and self._held.may_take(company_id) and (bulkhead is None or bulkhead.has_room):
+        if not has_queue and self._held.may_take(company_id) and (bulkhead is None or bulkhead.has_capacity):
             self._grant(company_id, bulkhead)
             return
         if self._queued is not None:
@@ -134,4 +134,4 @@ class FairSemaphore:
                 del queues[bulkhead]
         if not queues:
             del self._waiting[company_id]
-        return [bulkhead for bulkhead in queues if bulkhead is None or bulkhead.has_room]
+        return [bulkhead for bulkhead in queues if bulkhead is None or bulkhead.has_capacity]

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from adapters.kafka.connection import DEADLINE_SECONDS, Connection
+from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection
 from adapters.kafka.log import COMPRESSION
 from adapters.kafka.producers import new_producer, send, split_into_batches
 from adapters.kafka.reader import FETCH_BYTES_MAX, FETCH_WAIT_MS
@@ -64,7 +64,7 @@ class Relay:
 @asynccontextmanager
 async def relays(bootstrap: str, topic: str, partitions: Mapping[int, int], *, app: str) -> AsyncIterator[dict[int, Relay]]:
     """Connect a relay for each partition of a topic, which starts at the given offset."""
-    connection = Connection(bootstrap, app)
+    connection = KafkaConnection(bootstrap, app)
     open_: list[AIOKafkaConsumer | AIOKafkaProducer] = []
     found: dict[int, Relay] = {}
     try:

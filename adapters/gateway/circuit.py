@@ -95,7 +95,7 @@ class Endpoint:
         self._waiting: dict[asyncio.Future[None], None] = {}
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Return whether one more delivery may be in flight."""
         return self._in_flight < IN_FLIGHT_MAX
 

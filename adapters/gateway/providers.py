@@ -43,7 +43,7 @@ def _unserved(missing: list[Kind], others: Iterable[Kind]) -> str:
     voiceless = [channel for channel in missing if channel in SANDBOX_CHANNELS]
     if voiceless:
         parts.append(
-            f"this release has only the sandbox for {_and(voiceless)}, which reaches nobody and must be typed "
+            f"this release has only the sandbox for {_and(voiceless)}, which reaches no real person and must be named "
             f"(--sandbox {','.join(voiceless)}, or LEADCLOCK_SANDBOX)"
         )
     if "email" in missing:

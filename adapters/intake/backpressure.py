@@ -78,7 +78,7 @@ class _Append(Struct):
 
 
 class _Pause(Struct):
-    """Whether the partitions of one inbox stand still."""
+    """Whether intake of one inbox is paused."""
 
     draining_since: float | None = None
     """When the oldest request of a full window was appended; None where no window is drained."""

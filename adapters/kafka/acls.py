@@ -15,7 +15,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.admin import CreateAclsRequest
 from msgspec import Struct
 
-from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import close, starting
 from adapters.kafka.topics import INTERNAL
 from engine.partition.runner import TopicNames
@@ -158,7 +158,7 @@ def commands(found: Iterable[Acl], bootstrap: str) -> list[str]:
     return lines
 
 
-async def apply(connection: Connection, found: Sequence[Acl]) -> None:
+async def apply(connection: KafkaConnection, found: Sequence[Acl]) -> None:
     """Add ACLs to the cluster; existing ones stay. Raises `LogError`."""
     client = AIOKafkaClient(**connection.options())
     try:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from aiokafka import AIOKafkaProducer
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import starting
 from adapters.kafka.producers import discard, new_producer, send, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError, topic_of
@@ -35,7 +35,7 @@ class KafkaAppender:
     """One producer for all partitions; it is replaced after any failure, before anything else is appended."""
 
     def __init__(
-        self, connection: Connection, metadata: ClusterMetadata, *, compression: str | None, deadline_seconds: float
+        self, connection: KafkaConnection, metadata: ClusterMetadata, *, compression: str | None, deadline_seconds: float
     ) -> None:
         self._connection = connection
         self._metadata = metadata

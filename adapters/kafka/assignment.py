@@ -14,7 +14,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import OffsetAndMetadata
 
 from adapters.kafka.committed_offsets import CommittedOffsets
-from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import mark_commits_retrieved, starting, stop
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.group_offsets import NO_OFFSET, GroupOffsets
@@ -58,7 +58,7 @@ class GroupAssignment:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: KafkaConnection,
         group: str,
         topic: str,
         *,

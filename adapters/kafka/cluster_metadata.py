@@ -17,7 +17,7 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Schema, TaggedFields
 from msgspec import Struct
 
-from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
 from adapters.kafka.shared_client import SharedClient
 from engine.partition.ports import LogError
 
@@ -127,7 +127,7 @@ class TopicDescription(Struct, frozen=True):
 class ClusterMetadata:
     """Asks the cluster about topics over a connection of its own; never creates or changes one."""
 
-    def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    def __init__(self, connection: KafkaConnection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._deadline_seconds = deadline_seconds
         self._client = SharedClient(connection, deadline_seconds=deadline_seconds)
         self._batch_bytes_max: dict[str, int] = {}

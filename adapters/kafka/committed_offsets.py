@@ -11,7 +11,7 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
-from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import starting, stop
 from adapters.kafka.shared_client import SharedClient
 from adapters.partitions.checkpoint import Checkpoint
@@ -36,7 +36,7 @@ _NONE = -1
 class CommittedOffsets:
     """Asks for the committed offsets of one group on one topic."""
 
-    def __init__(self, connection: Connection, group: str, topic: str) -> None:
+    def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
         self._group = group
         self._topic = topic
         self._client = SharedClient(connection)
@@ -91,7 +91,7 @@ class CommittedOffsets:
         return found
 
 
-async def set_offset(connection: Connection, group: str, topic: str, partition: int, checkpoint: Checkpoint) -> None:
+async def set_offset(connection: KafkaConnection, group: str, topic: str, partition: int, checkpoint: Checkpoint) -> None:
     """Commit an offset for a group without members. Raises `LogError`, not retryable where it has some."""
     doing = f"committing to {group}"
     consumer = AIOKafkaConsumer(**connection.options(), group_id=group, enable_auto_commit=False)

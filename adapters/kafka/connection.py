@@ -64,7 +64,7 @@ class Security:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class KafkaConnection:
     """Where the brokers are (`host:port,host:port`), our client id, and how to authenticate."""
 
     bootstrap: str

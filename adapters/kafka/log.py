@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.kafka.connection import DEADLINE_SECONDS, Connection, Security
+from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection, Security
 from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.kafka.ownership import take_ownership
 from adapters.kafka.reader import open_reader
@@ -35,7 +35,7 @@ class KafkaLog:
         compression: str | None = COMPRESSION,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        self._connection = Connection(bootstrap, client_id, security or Security())
+        self._connection = KafkaConnection(bootstrap, client_id, security or Security())
         self._app = app
         self._compression = compression
         self._deadline_seconds = deadline_seconds

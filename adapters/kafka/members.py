@@ -14,7 +14,7 @@ from aiokafka.protocol.admin import DescribeGroupsRequest_v2
 from aiokafka.protocol.api import Request
 
 from adapters.kafka.committed_offsets import COORDINATOR_MOVES
-from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import close, starting
 
 DEADLINE_SECONDS = 15.0
@@ -33,7 +33,7 @@ class _DescribeGroups(Request[DescribeGroupsRequest_v2]):  # type: ignore[misc] 
         return request_struct_class(self._groups)
 
 
-async def count_members(connection: Connection, groups: Sequence[str]) -> dict[str, int]:
+async def count_members(connection: KafkaConnection, groups: Sequence[str]) -> dict[str, int]:
     """Return how many members each group has that has any. Raises `LogError`."""
     client = AIOKafkaClient(**connection.options())
     try:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import starting, stop
 
 Question = Literal["beginning_offsets", "end_offsets"]
@@ -18,7 +18,7 @@ Question = Literal["beginning_offsets", "end_offsets"]
 class OffsetLookup:
     """A consumer that reads nothing; it connects at the first look-up, and again after any failure."""
 
-    def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    def __init__(self, connection: KafkaConnection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._connection = connection
         self._deadline_seconds = deadline_seconds
         self._consumer: AIOKafkaConsumer | None = None

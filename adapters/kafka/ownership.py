@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import starting
 from adapters.kafka.producers import discard, new_producer, send, settle, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
@@ -99,7 +99,7 @@ class KafkaOwnership:
 
 
 async def take_ownership(
-    connection: Connection,
+    connection: KafkaConnection,
     metadata: ClusterMetadata,
     *,
     app: str,

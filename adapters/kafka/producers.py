@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition, errors
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 
-from adapters.kafka.connection import TRANSACTION_TIMEOUT_MS, Connection
+from adapters.kafka.connection import TRANSACTION_TIMEOUT_MS, KafkaConnection
 from adapters.kafka.lifecycle import close, end, mark_retrieved, tasks_of
 from engine.partition.ports import Outgoing, RecordRefusedError
 
@@ -28,7 +28,7 @@ _BATCH_HEADER_BYTES = 61
 
 
 def new_producer(
-    connection: Connection, *, transactional_id: str | None, compression: str | None, deadline_seconds: float
+    connection: KafkaConnection, *, transactional_id: str | None, compression: str | None, deadline_seconds: float
 ) -> AIOKafkaProducer:
     """Return a producer that is not started yet: idempotent, acknowledged by all replicas, batches built by us."""
     return AIOKafkaProducer(

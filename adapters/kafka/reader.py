@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
-from adapters.kafka.connection import CLIENT_ERRORS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lenient_headers import install
 from adapters.kafka.lifecycle import starting, stop
 from adapters.kafka.offset_lookup import OffsetLookup
@@ -136,7 +136,7 @@ class KafkaReader:
 
 
 async def open_reader(
-    connection: Connection,
+    connection: KafkaConnection,
     offsets: OffsetLookup,
     topic: str,
     partitions: Sequence[int],

@@ -7,14 +7,14 @@ import asyncio
 
 from aiokafka.client import AIOKafkaClient
 
-from adapters.kafka.connection import DEADLINE_SECONDS, Connection
+from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection
 from adapters.kafka.lifecycle import close, starting
 
 
 class SharedClient:
     """One client of aiokafka, connected when it is first needed and again after each failure."""
 
-    def __init__(self, connection: Connection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    def __init__(self, connection: KafkaConnection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._connection = connection
         self._deadline_seconds = deadline_seconds
         self._client: AIOKafkaClient | None = None

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
-from adapters.kafka.connection import CLIENT_ERRORS, TRANSACTION_TIMEOUT_MS, Connection, to_log_error
+from adapters.kafka.connection import CLIENT_ERRORS, TRANSACTION_TIMEOUT_MS, KafkaConnection, to_log_error
 from adapters.kafka.lifecycle import starting
 from engine.partition.ports import LogError
 
@@ -64,7 +64,7 @@ class Drift(Struct, frozen=True):
 
 
 async def prepare_topics(
-    connection: Connection, specs: Sequence[TopicSpec], *, replicas: int | None = None
+    connection: KafkaConnection, specs: Sequence[TopicSpec], *, replicas: int | None = None
 ) -> tuple[list[str], list[Drift]]:
     """Create the missing topics and return their names, and how the others differ. Raises `LogError`.
 
@@ -86,7 +86,9 @@ async def prepare_topics(
         await metadata.close()
 
 
-async def compare_topics(connection: Connection, specs: Sequence[TopicSpec], *, replicas: int | None = None) -> list[Drift]:
+async def compare_topics(
+    connection: KafkaConnection, specs: Sequence[TopicSpec], *, replicas: int | None = None
+) -> list[Drift]:
     """Return how the topics differ; a missing one is a drift of `partitions` from 0. Changes nothing. Raises `LogError`."""
     metadata = ClusterMetadata(connection)
     try:
@@ -96,7 +98,7 @@ async def compare_topics(connection: Connection, specs: Sequence[TopicSpec], *, 
         await metadata.close()
 
 
-async def find_too_small(connection: Connection, names: Sequence[str], bytes_min: int) -> list[Drift]:
+async def find_too_small(connection: KafkaConnection, names: Sequence[str], bytes_min: int) -> list[Drift]:
     """Return which topics take no records of this size; one that is missing is not looked at. Raises `LogError`."""
     metadata = ClusterMetadata(connection)
     key = "max.message.bytes"
@@ -124,7 +126,7 @@ def _durable(spec: TopicSpec, replicas: int) -> TopicSpec:
     return replace(spec, configs=durable | spec.configs, at_least=spec.at_least | AT_LEAST)
 
 
-async def _create(connection: Connection, specs: Sequence[TopicSpec], replicas: int) -> list[str]:
+async def _create(connection: KafkaConnection, specs: Sequence[TopicSpec], replicas: int) -> list[str]:
     """Return the names that we created; a topic that another process created meanwhile is not an error."""
     wanted = [NewTopic(spec.name, spec.partitions, replicas, topic_configs=spec.configs) for spec in specs]
     admin = AIOKafkaAdminClient(**connection.options(request_timeout_seconds=CREATE_SECONDS))
@@ -167,7 +169,7 @@ async def _visible(metadata: ClusterMetadata, names: Sequence[str]) -> set[str]:
 
 
 async def _compare(
-    metadata: ClusterMetadata, connection: Connection, specs: Sequence[TopicSpec], replicas: int
+    metadata: ClusterMetadata, connection: KafkaConnection, specs: Sequence[TopicSpec], replicas: int
 ) -> list[Drift]:
     present = await metadata.find([spec.name for spec in specs])
     hidden: set[str] = set()
@@ -189,7 +191,7 @@ async def _compare(
     return drifts
 
 
-def _partition_drift(connection: Connection, spec: TopicSpec, count: int, replicas: int) -> Drift:
+def _partition_drift(connection: KafkaConnection, spec: TopicSpec, count: int, replicas: int) -> Drift:
     """More partitions would send known keys to other partitions, so the only way is a new topic."""
     tool = f"kafka-topics.sh --bootstrap-server {connection.bootstrap}"
     create = f"{tool} --create --topic {spec.name} --partitions {spec.partitions} --replication-factor {replicas}"
@@ -199,7 +201,9 @@ def _partition_drift(connection: Connection, spec: TopicSpec, count: int, replic
     return Drift(spec.name, "partitions", str(spec.partitions), str(count), fix)
 
 
-def _replica_drifts(connection: Connection, topic: TopicDescription, wanted: int, brokers: Sequence[int]) -> list[Drift]:
+def _replica_drifts(
+    connection: KafkaConnection, topic: TopicDescription, wanted: int, brokers: Sequence[int]
+) -> list[Drift]:
     """Return that some partition has fewer replicas than are wanted, with a plan that adds brokers in turn."""
     found = min(len(replicas) for replicas in topic.replicas.values())
     if found >= wanted:
@@ -218,7 +222,7 @@ def _replica_drifts(connection: Connection, topic: TopicDescription, wanted: int
     return [Drift(topic.name, "replicas", str(wanted), str(found), fix)]
 
 
-async def _broker_drifts(metadata: ClusterMetadata, connection: Connection, broker: int) -> list[Drift]:
+async def _broker_drifts(metadata: ClusterMetadata, connection: KafkaConnection, broker: int) -> list[Drift]:
     """Return that a broker ends our transactions before we do.
 
     A user that may not see a broker's settings gets no drift here: an owner of a partition gets the error at its start.
@@ -236,7 +240,7 @@ async def _broker_drifts(metadata: ClusterMetadata, connection: Connection, brok
     return [Drift(f"broker {broker}", key, str(TRANSACTION_TIMEOUT_MS), found, fix)]
 
 
-def _config_drifts(connection: Connection, spec: TopicSpec, found: dict[str, str]) -> list[Drift]:
+def _config_drifts(connection: KafkaConnection, spec: TopicSpec, found: dict[str, str]) -> list[Drift]:
     drifts = []
     for key, wanted in sorted(spec.configs.items()):
         is_set = found.get(key, "")

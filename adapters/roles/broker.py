@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from adapters.embedded.remote import DOOR, RemoteLog
-from adapters.kafka.connection import Connection, Security
+from adapters.kafka.connection import KafkaConnection, Security
 from adapters.kafka.log import KafkaLog
 from adapters.settings import PREFIX, Settings, SettingsError
 from engine.partition.ports import Log, LogError
@@ -67,11 +67,11 @@ def _security(settings: Settings) -> Security:
     )
 
 
-def connection_of(settings: Settings) -> Connection:
+def connection_of(settings: Settings) -> KafkaConnection:
     """Return how the brokers of the settings are reached. Raises `SettingsError` where none are named."""
     if not settings.kafka_bootstrap:
         raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
-    return Connection(settings.kafka_bootstrap, settings.app, _security(settings))
+    return KafkaConnection(settings.kafka_bootstrap, settings.app, _security(settings))
 
 
 def _through_the_door(settings: Settings) -> RemoteLog:

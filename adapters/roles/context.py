@@ -18,7 +18,7 @@ from adapters.embedded.upkeep import Upkeep, policy
 from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.members import count_members
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.observability.skipped import SkippedRecords
@@ -84,7 +84,7 @@ class RoleAssignment(Protocol):
 class Context:
     """One process's view of a deployment."""
 
-    def __init__(self, settings: Settings, log: Log, connection: Connection | None) -> None:
+    def __init__(self, settings: Settings, log: Log, connection: KafkaConnection | None) -> None:
         self.settings = settings
         self.log = log
         self.names = TopicNames(settings.topic_prefix)

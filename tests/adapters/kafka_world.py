@@ -9,7 +9,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.client import AIOKafkaClient
 from aiokafka.structs import TopicPartition
 
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.topics import TopicSpec, prepare_topics
@@ -26,7 +26,7 @@ APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 class KafkaWorld:
     def __init__(self, bootstrap: str, prefix: str) -> None:
-        self.connection = Connection(bootstrap)
+        self.connection = KafkaConnection(bootstrap)
         self.prefix = prefix
         self.log = KafkaLog(bootstrap, app=prefix.rstrip("."))
         self.hanging: asyncio.Task[None] | None = None
@@ -83,7 +83,7 @@ class KafkaWorld:
 
 
 class Admin:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: KafkaConnection) -> None:
         self.client = AIOKafkaAdminClient(**connection.options())
 
     async def __aenter__(self) -> AIOKafkaAdminClient:

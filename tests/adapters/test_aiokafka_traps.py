@@ -19,7 +19,7 @@ from aiokafka.producer.transaction_manager import TransactionState
 
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.committed_offsets import CommittedOffsets
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
 from adapters.kafka.producers import discard
@@ -39,7 +39,7 @@ class Cluster:
     """Two topics with two partitions, and producers that are put away after the test."""
 
     def __init__(self, bootstrap: str, prefix: str, stack: contextlib.AsyncExitStack) -> None:
-        self.connection = Connection(bootstrap)
+        self.connection = KafkaConnection(bootstrap)
         self.prefix = prefix
         self.requests, self.state, self.small = (prefix + name for name in ("requests", "state", "small"))
         self.log = KafkaLog(bootstrap, app=prefix)
@@ -279,7 +279,7 @@ class Moved:
     """Two brokers, and a group with an offset that asks the broker that is not its coordinator, as after a move."""
 
     def __init__(self, bootstrap: str, group: str, topic: str, stack: contextlib.AsyncExitStack) -> None:
-        self.connection = Connection(bootstrap)
+        self.connection = KafkaConnection(bootstrap)
         self.group = group
         self.topic = topic
         self.place = TopicPartition(topic, 0)
@@ -309,7 +309,7 @@ async def moved(data_dir: Path, topic_prefix: str) -> AsyncIterator[Moved]:
         await second.start()
         stack.push_async_callback(second.stop)
         topic = f"{topic_prefix}inbox"
-        await prepare_topics(Connection(first.bootstrap), [TopicSpec(topic, 1)], replicas=1)
+        await prepare_topics(KafkaConnection(first.bootstrap), [TopicSpec(topic, 1)], replicas=1)
         # Both brokers are named: whichever is asked first knows of the other.
         moved = Moved(f"{first.bootstrap},{second.bootstrap}", f"{topic_prefix}group", topic, stack)
         await moved.begin()

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError
 
 from adapters.kafka.assignment import GroupAssignment
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
@@ -41,7 +41,7 @@ Join = Callable[[], "Member"]
 class Member:
     """A member of the group and the last that it was told."""
 
-    def __init__(self, connection: Connection, group: str, topic: str) -> None:
+    def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
         self.assignment = GroupAssignment(connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=0.1)
         self.partitions: frozenset[int] | None = None
         self.told = 0
@@ -72,7 +72,7 @@ class Member:
 @pytest.fixture
 async def topic(kafka_bootstrap: str, topic_prefix: str) -> str:
     name = f"{topic_prefix}requests"
-    await prepare_topics(Connection(kafka_bootstrap), [TopicSpec(name, 4)])
+    await prepare_topics(KafkaConnection(kafka_bootstrap), [TopicSpec(name, 4)])
     return name
 
 
@@ -81,7 +81,7 @@ async def join(kafka_bootstrap: str, topic: str) -> AsyncIterator[Join]:
     members: list[Member] = []
 
     def new_member() -> Member:
-        members.append(Member(Connection(kafka_bootstrap), f"{topic}.group", topic))
+        members.append(Member(KafkaConnection(kafka_bootstrap), f"{topic}.group", topic))
         return members[-1]
 
     yield new_member
@@ -251,7 +251,7 @@ async def test_a_member_with_a_passing_trouble_joins_again(join: Join) -> None:
 
 
 async def test_an_absent_broker_is_told_at_the_start() -> None:
-    assignment = GroupAssignment(Connection("127.0.0.1:9"), "group", "requests", session_seconds=1)
+    assignment = GroupAssignment(KafkaConnection("127.0.0.1:9"), "group", "requests", session_seconds=1)
     with pytest.raises(LogError):
         await assignment.start()
     await assignment.close()

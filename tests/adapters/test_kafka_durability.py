@@ -9,7 +9,7 @@ import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.local.jars import find_jars, find_java
@@ -23,7 +23,7 @@ WAIT_SECONDS = 90.0
 
 
 async def differing(
-    connection: Connection, specs: Sequence[TopicSpec], settings: Sequence[str], *, replicas: int | None = None
+    connection: KafkaConnection, specs: Sequence[TopicSpec], settings: Sequence[str], *, replicas: int | None = None
 ) -> list[Drift]:
     """Wait until exactly these settings differ, and return how."""
     drifts: list[Drift] = []
@@ -52,7 +52,7 @@ async def hasty(data_dir: Path) -> AsyncIterator[ManagedKafka]:
 
 
 async def test_a_broker_that_ends_transactions_too_early_is_named_with_its_setting(hasty: ManagedKafka) -> None:
-    connection, spec = Connection(hasty.bootstrap), TopicSpec("requests", 1)
+    connection, spec = KafkaConnection(hasty.bootstrap), TopicSpec("requests", 1)
     created, (drift,) = await prepare_topics(connection, [spec])
     assert created == ["requests"]
     assert (drift.topic, drift.setting, drift.wanted, drift.found) == (
@@ -75,7 +75,7 @@ async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_
         second = SecondKafka(data_dir / "second", first)
         await second.start()
         stack.push_async_callback(second.stop)
-        connection = Connection(f"{first.bootstrap},{second.bootstrap}")
+        connection = KafkaConnection(f"{first.bootstrap},{second.bootstrap}")
         whole, thin = TopicSpec("whole", 3), TopicSpec("thin", 3)
         assert await prepare_topics(connection, [whole]) == (["whole"], [])
         await prepare_topics(connection, [thin], replicas=1)
@@ -92,7 +92,7 @@ async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_
 async def test_what_makes_a_topic_unsafe_is_told_and_more_than_is_needed_is_not(
     kafka_bootstrap: str, topic_prefix: str
 ) -> None:
-    connection = Connection(kafka_bootstrap)
+    connection = KafkaConnection(kafka_bootstrap)
     spec = TopicSpec(f"{topic_prefix}x", 1, {"retention.ms": "2000", "max.message.bytes": "600000"}, LEAST)
     assert await prepare_topics(connection, [spec]) == ([spec.name], [])
     catalog = ClusterMetadata(connection)

@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaConnectionError
 from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.committed_offsets import CommittedOffsets
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.local.process import LOCALHOST
@@ -23,7 +23,7 @@ from tests.adapters.kafka_world import KafkaWorld
 SHORT_SECONDS = 0.5
 HANG_SECONDS = 60.0
 
-Ask = Callable[[Connection], Awaitable[object]]
+Ask = Callable[[KafkaConnection], Awaitable[object]]
 
 
 @asynccontextmanager
@@ -56,19 +56,19 @@ async def _message(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(int.from_bytes(head, "big"))
 
 
-async def ask_catalog(connection: Connection) -> None:
+async def ask_catalog(connection: KafkaConnection) -> None:
     await ClusterMetadata(connection, deadline_seconds=SHORT_SECONDS).find(["any"])
 
 
-async def ask_ends(connection: Connection) -> None:
+async def ask_ends(connection: KafkaConnection) -> None:
     await OffsetLookup(connection, deadline_seconds=SHORT_SECONDS).ask("end_offsets", "any", 0)
 
 
-async def ask_progress(connection: Connection) -> None:
+async def ask_progress(connection: KafkaConnection) -> None:
     await CommittedOffsets(connection, "any", "any").checkpoints()
 
 
-async def own(connection: Connection) -> None:
+async def own(connection: KafkaConnection) -> None:
     await KafkaLog(connection.bootstrap, deadline_seconds=SHORT_SECONDS).own("any", 0)
 
 
@@ -76,7 +76,7 @@ async def own(connection: Connection) -> None:
 async def test_a_client_whose_start_is_given_up_leaves_no_connection_open(kafka_bootstrap: str, ask: Ask) -> None:
     async with standing_still(kafka_bootstrap, answers=1) as address, asyncio.timeout(HANG_SECONDS):
         with pytest.raises(LogError):
-            await ask(Connection(address))
+            await ask(KafkaConnection(address))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             gc.collect()
@@ -100,7 +100,7 @@ async def test_a_broker_that_says_nothing_is_passed_over_within_one_deadline(
             hosts.sort(key=lambda host: not (isinstance(host, tuple) and port in host))
 
         monkeypatch.setattr(random, "shuffle", silent_first)
-        catalog = ClusterMetadata(Connection(f"{silent},{kafka_bootstrap}"))
+        catalog = ClusterMetadata(KafkaConnection(f"{silent},{kafka_bootstrap}"))
         try:
             assert (await catalog.describe(topic)).partition_count == 2
         finally:
@@ -152,7 +152,7 @@ async def test_an_appender_that_found_no_broker_leaves_no_task_behind(kafka_boot
     before = asyncio.all_tasks()
     async with standing_still(kafka_bootstrap, answers=1) as address, asyncio.timeout(HANG_SECONDS):
         catalog = ClusterMetadata(world.connection)
-        appender = KafkaAppender(Connection(address), catalog, compression=None, deadline_seconds=SHORT_SECONDS)
+        appender = KafkaAppender(KafkaConnection(address), catalog, compression=None, deadline_seconds=SHORT_SECONDS)
         with pytest.raises(LogError, match=r"no answer in time|no broker answers"):
             await appender.append(0, [Outgoing(topic, b"key", b"value")])
         await appender.close()

@@ -10,7 +10,7 @@ from aiokafka.admin import NewPartitions
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.structs import TopicPartition
 
-from adapters.kafka.connection import Connection, Security
+from adapters.kafka.connection import KafkaConnection, Security
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.producers import split_into_batches
 from adapters.kafka.reader import KafkaReader
@@ -21,8 +21,8 @@ from tests.adapters.log_contract import LogContract, World, contents, everything
 
 
 @pytest.fixture
-def connection(kafka_bootstrap: str) -> Connection:
-    return Connection(kafka_bootstrap)
+def connection(kafka_bootstrap: str) -> KafkaConnection:
+    return KafkaConnection(kafka_bootstrap)
 
 
 class TestKafka(LogContract):
@@ -132,7 +132,7 @@ async def test_a_broker_that_never_answers_is_given_up_and_leaves_nothing_runnin
 
 
 def test_a_password_is_never_shown() -> None:
-    shown = repr(Connection("h:1", security=Security("SASL_SSL", "SCRAM-SHA-512", "user", "hunter2")))
+    shown = repr(KafkaConnection("h:1", security=Security("SASL_SSL", "SCRAM-SHA-512", "user", "hunter2")))
     assert "hunter2" not in shown
     assert "SCRAM-SHA-512" in shown
 
@@ -163,7 +163,7 @@ def test_batches_stay_under_the_limit_of_a_small_topic() -> None:
 # Topics
 
 
-async def test_topics_are_created_once_as_specified(connection: Connection, topic_prefix: str) -> None:
+async def test_topics_are_created_once_as_specified(connection: KafkaConnection, topic_prefix: str) -> None:
     specs = [
         TopicSpec(f"{topic_prefix}decisions", 3, {"retention.ms": "86400000", **APPEND_TIME}),
         TopicSpec(f"{topic_prefix}state", 3, {"cleanup.policy": "compact", "min.insync.replicas": "1", **APPEND_TIME}),
@@ -173,7 +173,7 @@ async def test_topics_are_created_once_as_specified(connection: Connection, topi
     assert await compare_topics(connection, specs) == []
 
 
-async def test_several_processes_may_create_the_topics_at_once(connection: Connection, topic_prefix: str) -> None:
+async def test_several_processes_may_create_the_topics_at_once(connection: KafkaConnection, topic_prefix: str) -> None:
     specs = [TopicSpec(f"{topic_prefix}{number}", 1) for number in range(3)]
     outcomes = await asyncio.gather(*(prepare_topics(connection, specs) for _ in range(3)))
     assert sorted(name for created, _ in outcomes for name in created) == [spec.name for spec in specs]
@@ -181,7 +181,7 @@ async def test_several_processes_may_create_the_topics_at_once(connection: Conne
 
 
 async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
-    connection: Connection, topic_prefix: str
+    connection: KafkaConnection, topic_prefix: str
 ) -> None:
     name = f"{topic_prefix}state"
     await prepare_topics(connection, [TopicSpec(name, 1, {"cleanup.policy": "compact,delete", "retention.ms": "1000"})])
@@ -199,7 +199,7 @@ async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
 
 
 async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
-    connection: Connection, topic_prefix: str
+    connection: KafkaConnection, topic_prefix: str
 ) -> None:
     spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})
     (drift,) = await compare_topics(connection, [spec])
@@ -212,13 +212,13 @@ async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
     assert again == drift
 
 
-async def test_a_topic_that_the_broker_refuses_is_an_error(connection: Connection, topic_prefix: str) -> None:
+async def test_a_topic_that_the_broker_refuses_is_an_error(connection: KafkaConnection, topic_prefix: str) -> None:
     with pytest.raises(LogError) as told:
         await prepare_topics(connection, [TopicSpec(f"{topic_prefix}x", 1, {"no.such.key": "1"})])
     assert topic_prefix in str(told.value)
 
 
-async def test_partitions_added_by_somebody_are_noticed(connection: Connection, topic_prefix: str) -> None:
+async def test_partitions_added_by_somebody_are_noticed(connection: KafkaConnection, topic_prefix: str) -> None:
     spec = TopicSpec(f"{topic_prefix}requests", 1)
     await prepare_topics(connection, [spec])
     async with Admin(connection) as admin:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
 
@@ -21,7 +21,7 @@ WAIT_SECONDS = 60.0
 async def log(kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[KafkaLog]:
     log = KafkaLog(kafka_bootstrap, app=topic_prefix)
     names = ("requests", "state", "decisions")
-    await prepare_topics(Connection(kafka_bootstrap), [TopicSpec(topic_prefix + name, 2) for name in names])
+    await prepare_topics(KafkaConnection(kafka_bootstrap), [TopicSpec(topic_prefix + name, 2) for name in names])
     yield log
     await log.close()
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.topics import INTERNAL
 from adapters.local.cluster import ClusterNode, bootstrap_of
 from adapters.local.postgres import ManagedPostgres
@@ -171,7 +171,7 @@ class Striker:
     @staticmethod
     @asynccontextmanager
     async def _asking(nodes: Sequence[ClusterNode]) -> AsyncIterator[ClusterMetadata]:
-        catalog = ClusterMetadata(Connection(bootstrap_of(nodes), "faults"), deadline_seconds=ASK_SECONDS)
+        catalog = ClusterMetadata(KafkaConnection(bootstrap_of(nodes), "faults"), deadline_seconds=ASK_SECONDS)
         try:
             yield catalog
         finally:

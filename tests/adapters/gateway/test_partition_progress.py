@@ -18,12 +18,12 @@ async def asking(progress: PartitionProgress) -> asyncio.Task[None]:
     return task
 
 
-def read(progress: PartitionProgress, company_id: int, *offsets: int, has_room: bool = True) -> list[int]:
+def read(progress: PartitionProgress, company_id: int, *offsets: int, has_capacity: bool = True) -> list[int]:
     """Let a lane read orders of a company; return the offsets of those that it takes in."""
     taken = []
     for offset in offsets:
         if progress.needs_delivery(company_id, offset):
-            if has_room:
+            if has_capacity:
                 progress.admit(company_id, offset)
                 taken.append(offset)
             else:
@@ -66,7 +66,7 @@ def test_the_floor_is_the_first_order_that_is_not_done() -> None:
 def test_what_was_passed_over_is_not_done_however_far_the_reader_is() -> None:
     progress = PartitionProgress(0, 10)
     read(progress, 1, 10)
-    read(progress, 1, 11, has_room=False)
+    read(progress, 1, 11, has_capacity=False)
     assert read(progress, 2, 12, 13) == [12, 13]
     assert read(progress, 1, 14) == []
     progress.advance_to(500)
@@ -78,9 +78,9 @@ def test_what_was_passed_over_is_not_done_however_far_the_reader_is() -> None:
 
 def test_a_reader_that_goes_back_takes_in_what_was_passed_over_and_nothing_twice() -> None:
     progress = PartitionProgress(0, 0)
-    read(progress, 1, 0, has_room=False)
+    read(progress, 1, 0, has_capacity=False)
     read(progress, 2, 1)
-    read(progress, 3, 2, has_room=False)
+    read(progress, 3, 2, has_capacity=False)
     progress.advance_to(5)
 
     assert progress.resume([1], 5) == 0
@@ -95,11 +95,11 @@ def test_a_reader_that_goes_back_takes_in_what_was_passed_over_and_nothing_twice
 
 def test_a_reader_does_not_go_through_what_nobody_returns_for() -> None:
     progress = PartitionProgress(0, 0)
-    read(progress, 1, 0, has_room=False)
+    read(progress, 1, 0, has_capacity=False)
     progress.advance_to(900)
     progress.resume([1], 900)
     read(progress, 1, 0)
-    read(progress, 1, 1, has_room=False)
+    read(progress, 1, 1, has_capacity=False)
     progress.advance_to(2)
 
     assert progress.resume([], 2) == 900
@@ -119,7 +119,7 @@ def test_every_order_is_taken_in_once_and_in_its_companys_order(
         position = progress.resume_offset if is_reopened else position
         for offset in range(position, min(position + batch, len(companies))):
             company = companies[offset]
-            taken.setdefault(company, []).extend(read(progress, company, offset, has_room=room.get(company, True)))
+            taken.setdefault(company, []).extend(read(progress, company, offset, has_capacity=room.get(company, True)))
             position = offset + 1
         progress.advance_to(position)
         position = progress.resume([one for one in progress.deferred if room.get(one, True)], position)
