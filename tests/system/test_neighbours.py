@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.settings import Settings
-from deploy.proof.neighbours.attacker import Orders, misbehaving
+from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
 from deploy.proof.neighbours.companies import Party
 from deploy.proof.neighbours.hostility import WAYS
 from deploy.proof.neighbours.measure import ALL_AT_ONCE, measure
@@ -37,7 +37,7 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
 
 async def test_a_hostile_company_that_ends_early_spoils_the_measurement(settings: Settings, folder: Path) -> None:
     environment = ProcessGroup(folder, settings).environment
-    orders = Orders(ways=["no way of ours"], api_port=1, party=Party(tokens={}, public_key="", private_key=""))
+    orders = AttackPlan(ways=["no way of ours"], api_port=1, party=Party(tokens={}, public_key="", private_key=""))
     with pytest.raises(DeploymentError, match="ended early"):
         async with misbehaving(orders, environment):
             pass
