@@ -30,9 +30,9 @@ def flow_faults(steps: Sequence[Step], triggers: Sequence[Trigger] = ()) -> list
 def _unknown_goals(steps: Sequence[Step]) -> Iterator[Fault]:
     known = [step.id for step in steps]
     for place, step in enumerate(steps):
-        for way in edges_of(step):
-            if way.goto is not None and way.goto not in known:
-                yield place, way.field, _unknown_goal(way.goto, known)
+        for edge in edges_of(step):
+            if edge.goto is not None and edge.goto not in known:
+                yield place, edge.field, _unknown_goal(edge.goto, known)
 
 
 def _unknown_goal(name: str, known: Sequence[str]) -> str:
@@ -61,11 +61,11 @@ def _never_reached(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterat
 def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault]:
     """Yield the first loop that takes less than a minute."""
     places = {step.id: place for place, step in enumerate(steps)}
-    quick = [[_target(way, place, places) for way in edges_of(step) if not way.waits] for place, step in enumerate(steps)]
+    quick = [[_target(edge, place, places) for edge in edges_of(step) if not edge.waits] for place, step in enumerate(steps)]
     for place, step in enumerate(steps):
         if isinstance(step, CallStep):
             quick[place] += [places[row.goto] for row in triggers if row.goto is not None and row.type in AFTER_CALLS]
-    found = _find_cycle([[there for there in ways if there < len(steps)] for ways in quick])
+    found = _find_cycle([[there for there in edges if there < len(steps)] for edges in quick])
     if found:
         path = " -> ".join(steps[place].id for place in (*found, found[0]))
         fault = f"is on a way round without a wait: {path}; put a wait of at least 60s into it"
@@ -81,15 +81,15 @@ def _begins_elsewhere(triggers: Sequence[Trigger]) -> bool:
     return first is not None and (first.goto is not None or first.end_result is not None)
 
 
-def _target(way: Edge, place: int, places: dict[str, int]) -> int:
-    return place + 1 if way.goto is None else places[way.goto]
+def _target(edge: Edge, place: int, places: dict[str, int]) -> int:
+    return place + 1 if edge.goto is None else places[edge.goto]
 
 
-def _find_cycle(ways: Sequence[Sequence[int]]) -> list[int]:
+def _find_cycle(edges: Sequence[Sequence[int]]) -> list[int]:
     """Return the places of a cycle, or none. Depth-first without recursion: a list may have 200 steps."""
     done: set[int] = set()
-    for start in range(len(ways)):
-        path, left = [start], [iter(ways[start])]
+    for start in range(len(edges)):
+        path, left = [start], [iter(edges[start])]
         while path and start not in done:
             there = next(left[-1], None)
             if there is None:
@@ -99,5 +99,5 @@ def _find_cycle(ways: Sequence[Sequence[int]]) -> list[int]:
                 return path[path.index(there) :]
             elif there not in done:
                 path.append(there)
-                left.append(iter(ways[there]))
+                left.append(iter(edges[there]))
     return []

@@ -1,4 +1,4 @@
-"""What can be asked of a contact, and what falls due for it? Every request and every timer finds its room here."""
+"""Which module decides a request or a timer of a contact? The table of requests, and the timers of each entity."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -67,16 +67,16 @@ REQUESTS_WITH_ID = (
     CallKeysRequested,
     CallReceived,
 )
-"""What people and programs ask for under an id of their own, which is remembered: the rest has numbers to be known by."""
+"""Requests with an id of their sender, which is remembered; the others are deduplicated by stream number."""
 
 STOP_CLASS = 0
-"""Ending the leads of a stopped person goes before everything else that is due."""
+"""Ending the leads of a stopped person goes before all other timers."""
 
 REPLAN_CLASS = 1
-"""One of a thousand ticks of a cycle, so that it takes nothing from the leads that are due, and is not starved by them."""
+"""One of a thousand ticks of a cycle: it neither delays due leads nor is starved by them."""
 
 UPKEEP_CLASS = 9
-"""Forgetting goes last."""
+"""Clean-up goes last."""
 
 
 class ContactAggregate:
@@ -99,7 +99,7 @@ class ContactAggregate:
     claim_fields: Mapping[str, Sequence[str]] = {"lead": ("flight", "awaits_place")}
 
     def claim(self, entity: Entity) -> PlaceClaim | None:
-        """Return that a lead holds the place of its open command, or waits for one."""
+        """Return the claim of a lead that has an open command or waits for capacity to open one."""
         if not isinstance(entity, Lead):
             return None
         if entity.flight is not None:
@@ -119,7 +119,7 @@ class ContactAggregate:
         person.put()
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
-        """Stop the person, or delete the lead, where that is what a request asks that could not be decided whole."""
+        """Decide only the opt-out, block or deletion of a request that could not be decided completely."""
         person, asked = _load_person(draft, request, envelope)
         if not stop_only(person, asked):
             return False
@@ -154,7 +154,7 @@ class ContactAggregate:
                 pass
 
     def give_up(self, draft: Draft, key: str, reason: str) -> None:
-        """Let the lead whose timer failed wait, or end as `failure`; what else has a timer is tried again by the runner."""
+        """Let a lead whose timer failed wait, or end as `failure`; the runner retries other timers."""
         entity = draft.get(key, kind_of(key))
         if isinstance(entity, Lead):
             person = Person(draft, entity.company_id, entity.contact_key)
@@ -162,12 +162,12 @@ class ContactAggregate:
             person.put()
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
-        """Have planned anew, by later ticks, what rests on rules that have changed."""
+        """Schedule the replanning of leads that rest on changed rules, in later ticks."""
         replan.adopt(draft, adoption)
 
     def timer(self, key: str, entity: Entity) -> Timer | None:  # noqa: PLR0911 - one for each kind of entity
-        """Return when the entity is to be woken."""
-        # Asked for every change and, at a restore, for every value: plain tests cost a quarter of class patterns.
+        """Return the timer of an entity, or None."""
+        # Called for every change and, at a restore, for every value: isinstance costs a quarter of class patterns.
         if isinstance(entity, Lead):
             due_at = entity.wake_at
             if due_at is None:
@@ -189,12 +189,12 @@ class ContactAggregate:
 
 
 def _waits_at_gate(lead: Lead) -> bool:
-    """Tell whether a due lead waits for more than its time."""
+    """Tell whether a due lead waits at a gate."""
     return bool(lead.slot_waits) or lead.sweep_key is not None or lead.awaits_place is not None
 
 
 def _gate_of(lead: Lead) -> tuple[str, Instant]:
-    """Return what a due lead waits for, and when it goes on whatever that does: where it expires."""
+    """Return the gate of a due lead, and when its timer fires anyway: at its expiry."""
     if lead.awaits_place is not None:
         gate = gate_key(lead.awaits_place, lead.company_id)
     else:
@@ -203,7 +203,7 @@ def _gate_of(lead: Lead) -> tuple[str, Instant]:
 
 
 def _load_person(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:
-    """Return whom a request is about, its id noted. Raises `RefusedError` or `RepeatedError`."""
+    """Load the contact of a request, and remember the request's id. Raises `RefusedError` or `RepeatedError`."""
     asked = cast("ContactRequest", request)
     if not asked.contact_key.startswith(f"{asked.company_id}|"):
         problem = "must begin with the company's id"
@@ -224,7 +224,7 @@ def _take_moved_lead(person: Person, request: LeadMoved) -> None:
 
 
 def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
-    """Use a slot that was granted, after everything was checked again; what is not used is given back."""
+    """Use a granted slot after checking everything again; release it if it was not used."""
     lead = slots.accept_answer(person, answer)
     if lead is None:
         return
@@ -239,7 +239,7 @@ def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
 
 
 def _hold_without_slot(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
-    """Hold a lead that gets no slot: until a cap is reset, or for some time."""
+    """Hold a lead that gets no slot: until its cap resets, or with backoff."""
     if reason in CAPS_USED_UP:
         hold_until_reset(person, lead, reason, until)
     else:
@@ -247,14 +247,14 @@ def _hold_without_slot(person: Person, lead: Lead, reason: str, until: Instant |
 
 
 def _wake_lead(person: Person, lead: Lead) -> None:
-    """Go on with a lead whose time has come: its outcome or its slot stayed out, or its action or expiry is due."""
+    """Advance a lead whose timer fired: its outcome or slot timed out, or its action or expiry is due."""
     now = person.now
     if lead.flight is not None:
         if lead.flight.due_at <= now:
             outcome.time_out(person, lead, lead.flight)
         return
     if slots.is_overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
-        if lead.callback_asks:  # perhaps it is another one's turn by now
+        if lead.callback_asks:  # another owner may be next by now
             slots.withdraw(person, lead)
             advance(person, lead)
             return
@@ -290,4 +290,4 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     SlotAnswered: _take_slot_answer,
     LeadMoved: _take_moved_lead,
 }
-assert _DECIDERS.keys() == set(CONTACT_REQUESTS.values())  # noqa: S101 - at import: no request is without its room
+assert _DECIDERS.keys() == set(CONTACT_REQUESTS.values())  # noqa: S101 - at import: every request has its decider

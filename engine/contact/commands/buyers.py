@@ -1,6 +1,6 @@
 """To whom is an answered call connected? The buyers of the step, else of the lead's offer, as the records stand now.
 
-Where one of them, or the traffic source of the lead, has a limit, the account chooses, which counts what is in use.
+Where one of them or the lead's traffic source has a cap, the account chooses: it counts what is in use.
 """
 
 from bisect import bisect_right
@@ -22,9 +22,9 @@ Buyers = list[tuple[int, Buyer]]
 
 
 class BuyerChoice(Struct, frozen=True):
-    """Who may take a call: the buyers of the groups; where none of them takes calls, the buyers named beside them.
+    """Who may take a call: the buyers of the groups; where none of these takes calls, the single buyers.
 
-    Where nobody is named, the call is connected to whomever the gateway has. A traffic source is named if it has a limit.
+    Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap.
     """
 
     buyer_group_ids: tuple[int, ...] = ()
@@ -41,7 +41,7 @@ ANY_BUYER = BuyerChoice()
 
 
 class Route(Struct, frozen=True):
-    """The buyers that take calls now in one group, or named without one."""
+    """The buyers of one group that take calls now, or those named without a group."""
 
     buyers: Buyers
     group_id: int | None = None
@@ -49,28 +49,28 @@ class Route(Struct, frozen=True):
 
 
 def choice_of_step(connect: Connect) -> BuyerChoice:
-    """Return whom a step names itself: a group, or buyers."""
+    """Return the choice that a step names itself: a group, or buyers."""
     if connect.buyer_group_id is not None:
         return BuyerChoice(buyer_group_ids=(connect.buyer_group_id,))
     return BuyerChoice(buyer_ids=connect.buyer_ids)
 
 
 def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
-    """Return who may take the call of a step: whom the step names, else whom the lead's offer names."""
-    named = choice_of_step(connect)
-    if named == ANY_BUYER:
+    """Return who may take the call of a step: the choice of the step, else of the lead's offer."""
+    choice = choice_of_step(connect)
+    if choice == ANY_BUYER:
         offer = _offer(person, lead)
-        named = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
-    return with_traffic_source(person, lead, named)
+        choice = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
+    return with_traffic_source(person, lead, choice)
 
 
-def with_traffic_source(person: Person, lead: Lead, named: BuyerChoice) -> BuyerChoice:
-    """Name the traffic source of the lead as well, where it has a limit."""
+def with_traffic_source(person: Person, lead: Lead, choice: BuyerChoice) -> BuyerChoice:
+    """Add the traffic source of the lead, if it has a cap."""
     source_id = source_of(lead)
     if source_id is None or not person.rules.owns(person.company_id, "traffic_source", source_id):
-        return named
+        return choice
     source = person.rules.body(TrafficSource, "traffic_source", source_id)
-    return named if source is None or not _has_limit(source) else structs.replace(named, traffic_source_id=source_id)
+    return choice if source is None or not _has_limit(source) else structs.replace(choice, traffic_source_id=source_id)
 
 
 def source_of(lead: Lead) -> int | None:
@@ -79,48 +79,48 @@ def source_of(lead: Lead) -> int | None:
     return source_id if isinstance(source_id, int) and not isinstance(source_id, bool) else None
 
 
-def is_limited(person: Person, named: BuyerChoice) -> bool:
-    """Tell whether a slot must be asked for: a group, one of the buyers or the traffic source has a cap."""
-    if named.traffic_source_id is not None:
+def is_limited(person: Person, choice: BuyerChoice) -> bool:
+    """Tell whether a slot must be requested: a group, a buyer or the traffic source has a cap."""
+    if choice.traffic_source_id is not None:
         return True
-    groups = [_group(person, group_id) for group_id in named.buyer_group_ids]
+    groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
         return True
-    return any(_has_limit(buyer) for way in _routes(person, named) for _, buyer in way.buyers)
+    return any(_has_limit(buyer) for route in _routes(person, choice) for _, buyer in route.buyers)
 
 
 def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
     return body.concurrency_cap_limit is not None or bool(body.caps)
 
 
-def connection(person: Person, lead: Lead, named: BuyerChoice, grant: SlotAnswered | None) -> Connection | None:
+def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> Connection | None:
     """Return whom to connect to, or None where buyers are named and none of them takes calls."""
     if grant is not None and grant.buyer_id is not None:
         return _granted(person, grant)
-    if named.is_anyone:
+    if choice.is_anyone:
         return Connection(slot_id=None if grant is None else grant.request_id)
-    ways = list(_routes(person, named))
-    if not ways:
+    routes = list(_routes(person, choice))
+    if not routes:
         return None
-    way, turns = _next_route(lead, ways)
-    buyer_id, buyer = _next_buyer(lead, way.buyers, turns)
+    route, turns = _next_route(lead, routes)
+    buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
     slot_id = grant.request_id if grant is not None else None
-    return Connection(buyer_id, way.group_id, buyer.number, buyer.timeout_seconds, slot_id)
+    return Connection(buyer_id, route.group_id, buyer.number, buyer.timeout_seconds, slot_id)
 
 
-def _next_route(lead: Lead, ways: Sequence[Route]) -> tuple[Route, int]:
-    """Return the group of the lowest tier whose turn it is, else the buyers without one; and how many turns there are."""
-    groups = [(way, way.group) for way in ways if way.group is not None]
+def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:
+    """Return the next group of the lowest tier by weighted round robin, else the single buyers; and the sum of weights."""
+    groups = [(route, route.group) for route in routes if route.group is not None]
     if not groups:
-        return ways[0], 1
+        return routes[0], 1
     first_tier = min(group.tier for _, group in groups)
-    tier = [(way, group.weight) for way, group in groups if group.tier == first_tier]
+    tier = [(route, group.weight) for route, group in groups if group.tier == first_tier]
     ends = list(accumulate(_usable_weights([weight for _, weight in tier])))
     return tier[bisect_right(ends, pick_index(lead, ends[-1], later=lead.attempts))][0], ends[-1]
 
 
 def _next_buyer(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
-    """Return the buyer of the lowest tier whose turn it is: each has as many turns as its weight.
+    """Return the next buyer of the lowest tier by weighted round robin.
 
     Each of the `turns` of the groups is divided once more, so that the choice of a group does not decide the buyer.
     """
@@ -132,7 +132,7 @@ def _next_buyer(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
 
 
 def _usable_weights(weights: list[int]) -> list[int]:
-    """Return the weights; where nobody has one all share alike."""
+    """Return the weights; equal ones where all are zero."""
     return weights if any(weights) else [1] * len(weights)
 
 
@@ -154,15 +154,15 @@ def _offer(person: Person, lead: Lead) -> Offer | None:
     return person.rules.body(Offer, "offer", offer_id)
 
 
-def _routes(person: Person, named: BuyerChoice) -> Iterator[Route]:
-    """Yield the ways in which the call can be connected now."""
-    for group_id in named.buyer_group_ids:
+def _routes(person: Person, choice: BuyerChoice) -> Iterator[Route]:
+    """Yield the routes by which the call can be connected now."""
+    for group_id in choice.buyer_group_ids:
         group = _group(person, group_id)
         if group is not None and _takes_calls(person, group):
             buyers = _available(person, group.buyer_ids)
             if buyers:
                 yield Route(buyers, group_id, group)
-    buyers = _available(person, named.buyer_ids)
+    buyers = _available(person, choice.buyer_ids)
     if buyers:
         yield Route(buyers)
 

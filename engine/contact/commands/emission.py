@@ -1,4 +1,4 @@
-"""What exactly is ordered? The command of a step, its place among the attempts, and until when its outcome is awaited."""
+"""Which command does a step emit? Its fields, its attempt, its deadline, and when its outcome times out."""
 
 from typing import Any, TypedDict
 
@@ -27,40 +27,40 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
 MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
-"""How late a contact may be and still be meant (research/domain.md 3.2.10)."""
+"""Default `max_lateness`: a contact that is later is skipped or handled by `on_late`."""
 
 DROP_REPORTED_WITHIN = 2 * MINUTE
 DROP_REPORTED_SHARE = 5
-"""A text or call must go out this long before its outcome is given up, or a fifth of that time where it is less: so the
+"""A text or call must go out this long before its outcome times out, or a fifth of that time where it is less. So the
 report that a gateway dropped it comes while the lead still waits for it, and the step is planned again."""
 
 CALLBACK = "(callback)"
-"""Stands for the step of a call that is no step."""
+"""The step id of a callback, which belongs to no step."""
 
 MANUAL = "(manual)"
-"""Stands for the step of a call that somebody asked for just now."""
+"""The step id of a call that was requested by hand."""
 
 CALL_NOW = "call_now"
-"""The source of an order that was not planned: somebody asked for it."""
+"""The source of a command that was requested by hand, not planned."""
 
 ALLOW_EMPTY = "empty"
 FAIL_LEAD = "fail"
-"""What a step may do where a token has no value: say nothing in its place, or let the lead fail."""
+"""What a step may do where a token has no value: render it empty, or fail the lead."""
 
 TOKEN_MISSING = "token_missing"  # noqa: S105 - a word, opens nothing
 TEXT_TOO_LARGE = "too_large"
-"""Why a message cannot be said: a token that its step insists on has no value; its text is longer than may be sent."""
+"""Why a message cannot be rendered: a required token has no value; the text exceeds its limit."""
 
 WEBHOOK_EVENT = "lead.schedule_step"
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """Whom an answered call is connected to, how long they are rung, and the slot that this takes.
+    """The buyer to whom an answered call is connected, how long they are rung, and the slot of the call.
 
     `callback`: the call was promised.
 
-    `manual`: somebody asked for it just now; `forced`, also outside the hours that the schedule prefers; `overrides_law`,
-    outside all hours, for a reason that was written down.
+    `manual`: requested by hand; `forced`: also outside the schedule's preferred hours; `overrides_law`: outside all hours,
+    for a recorded reason.
     """
 
     buyer_id: int | None = None
@@ -75,7 +75,7 @@ class Connection(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Return what the call came of."""
+        """Return why the call is made: `callback`, `api` or `schedule`."""
         return "callback" if self.callback else "api" if self.manual else "schedule"
 
 
@@ -119,7 +119,7 @@ def next_command_id(lead: Lead, step_id: str) -> str:
 
 
 def present_command_id(lead: Lead, step_id: str) -> str:
-    """Return the id of the command of the attempt that was counted last."""
+    """Return the command id of the last counted attempt."""
     return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
 
 
@@ -159,7 +159,7 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
 
 
 def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
-    """Return when the hours for the call are over; for one that passes over the law its lead's expiry alone counts."""
+    """Return the deadline of a call: the end of its hours; with `overrides_law`, the lead's expiry alone."""
     if connection.overrides_law:
         return until if lead.expires_at is None else min(until, lead.expires_at)
     return _not_after(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
@@ -172,7 +172,7 @@ def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connecti
 
 
 class RenderingError(SenderError):
-    """A message cannot be put into words for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
+    """A message cannot be rendered for this lead; `reason` is `TOKEN_MISSING` or `TEXT_TOO_LARGE`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -180,14 +180,14 @@ class RenderingError(SenderError):
 
 
 class RenderedMessage(msgspec.Struct, frozen=True):
-    """What a message says to one person; a text has no subject."""
+    """The text of one message; an SMS has no subject."""
 
     body: str
     subject: str = ""
 
 
 def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> RenderedMessage:
-    """Put a message into words. Raises `UnsayableError`."""
+    """Render the message of a step for a lead. Raises `RenderingError`."""
     lookup = token_lookup(person, lead)
     subject, not_in_subject = "", tuple[str, ...]()
     try:
@@ -230,7 +230,7 @@ def send_email(
     address_key = email_key(lead.company_id, lead.email or "")
     command = SendEmail(
         **_header(person, lead, step.id, next_command_id(lead, step.id), address_key),
-        # Late mail is still welcome: it may go out long after the lead was moved on.
+        # Mail may go out long after the lead went on.
         not_after=_not_after(person, lead, cadence, "email", person.now + _max_lateness(step)),
         to=lead.email or "",
         from_address=step.from_address,
@@ -250,7 +250,7 @@ def post_webhook(person: Person, lead: Lead, step: WebhookStep, *, source: str) 
 
 
 def step_webhook(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
-    """Return the order of a webhook step."""
+    """Return the command of a webhook step."""
     record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
     return PostWebhook(
         **_header(person, lead, step.id, next_command_id(lead, step.id), person.key),
@@ -261,7 +261,7 @@ def step_webhook(person: Person, lead: Lead, step: WebhookStep) -> PostWebhook:
 
 
 def call_webhook(person: Person, call: Call, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
-    """Return the order of a webhook about a call, outside any step."""
+    """Return the command of a webhook about a call, outside any step."""
     record = person.rules.record("outgoing_webhook", webhook_id)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     about: dict[str, Any] = {} if lead is None else _payload(lead, step_id)
@@ -276,7 +276,7 @@ def call_webhook(person: Person, call: Call, webhook_id: int, identity: str, *, 
 
 
 def call_command_header(person: Person, call: Call, step_id: str, identity: str) -> CommandHeader:
-    """Return what every order about a call says that no step gave: whose it is, and that it may go out at once."""
+    """Return the header of a command about a call that belongs to no step: it may go out at once."""
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     return {
         "command_id": identity,
@@ -301,12 +301,12 @@ def _call_payload(call: Call) -> dict[str, Any]:
         *("token_values", "talk_seconds", "hold_seconds", "recording_url"),
     )
     found = {name: getattr(call, name) for name in names}
-    told = {name: getattr(call, name) for name in moments}
-    return {**found, **{name: None if moment is None else to_rfc3339(moment) for name, moment in told.items()}}
+    instants = {name: getattr(call, name) for name in moments}
+    return {**found, **{name: None if moment is None else to_rfc3339(moment) for name, moment in instants.items()}}
 
 
 def has_webhook(person: Person, step: WebhookStep) -> bool:
-    """Tell whether the webhook of a step is there, the company's own, and not paused."""
+    """Tell whether the webhook of a step exists, is the company's own, and is not paused."""
     record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
     body = person.rules.body(OutgoingWebhook, "outgoing_webhook", step.outgoing_webhook_id)
     return record is not None and body is not None and record.company_id == person.company_id and not body.paused
@@ -325,13 +325,13 @@ def _call_command_id(lead: Lead, step: CallStep, connection: Connection, call_id
     if connection.manual:
         return command_id(uuid_of("call", call_id), lead.enrolment, 0, step.id, 1)
     if connection.callback:
-        # Below zero: steps are counted from one, so that no step's command can have this id.
+        # Negative: steps count from one, so no step's command can have this id.
         return command_id(lead.uuid, lead.enrolment, -lead.callbacks, step.id, 1)
     return connection.slot_id or next_command_id(lead, step.id)
 
 
 def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, source: str) -> None:
-    """Emit a command from the contact that it reaches, and let the lead wait for what comes of it."""
+    """Emit a command from the contact that it reaches, and let the lead wait for its outcome."""
     now = person.now
     about = _command_fact(command, flight, source)
     if flight.counted:
@@ -351,7 +351,7 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, sour
     lead.first_action_at = lead.first_action_at or now
     lead.last_action_at = now
     lead.recheck_at = lead.held_at = None
-    if not flight.callback:  # a call that was promised, or is made by hand, is none of the schedule's steps
+    if not flight.callback:  # a callback or manual call is no step of the schedule
         lead.requested_next_action_at = None
     if lead.heard and flight.kind != "webhook":
         lead.heard = ()
@@ -418,7 +418,7 @@ def _timeout(kind: str, text: str | None) -> Instant:
 
 
 def _latest_send_at(person: Person, until: Instant) -> Instant:
-    """Return the term of a command whose outcome is given up at `until`."""
+    """Return until when a command may go out whose outcome times out at `until`."""
     return until - min(DROP_REPORTED_WITHIN, (until - person.now) // DROP_REPORTED_SHARE)
 
 
@@ -429,9 +429,9 @@ def _max_lateness(step: EmailStep) -> Instant:
 def _not_after(
     person: Person, lead: Lead, cadence: Cadence, kind: str, until: Instant, *, preferred: bool = True
 ) -> Instant:
-    """Return until when a command may be carried out: its hours, its lead's expiry and its own term.
+    """Return the deadline of a command: the end of its hours, its lead's expiry, or `until`, whichever is first.
 
-    The term of a telephone is over before its outcome is given up: it must not ring after the lead was moved on.
+    For a telephone, `until` comes before the timeout of the outcome: it must not ring after the lead went on.
     """
     close = closing(person.law, lead, cadence, kind, person.now, preferred=preferred)
     expiry = None if lead.ending else lead.expires_at
@@ -439,9 +439,9 @@ def _not_after(
 
 
 def token_lookup(person: Person, lead: Lead) -> Lookup:
-    """Return what the tokens of a lead stand for: its data, then its columns, then what the system knows.
+    """Return the lookup of tokens for a lead: its data, its columns, then system tokens.
 
-    `svc_number` is the number that calls come from, whatever a sender wrote under this name (research/domain.md 2.17).
+    `svc_number` is always the number that calls come from, even if the sender submitted a token of this name.
     """
 
     def value_of(token: str) -> Any:

@@ -1,4 +1,4 @@
-"""How is a call that is under way ended from here? By an order past all others; what comes of the call is told as ever."""
+"""How is a call in progress ended? By a command of the highest urgency; the outcome of the call is reported as usual."""
 
 from engine.contact.commands.emission import call_command_header
 from engine.contact.facts.person import Person
@@ -8,14 +8,14 @@ from schemas.contact import Call
 from schemas.instant import MINUTE
 
 HANG_UP = "(hang up)"
-"""Stands for the step of an order that is no step."""
+"""The step id of a hang-up command, which belongs to no step."""
 
 HANG_UP_WITHIN = MINUTE
-"""Later than this the order is left: whoever it was for has hung up, or the call has been taken for another."""
+"""After this the command is dropped: the call has ended by then, or is another one."""
 
 
 def hang_up_all(person: Person) -> None:
-    """Order the end of every call to this person that was placed from here and has not ended."""
+    """Emit a hang-up command for every outbound call to this person that has not ended."""
     for lead in person.leads():
         flight = lead.flight
         call = None if flight is None or flight.kind != "call" else person.call(flight.call_id)
@@ -24,12 +24,12 @@ def hang_up_all(person: Person) -> None:
 
 
 def _hang_up(person: Person, call: Call, call_command_id: str) -> None:
-    order = HangUp(
+    command = HangUp(
         **call_command_header(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
         not_after=person.now + HANG_UP_WITHIN,
         urgency_class=0,
         call_id=call.id,
         call_command_id=call_command_id,
     )
-    person.draft.emit(order)
+    person.draft.emit(command)
     person.draft.fact("call.hangup_ordered", lead_id=call.lead_id, call_id=call.id)

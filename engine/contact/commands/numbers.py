@@ -1,6 +1,6 @@
-"""Which of the company's numbers calls and texts this lead? Taken in turn, the offer's own first, and then kept.
+"""Which of the company's numbers calls and texts this lead? Round robin, the offer's own first; then the lead keeps it.
 
-One that was kept is given up when it is paused, deleted, or of this use no longer.
+The lead gets another one when its number is paused, deleted, or no longer has the capability.
 """
 
 from engine.contact.facts.person import Person
@@ -11,21 +11,21 @@ from schemas.records import Number
 
 
 def dialing_number(person: Person, lead: Lead) -> str | None:
-    """Return the number that the lead is called from, giving it one if it has none; None where the company has none."""
+    """Return the number that calls the lead, assigning one if it has none; None where the company has none."""
     if not _is_usable(person, lead.svc_number, "voice"):
         lead.svc_number = _next_number(person, lead, "voice")
     return lead.svc_number
 
 
 def texting_number(person: Person, lead: Lead) -> str | None:
-    """Return the number that the lead is texted from, giving it one if it has none; None where the company has none."""
+    """Return the number that texts the lead, assigning one if it has none; None where the company has none."""
     if not _is_usable(person, lead.sms_number, "sms"):
         lead.sms_number = _next_number(person, lead, "sms")
     return lead.sms_number
 
 
-def _is_usable(person: Person, kept: str | None, capability: Capability) -> bool:
-    record = person.rules.number(person.company_id, kept)
+def _is_usable(person: Person, number: str | None, capability: Capability) -> bool:
+    record = person.rules.number(person.company_id, number)
     body = None if record is None else person.rules.body(Number, "number", record.id)
     return body is not None and not body.paused and bool(getattr(body, capability))
 

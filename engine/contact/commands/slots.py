@@ -1,7 +1,7 @@
-"""How is the right to use a limited resource asked for and given back? By message; only the contact ends a slot.
+"""How is a slot (the right to use a limited resource) requested and released? By message; only the contact ends a slot.
 
-A company has at most `OPEN_MAX` requests open from one partition, the most urgent ones: a more urgent lead takes the place
-of the least urgent, whose request is taken back. The others wait where they are, due, and are asked for as these end.
+A company has at most `OPEN_MAX` open requests from one partition, the most urgent ones: a more urgent lead pre-empts the
+least urgent, whose request is withdrawn. The others wait, due, and are requested as these end.
 """
 
 from typing import Any, Literal
@@ -19,39 +19,39 @@ from schemas.state import asking_key, lead_key
 from schemas.topics import ACCOUNTS_REQUESTS
 
 ANSWER_TIMEOUT = 5 * MINUTE
-"""After this long without an answer the same request is sent again: the account knows it by its id."""
+"""Without an answer for this long the same request is sent again: the account deduplicates it by its id."""
 
 WAITS_FOR_SLOT = "concurrency_cap"
 
 SlotUse = Literal["unused", "attempted", "connected", "unknown"]
-"""What of a slot was used; `unknown` where the call is under way and nobody will say: then all of it counts."""
+"""How far a slot was used; `unknown` where the outcome of its call will not be reported: then it counts in full."""
 
 PROMISED_CLASS = -1
-"""Of a promised call: asked for under one id for good, so it is never sent back; an answer to the first asking would
+"""The class of a callback. Its request has one id for good, so it is never pre-empted: an answer to the first request would
 pass for one to the second."""
 
 
-def request_slot(person: Person, lead: Lead, step_id: str, named: BuyerChoice, request_id: str | None = None) -> None:
-    """Ask for a slot, or wait for the turn to ask. The request's id is that of the command: each asking has its own."""
+def request_slot(person: Person, lead: Lead, step_id: str, choice: BuyerChoice, request_id: str | None = None) -> None:
+    """Request a slot, or wait for the turn to request one. The id of the request is that of the command."""
     if not _open_request(person, lead, is_promised=request_id is not None):
         _wait_for_turn(person, lead)
         return
     lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step_id), request_id is not None
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
     person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step_id)
-    send_request(person, lead, named)
+    send_request(person, lead, choice)
 
 
-def send_request(person: Person, lead: Lead, named: BuyerChoice) -> None:
-    """Send the open request, for the first time or because no answer came."""
-    assert lead.slot_id is not None  # noqa: S101 - asked for above
+def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
+    """Send the open request, for the first time or because its answer timed out."""
+    assert lead.slot_id is not None  # noqa: S101 - set by the caller
     lead.slot_due_at = person.now + ANSWER_TIMEOUT
     request = SlotRequested(
         company_id=lead.company_id,
         contact_key=person.key,
         lead_id=lead.id,
         request_id=lead.slot_id,
-        **_choice_fields(named),
+        **_choice_fields(choice),
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         due_at=_due_at(person, lead),
@@ -61,11 +61,11 @@ def send_request(person: Person, lead: Lead, named: BuyerChoice) -> None:
     person.save(lead)
 
 
-def _choice_fields(named: BuyerChoice) -> dict[str, Any]:
-    """Return who may take the call as a request says it: one group alone stands in its own field."""
-    if len(named.buyer_group_ids) == 1 and not named.buyer_ids:
-        return {"buyer_group_id": named.buyer_group_ids[0], "traffic_source_id": named.traffic_source_id}
-    return structs.asdict(named)
+def _choice_fields(choice: BuyerChoice) -> dict[str, Any]:
+    """Return the fields of a request for the choice of buyers: a single group has its own field."""
+    if len(choice.buyer_group_ids) == 1 and not choice.buyer_ids:
+        return {"buyer_group_id": choice.buyer_group_ids[0], "traffic_source_id": choice.traffic_source_id}
+    return structs.asdict(choice)
 
 
 def _aging(person: Person, lead: Lead) -> float:
@@ -76,14 +76,14 @@ def _aging(person: Person, lead: Lead) -> float:
 
 
 def withdraw(person: Person, lead: Lead) -> None:
-    """Take back a request that is still open; whatever answer is under way finds another id, or none."""
+    """Withdraw an open request; a late answer to it finds another id, or none."""
     if lead.slot_id is not None:
         release(person, lead.id, lead.slot_id)
         _close(person, lead)
 
 
 def _open_request(person: Person, lead: Lead, *, is_promised: bool) -> bool:
-    """Take a place among the open requests; False where there is none and all who have one are more urgent."""
+    """Add the lead to the open requests; return False where all are taken by more urgent leads."""
     now, key = person.now, asking_key(lead.company_id)
     asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
     urgency_class = PROMISED_CLASS if is_promised else lead.urgency_class
@@ -100,12 +100,12 @@ def _open_request(person: Person, lead: Lead, *, is_promised: bool) -> bool:
 
 
 def _due_at(person: Person, lead: Lead) -> Instant:
-    """Return since when a lead is due: it keeps its age through every asking."""
+    """Return since when a lead is due: it keeps its age through every request."""
     return lead.planned_at or lead.next_action_at or person.now
 
 
 def _preempt(person: Person, asked: Asked) -> None:
-    """Take the place of the least urgent request: its lead waits for another turn."""
+    """Withdraw the least urgent request: its lead waits for another turn."""
     known = person.lead(asked.lead_id) or person.draft.get(lead_key(asked.lead_id), Lead)
     if known is None or known.slot_id is None:
         _remove(person, asked.lead_id)
@@ -118,7 +118,7 @@ def _preempt(person: Person, asked: Asked) -> None:
 
 
 def _wait_for_turn(person: Person, lead: Lead) -> None:
-    """Let a lead wait, due as it is, until a request of its company ends."""
+    """Let a due lead wait until a request of its company ends."""
     if lead.status_wait != WAITS_FOR_SLOT:
         person.draft.fact("slot.awaited", lead_id=lead.id)
     lead.slot_waits = True
@@ -146,7 +146,7 @@ def _remove(person: Person, lead_id: int) -> None:
 
 
 def release(person: Person, lead_id: int, request_id: str, ended: SlotUse = "unused") -> None:
-    """Give a slot, or the request for one, back; say what of it was used."""
+    """Release a slot, or the request for one; `ended` says how far it was used."""
     message = SlotReleased(
         company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id, ended=ended
     )
@@ -155,7 +155,7 @@ def release(person: Person, lead_id: int, request_id: str, ended: SlotUse = "unu
 
 
 def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:
-    """Return the lead that an answer is for, its request closed; None where the answer is old, its slot then given back."""
+    """Close the request of an answer and return its lead; None for an outdated answer, whose slot is released."""
     lead = person.lead(answer.lead_id)
     if lead is not None and lead.slot_id == answer.request_id and lead.status in LIVE_STATUSES:
         _close(person, lead)
@@ -177,5 +177,5 @@ def is_used(lead: Lead, request_id: str) -> bool:
 
 
 def is_overdue(lead: Lead, now: Instant) -> bool:
-    """Tell whether the answer has stayed out."""
+    """Tell whether the answer to the request timed out."""
     return lead.slot_due_at is not None and lead.slot_due_at <= now

@@ -1,4 +1,4 @@
-"""Has the person consented to texts? The lead's token says so, or a text of theirs; a step may demand that one does."""
+"""Has the person consented to texts? By the lead's `opt_in` token or a text; a step may require it."""
 
 from engine.contact.facts.person import Person
 from schemas.contact import Lead
@@ -6,18 +6,18 @@ from schemas.contact import Lead
 CONSENT_MISSING = "consent_missing"
 
 OPT_IN = "opt_in"
-"""The token of a lead that says whether the person has consented."""
+"""The token of a lead that holds whether the person has consented."""
 
 YES = frozenset({"true", "1", "yes"})
 
 
 def is_consent_missing(person: Person, lead: Lead) -> bool:
-    """Tell whether nothing says that the person has consented to texts."""
+    """Tell whether no consent to texts is known."""
     return person.head.opted_in_at is None and str(lead.data.get(OPT_IN)).casefold() not in YES
 
 
 def wait_for_consent(person: Person, lead: Lead) -> None:
-    """Stand before a text that needs consent: whatever gives it wakes the lead, and lateness is measured from then."""
+    """Wait at a text that needs consent: consent wakes the lead, and lateness counts from then."""
     before = lead.status_wait
     lead.status, lead.status_wait = "waiting", CONSENT_MISSING
     lead.next_action_at, lead.planned_at, lead.reasons, lead.zone_deciding = None, None, (), None

@@ -1,9 +1,9 @@
-"""Does a text end the consent to be contacted? In any reasonable words (47 CFR 64.1200(a)(10)); the unclear is for people.
+"""Does a text end the consent to be contacted? In any reasonable words (47 CFR 64.1200(a)(10)); people review unclear ones.
 
-A carrier's own filter knows single words only; what people write is `STOP PLEASE`, `ya no me llamen`, `take me off your
+A carrier's own filter knows single words only; people write `STOP PLEASE`, `ya no me llamen`, `take me off your
 list`. A sentence that only holds such a word (`Stop by tomorrow?`), or ends some contact and not all of it (`don't call
-before 5`), is neither taken for an opt-out nor passed over. Each clause is read by itself, in English and in Spanish, and
-the plainest decides.
+before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish, and the
+clearest decides.
 """
 
 import re
@@ -39,7 +39,7 @@ _AROUND = re.compile(
 """Politeness and haste before and after what is said."""
 
 _TAKEN_OUT = " - "
-"""Stands where a harmless phrase was, so that what is around it does not become one sentence."""
+"""Replaces a harmless phrase, so that the words around it do not become one sentence."""
 
 _LIMIT_ALONE = re.compile(r"(?:until|till|til|unless|before|not until|after|hasta|antes|despues|a menos)\b")
 

@@ -1,4 +1,4 @@
-"""What is kept of a call? The lead as it was when it began, how it compares with earlier ones, and what was said since."""
+"""What does the record of a call hold? Its lead at the start, how it compares to earlier calls, what was reported since."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -16,23 +16,23 @@ from schemas.requests import CallReceived, OutcomeRecorded
 from schemas.wire import to_json
 
 CALLS_LISTED_MAX = 100
-"""Calls that a person's head lists: more would make every decision about the person dearer; older ones are found by id."""
+"""Calls that a contact's head lists. More would make every decision about the contact larger; find older ones by id."""
 
 CALLS_COMPARED_MAX = 50
-"""Earlier calls that a new one is compared with."""
+"""Earlier calls that a new one is compared with, to mark repeat callers."""
 
 DELETED_REFS_MAX = 20
-"""Deleted calls of a person whose names are remembered, the newest: a gateway tells of a call once more within minutes."""
+"""Gateway names of deleted calls that a head keeps, newest last: a gateway reports a call again within minutes."""
 
 MONEY_DIGITS = 4
-"""Behind the point: providers charge in ten-thousandths, and sums of floats stay readable."""
+"""Decimal places: providers charge in ten-thousandths, and sums of floats stay readable."""
 
 TEXT_LENGTH_MAX = 500
-"""Of what a gateway says in words."""
+"""Characters kept of a free text."""
 
 
 def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
-    """Return the record of a call that is being ordered."""
+    """Return the record of a call whose command is being emitted."""
     number = person.rules.number(person.company_id, command.from_number)
     return Call(
         **_new_call_fields(person, command.call_id),
@@ -52,7 +52,7 @@ def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin:
 
 
 def new_inbound_call(person: Person, lead: Lead | None, *, from_number: str, number_called: str) -> Call:
-    """Return the record of a call that the person makes to one of the company's numbers."""
+    """Return the record of an inbound call to one of the company's numbers."""
     number = person.rules.number(person.company_id, number_called)
     own = None if number is None else person.rules.body(Number, "number", number.id)
     fields: dict[str, Any] = {} if lead is None else _fields_of_lead(lead)
@@ -72,7 +72,7 @@ def new_inbound_call(person: Person, lead: Lead | None, *, from_number: str, num
 
 
 def add_call(person: Person, call: Call) -> None:
-    """Put a call into the person's record, compared with those before it."""
+    """Add a call to the contact's list, compared with the earlier ones."""
     mark_repeat_caller(person, call)
     person.head.call_ids = (*person.head.call_ids[-CALLS_LISTED_MAX + 1 :], call.id)
     person.save_head()
@@ -80,7 +80,7 @@ def add_call(person: Person, call: Call) -> None:
 
 
 def delete_call(person: Person, call: Call) -> None:
-    """Let a call go for good; what its gateway still tells of it is of no call any more."""
+    """Delete a call for good; later reports of its gateway are ignored."""
     if call.gateway_ref is not None:
         person.head.deleted_refs = (*person.head.deleted_refs, _hash(call.gateway_ref))[-DELETED_REFS_MAX:]
     person.head.call_ids = tuple(call_id for call_id in person.head.call_ids if call_id != call.id)
@@ -89,9 +89,9 @@ def delete_call(person: Person, call: Call) -> None:
 
 
 def is_deleted(person: Person, gateway_ref: str) -> bool:
-    """Return whether a gateway's name of a call is that of one that was deleted."""
+    """Tell whether a gateway's name of a call is that of a deleted one."""
     refs = person.head.deleted_refs
-    return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # they were kept as they are before
+    return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # older heads hold names unhashed
 
 
 def _hash(gateway_ref: str) -> str:
@@ -99,7 +99,7 @@ def _hash(gateway_ref: str) -> str:
 
 
 def detach_call(person: Person, lead: Lead) -> None:
-    """The lead goes away, and nobody waits for what comes of its call: the call itself is given up when the lead would."""
+    """Give the open call of a lead that goes away its own timeout: no lead awaits its outcome any more."""
     flight = lead.flight
     call = None if flight is None else person.call(flight.call_id)
     if flight is not None and call is not None and call.ended_at is None:
@@ -116,9 +116,9 @@ def listed_calls(person: Person) -> Iterator[Call]:
 
 
 def mark_repeat_caller(person: Person, call: Call) -> None:
-    """Say whether an earlier call of the person was for the same buyer or offer, and whether it converted there.
+    """Mark whether an earlier call of the contact was for the same buyer or offer, and whether it converted there.
 
-    An offer is the same where its traffic source is, too: that is who would be paid twice.
+    The same offer means the same traffic source as well: that source would be paid twice.
     """
     earlier = list(islice((other for other in listed_calls(person) if other.id < call.id), CALLS_COMPARED_MAX))
     same_buyer = [other for other in earlier if call.buyer_id is not None and other.buyer_id == call.buyer_id]
@@ -131,14 +131,14 @@ def mark_repeat_caller(person: Person, call: Call) -> None:
 
 
 def tier_of(person: Person, buyer_group_id: int | None, buyer_id: int | None) -> int | None:
-    """Return the tier of whom a call is put through to: that of the group takes the place of the buyer's own."""
+    """Return the tier that a call is connected to: the group's, else the buyer's own."""
     group = person.rules.body(BuyerGroup, "buyer_group", buyer_group_id)
     found = group or person.rules.body(Buyer, "buyer", buyer_id)
     return None if found is None else found.tier
 
 
 def copy_handling(call: Call, request: OutcomeRecorded | CallReceived) -> None:
-    """Keep who and what handled the call, as far as this report of its gateway says."""
+    """Copy who and what handled the call, as far as this report says."""
     call.provider = request.provider or call.provider
     call.provider_ref = request.provider_ref or call.provider_ref
     call.agent_id = request.agent_id or call.agent_id
@@ -153,7 +153,7 @@ def merge_tokens(call: Call, data: dict[str, Any], *, field: str = "data") -> No
 
 
 def copy_data_to_calls(person: Person, lead: Lead, data: dict[str, Any]) -> None:
-    """Write the data of a lead to its calls as well: the newest, as many as one decision may change."""
+    """Copy the data of a lead to its newest calls, as many as one decision may change."""
     if not data:
         return
     for call in bounded_batch([call for call in listed_calls(person) if call.lead_id == lead.id], growth=len(to_json(data))):
@@ -163,13 +163,13 @@ def copy_data_to_calls(person: Person, lead: Lead, data: dict[str, Any]) -> None
 
 
 def put_on_hold(call: Call, at: Instant) -> None:
-    """The call is on hold from now on."""
+    """Put the call on hold."""
     call.status, call.placed_on_hold = "on-hold", True
     call.held_at = at if call.held_at is None else call.held_at
 
 
 def take_off_hold(call: Call, at: Instant) -> None:
-    """The call is not on hold any more, if it was."""
+    """End the hold of the call, if there is one."""
     if call.held_at is None:
         return
     call.hold_seconds += max(0, at - call.held_at) // SECOND
@@ -207,7 +207,7 @@ def _fields_of_lead(lead: Lead) -> dict[str, Any]:
 
 
 def _tokens_of(lead: Lead) -> dict[str, Any]:
-    """Return the tokens that a call begins with: those of its lead, and the lead's id in the sender's system."""
+    """Return the first tokens of a call: those of its lead, and the lead's id in the sender's system."""
     named = lead.columns.get("external_record_id")
     return dict(lead.data) if named is None else {"external_record_id": named, **lead.data}
 

@@ -1,13 +1,13 @@
-"""What is made of a moment that a gateway says is still to come? It is taken as now, and marked (research/domain.md E28)."""
+"""What happens to a reported time that is in the future? It counts as now, and the fact is marked with `clock_skew`."""
 
 from typing import Any
 
 from schemas.instant import MINUTE, Instant
 
 SKEW_MAX = 5 * MINUTE
-"""What is of a later time than this is marked: a gateway's clock is wrong."""
+"""Reported times further ahead than this are marked: the gateway's clock is wrong."""
 
 
-def skew_mark(now: Instant, told: Instant) -> dict[str, Any]:
-    """Return what a fact says of a moment that was told: nothing, or that the clock it is from is ahead of ours."""
-    return {"clock_skew": True} if told > now + SKEW_MAX else {}
+def skew_mark(now: Instant, reported_at: Instant) -> dict[str, Any]:
+    """Return the fields that a fact has for a reported time: none, or the mark that the reporting clock is ahead."""
+    return {"clock_skew": True} if reported_at > now + SKEW_MAX else {}

@@ -1,6 +1,6 @@
-"""What does a call bring to the caps of its buyer, group and traffic source? Conversions and revenue, told as they change.
+"""What does a call count against the caps of its buyer, group and traffic source? Conversions and revenue, as they change.
 
-Attempts and connections are not told here: the slot of a call counts them.
+Attempts and connections are not reported here: the slot of a call counts them.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Earnings = Mapping[str, Mapping[str, float]]
 
 
 def earnings_of(call: Call) -> Earnings:
-    """Return what a call has brought so far, whether anybody has caps or not."""
+    """Return what a call has earned so far, with or without caps."""
     found: dict[str, Mapping[str, float]] = {}
     earned = {
         "buyer_conversion": int(call.buyer_converted),
@@ -34,7 +34,7 @@ def earnings_of(call: Call) -> Earnings:
 
 
 def report_change(person: Person, call: Call, before: Earnings) -> None:
-    """Tell the account by how much a change of a call changed what it brought, where that counts against a cap."""
+    """Send the account the difference in what a call earned, for the resources that have caps."""
     after, amounts = earnings_of(call), dict[str, dict[str, float]]()
     for resource in dict.fromkeys((*before, *after)):
         had, has = before.get(resource, {}), after.get(resource, {})

@@ -1,4 +1,4 @@
-"""How often was this number contacted? Attempts are reserved with the command and given back when nobody was reached.
+"""How often was this number contacted? An attempt is reserved with its command and given back if it reached no one.
 
 Two counts: the lead's own (`max_contact_attempts`, reset by a restart) and the legal ledger of the number (never reset).
 """
@@ -14,25 +14,25 @@ from schemas.law import CHANNELS
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 
 SAME_NUMBER_GUARD = 30 * SECOND
-"""Between two calls to one number, whatever else is allowed (contracts.md section 2)."""
+"""Between two calls to one number, whatever else allows one: a guard against duplicate dialling."""
 
 LEDGER_FOR = 31 * DAY
-"""How long an attempt stays in the state: longer than any frequency cap looks back (7 days, research/domain.md 2.20).
+"""How long an attempt stays in the state: longer than any frequency cap looks back (7 days, 12 CFR 1006.14).
 The log keeps every attempt."""
 
 LEDGER_MAX = 1_000
 """Attempts kept per number; no cap allows this many within a month."""
 
 LEDGER_WHOLE_MAX = 32
-"""Attempts that are kept with the id of their command, the newest: only these can be taken back or moved to when they were
-placed. Of those before, the head keeps the instants alone (`Head.attempts_before`), some 9 bytes each."""
+"""Newest attempts that are kept with the id of their command: only these can be released or moved to their placement.
+Of older ones the head keeps the instants alone (`Head.attempts_before`), some 9 bytes each."""
 
 
 _at = attrgetter("at")
 
 
 def attempts_of(head: Head) -> tuple[Attempt, ...]:
-    """Return every attempt that the ledger of a number holds, oldest first; the older ones without the id of a command."""
+    """Return every attempt of a ledger, oldest first; the older ones have no command id."""
     if not head.attempts_before:
         return head.ledger
     before = [
@@ -42,17 +42,17 @@ def attempts_of(head: Head) -> tuple[Attempt, ...]:
 
 
 def reserve(person: Person, kind: str, command_id: str) -> None:
-    """Enter a call or text to this contact's number into its ledger, from the moment of its command."""
+    """Add a call or text to the ledger of this number, as of its command."""
     head = person.head
-    kept = [entry for entry in attempts_of(head)[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
-    _write(head, (*kept, Attempt(at=person.now, kind=kind, command_id=command_id)))
+    recent = [entry for entry in attempts_of(head)[-LEDGER_MAX + 1 :] if entry.at > person.now - LEDGER_FOR]
+    _write(head, (*recent, Attempt(at=person.now, kind=kind, command_id=command_id)))
     if kind == "call":
         head.last_call_at = person.now
     person.save_head()
 
 
 def release(person: Person, command_id: str) -> None:
-    """Take an attempt that reached nobody out of the ledger."""
+    """Remove an attempt that reached no one from the ledger."""
     head = person.head
     if any(entry.command_id == command_id for entry in head.ledger):
         _write(head, tuple(entry for entry in attempts_of(head) if entry.command_id != command_id))
@@ -60,12 +60,12 @@ def release(person: Person, command_id: str) -> None:
 
 
 def compact(head: Head) -> None:
-    """Keep what a ledger holds in as few bytes as may be."""
+    """Store a ledger in as few bytes as possible."""
     _write(head, attempts_of(head)[-LEDGER_MAX:])
 
 
 def _write(head: Head, attempts: tuple[Attempt, ...]) -> None:
-    """Keep the newest attempts whole, and of the others the instants, by kind, each as its distance from the one before."""
+    """Store the newest attempts whole, and of the others the instants by kind, delta-encoded."""
     head.ledger = attempts[-LEDGER_WHOLE_MAX:]
     before: dict[str, list[Instant]] = {}
     for entry in attempts[:-LEDGER_WHOLE_MAX]:
@@ -76,13 +76,13 @@ def _write(head: Head, attempts: tuple[Attempt, ...]) -> None:
 
 
 def give_back(lead: Lead, flight: Flight) -> None:
-    """Let an attempt that does not count be made again; one of an earlier run was forgotten with it."""
+    """Subtract an attempt that does not count, unless it was made in an earlier run."""
     if flight.counted and flight.enrolment == lead.enrolment and lead.attempts > 0:
         lead.attempts -= 1
 
 
 def is_at_limit(lead: Lead, limit: int | None) -> bool:
-    """Tell whether the lead may not be called or texted any more; `limit` is its schedule's, its own goes first."""
+    """Tell whether the lead has used all its attempts; its own maximum replaces `limit`, its schedule's."""
     most = lead.attempts_max if lead.attempts_max is not None else limit
     return most is not None and lead.attempts >= most
 
@@ -95,10 +95,10 @@ def guard_ends_at(head: Head, kind: str) -> Instant | None:
 
 
 def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
-    """Return until when a schedule keeps its distance to earlier contacts of the person, or None.
+    """Return until when the minimum spacing of a schedule forbids a contact, or None.
 
     `spacing` (`call`, `sms`, `email`, `any`: milliseconds) is between two of a kind, and between any two. No law counts
-    e-mails, so they stand in no ledger: each lead remembers its last.
+    e-mails, so no ledger holds them: each lead has the instant of its last.
     """
     if kind not in CHANNELS:
         return None
@@ -111,9 +111,9 @@ def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Instant]) -
 
 
 def move_to_placement(person: Person, command_id: str, at: Instant) -> None:
-    """Count an attempt from when its call was placed, where a gateway tells: the law counts calls, not orders.
+    """Move an attempt to the instant at which its call was placed: the law counts calls, not commands.
 
-    Never earlier than its order, and never later than now.
+    Never earlier than its command, and never later than now.
     """
     head = person.head
     for place, entry in enumerate(head.ledger):

@@ -1,4 +1,4 @@
-"""What does one decision know and touch of one contact? Its head, leads and calls; what was kept is put once, at the end."""
+"""What does one decision read and change of one contact? Its head, leads and calls; changes are written once, at the end."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -19,30 +19,30 @@ from schemas.wire import to_json
 E = TypeVar("E", Lead, Call)
 
 SEEN_FOR = DAY
-"""How long the id of a request is remembered (design.md section 4)."""
+"""How long the id of a request is remembered: a repeat within this time changes nothing."""
 
 SEEN_INLINE_MAX = 32
-"""Ids that a head remembers: it is written with almost every decision. Those beyond are kept in 16 values of their own."""
+"""Request ids in a head, which is written with almost every decision. Further ones are stored in 16 values of their own."""
 
 SEEN_APART_MAX = 64
-"""Ids in one of these values, some 1,000 of a contact in all: more requests about one person in a day come from a fault; the
-oldest is forgotten first."""
+"""Ids in one of these values, some 1,000 a contact: more requests about one person in a day come from a fault. The oldest
+is dropped first."""
 
 LEADS_LISTED_MAX = 200
-"""Leads that a head lists. One more leaves out the oldest that has ended, which is found by its own key alone from then on;
-where all are live it is refused (`too_many_leads`): nobody has as many intents, and each costs room in every decision."""
+"""Leads that a head lists. One more drops the oldest ended one from the list; its own key still finds it. Where all are live
+it is refused (`too_many_leads`): each listed lead adds to the size of every decision."""
 
 LEADS_AT_ONCE_MAX = 100
 BYTES_AT_ONCE_MAX = RECORD_BYTES_MAX // 4
-"""Leads of one contact that one decision changes, so that its record stays small enough to be written, as JSON with all
-the data of each; more are left to later ticks (design.md section 3)."""
+"""Leads of one contact that one decision changes, so that its record stays within the size limit of a message. Later ticks
+change the others."""
 
 
 class Person:
     """The contact of one decision.
 
-    `ends_leads_later`: a stop changes the head alone (see `requests/fallback_stop.py`). `sweep_key`: leads that are due wait
-    until this sweep has visited every lead (see `lifecycle/replan.py`). `has_turn`: the queue of due timers chose this lead.
+    `ends_leads_later`: a stop changes the head alone (`requests/fallback_stop.py`). `sweep_key`: due leads wait until this
+    sweep has visited every lead (`lifecycle/replan.py`). `has_turn`: the queue of due timers chose this lead.
     """
 
     ends_leads_later: bool = False
@@ -71,8 +71,8 @@ class Person:
     def lead(self, lead_id: int) -> Lead | None:
         """Return a lead of this contact, or None."""
         key = lead_key(lead_id)
-        kept = self._saved.get(key)
-        lead = kept if isinstance(kept, Lead) else self.draft.get(key, Lead)
+        saved = self._saved.get(key)
+        lead = saved if isinstance(saved, Lead) else self.draft.get(key, Lead)
         return lead if lead is not None and lead.contact_key == self.key else None
 
     def leads(self) -> Iterator[Lead]:
@@ -83,7 +83,7 @@ class Person:
                 yield lead
 
     def live_leads(self) -> Iterator[Lead]:
-        """Iterate over the leads that are still on their way, newest first."""
+        """Iterate over the live leads, newest first."""
         return (lead for lead in self.leads() if lead.status in LIVE_STATUSES)
 
     def call(self, call_id: int | None) -> Call | None:
@@ -91,12 +91,12 @@ class Person:
         if call_id is None:
             return None
         key = call_key(call_id)
-        kept = self._saved.get(key)
-        call = kept if isinstance(kept, Call) else self.draft.get(key, Call)
+        saved = self._saved.get(key)
+        call = saved if isinstance(saved, Call) else self.draft.get(key, Call)
         return call if call is not None and call.contact_key == self.key else None
 
     def add(self, lead: Lead) -> None:
-        """List a new lead. Raises `RefusedError` too_many_leads where as many live ones are listed as may be."""
+        """List a new lead. Raises `RefusedError` too_many_leads where the list is full of live ones."""
         if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.make_room():
             detail = f"This person has {LEADS_LISTED_MAX} live leads, which is the most."
             raise RefusedError("too_many_leads", f"{detail} End or delete some, then send it again.")
@@ -105,7 +105,7 @@ class Person:
         self.save(lead)
 
     def make_room(self) -> bool:
-        """Leave out the oldest ended leads until one more can be listed; return False where there are not enough."""
+        """Drop the oldest ended leads from the list until one more fits; return False where there are not enough."""
         head = self.head
         excess = len(head.lead_ids) - LEADS_LISTED_MAX + 1
         if excess <= 0:
@@ -117,14 +117,14 @@ class Person:
         return len(left_out) == excess
 
     def _ended_ids(self) -> Iterator[int]:
-        """Iterate over the listed leads of which no outcome is awaited any more, oldest first."""
+        """Iterate over the listed leads that have ended and await no outcome, oldest first."""
         for lead_id in self.head.lead_ids:
             lead = self.lead(lead_id)
             if lead is None or (lead.status not in LIVE_STATUSES and lead.flight is None):
                 yield lead_id
 
     def remove_lead(self, lead: Lead) -> None:
-        """Let a lead go: it was deleted, or it moved to another contact."""
+        """Remove a lead that was deleted or moved to another contact."""
         self.head.lead_ids = tuple(lead_id for lead_id in self.head.lead_ids if lead_id != lead.id)
         self.head.sweep_from = max(0, self.head.sweep_from - 1)
         self.save_head()
@@ -132,15 +132,15 @@ class Person:
         self.draft.remove(lead_key(lead.id))
 
     def save(self, lead: Lead) -> None:
-        """Remember that a lead was changed."""
+        """Note that a lead was changed; `put` writes it."""
         self._saved[lead_key(lead.id)] = lead
 
     def save_call(self, call: Call) -> None:
-        """Remember that a call was made or changed."""
+        """Note that a call was made or changed; `put` writes it."""
         self._saved[call_key(call.id)] = call
 
     def remove_call(self, call: Call) -> None:
-        """Let a call go: it was deleted."""
+        """Remove a deleted call."""
         self._saved.pop(call_key(call.id), None)
         self.draft.remove(call_key(call.id))
 
@@ -149,11 +149,11 @@ class Person:
         return any(entity is not lead and entity is not self.head for entity in self._saved.values())
 
     def save_head(self) -> None:
-        """Remember that the head was changed."""
+        """Note that the head was changed; `put` writes it."""
         self._saved[self._head_key] = self.head
 
     def put(self) -> None:
-        """Write what was kept into the draft: one rise of the version per entity and decision."""
+        """Write the changes into the draft: the version of an entity rises once a decision."""
         for entity in self._saved.values():
             entity.version += 1
             if isinstance(entity, Lead):
@@ -164,20 +164,20 @@ class Person:
         self.draft.put_all(self._saved)
 
     def refuse_repeated(self, envelope: Envelope) -> None:
-        """Refuse a request that came before. Raises `RepeatedError`.
+        """Refuse a repeated request (deduplication by id). Raises `RepeatedError`.
 
-        Numbered streams are the runner's to refuse; a producer's own id within one is remembered here all the same.
+        The runner deduplicates numbered streams; a producer's own id within one is remembered here as well.
         """
         if envelope.stream is not None and envelope.id == f"{envelope.stream}/{envelope.number}":
             return
         self.refuse_repeated_id(envelope.source, envelope.id)
 
     def refuse_repeated_id(self, source: str, name: str) -> None:
-        """Refuse what came before under this name. Raises `RepeatedError`."""
+        """Refuse what came before under this name, and remember the name. Raises `RepeatedError`."""
         seen = self.head.seen
         mark = blake2b(f"{source}\n{name}".encode(), digest_size=8).hexdigest()
         key = seen_of_contact_key(self.key, mark)
-        apart = self.draft.get(key, Seen) if self.head.version else None  # nothing is kept of who is new
+        apart = self.draft.get(key, Seen) if self.head.version else None  # a new contact has no stored ids
         at = seen.get(mark) or (None if apart is None else apart.ids.get(mark))
         since = self.now - SEEN_FOR
         if at is not None and at > since:
@@ -194,7 +194,7 @@ class Person:
 
 
 def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None) -> None:
-    """Forget the ids of requests that are old, and the oldest beyond `most`."""
+    """Drop expired request ids, and the oldest beyond `most`."""
     for old in [mark for mark, at in seen.items() if at <= since]:
         del seen[old]
     for old in list(seen)[: 0 if most is None else max(0, len(seen) - most)]:
@@ -202,7 +202,7 @@ def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None
 
 
 def bounded_batch(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
-    """Iterate over as many of the leads or calls as one decision may change, each by `growth` bytes more; at least one."""
+    """Yield as many leads or calls as one decision may change, each `growth` bytes larger; at least one."""
     size = 0
     for number, entity in enumerate(entities):
         size += len(to_json(entity)) + growth
@@ -212,7 +212,7 @@ def bounded_batch(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:
 
 
 def wake_at(lead: Lead) -> Instant | None:
-    """Return when a lead must be looked at again: an outcome that stays out, a slot, an action, its expiry; or never."""
+    """Return when the timer of a lead fires: timeout of an outcome or slot, next action, or expiry; None for never."""
     if lead.flight is not None:
         return lead.flight.due_at
     if lead.status not in LIVE_STATUSES:
@@ -234,7 +234,7 @@ def _next_look_at(lead: Lead) -> Instant | None:
 
 
 PAUSES = frozenset({"company_paused", "offer_paused", "schedule_paused"})
-"""What a due lead waits for without a time: the adoption of the rule that lifts the pause."""
+"""Waits of a due lead that have no timer: the adoption of the rule that lifts the pause wakes it."""
 
 RECHECK_AFTER = SECOND
-"""How soon a lead is looked at again that may not be contacted because requests are unread."""
+"""After this a due lead is checked again that was held because requests are unread."""

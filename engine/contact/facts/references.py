@@ -1,4 +1,4 @@
-"""Does a request name records that the company has? What it names wrongly is told by field, all at once."""
+"""Does a request name records that the company has? Wrong references are refused by field, all at once."""
 
 from collections.abc import Iterable
 from typing import Any

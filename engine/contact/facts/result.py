@@ -3,7 +3,7 @@
 from schemas.contact import Lead, LeadStatus
 
 COMPLETED: LeadStatus = "completed"
-"""Asks for the strongest of the completed statuses."""
+"""Becomes the strongest of the completed statuses when the lead ends."""
 
 
 def earned(lead: Lead, status: LeadStatus) -> LeadStatus:

@@ -1,7 +1,7 @@
-"""What is a promise to call back? An instant on the lead, under an id of its own, which the call that keeps it names.
+"""How is a callback scheduled, placed and retried? It is an instant on the lead, with an id that its call names.
 
-It may have an owner: a buyer, or a group, who has some minutes before others make the call. A call that reached nobody is
-made again, twice; one that no gate let through is ordered again.
+It may have an owner, a buyer or a group, with some minutes before others make the call. A callback that reached no one is
+retried twice; one that a gate dropped is emitted again.
 """
 
 from typing import Any
@@ -28,36 +28,36 @@ OWNER_UNAVAILABLE = "callback_owner_unavailable"
 
 RETRIES_MAX = 2
 RETRIED_WITHIN = 2 * DAY
-"""How often, and how long after it was promised, a call back is tried again (research/domain.md 3.7)."""
+"""How often a callback is retried, and until how long after its promised time."""
 
 DROP_BACKOFF = 30 * SECOND
 DROP_BACKOFF_MAX = HOUR
-"""After a gate dropped it, a call back is ordered again a quarter of the time later that it has been due, within these."""
+"""Backoff after a gate dropped a callback: a quarter of the time that it has been due, within these bounds."""
 
 
 def set_callback(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None) -> None:
-    """Promise a call; a promise that was made before is replaced by this one."""
+    """Set the callback of a lead; it replaces an earlier one."""
     lead.callback_at = lead.callback_promised_at = at
     lead.scheduled_callback_id = person.draft.next_id()
     lead.callback_owner, lead.callback_due_at, lead.callback_tries = owner, None, 0
 
 
 def schedule_callback(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None) -> None:
-    """Promise a call, and say so."""
+    """Set the callback of a lead, and record the fact."""
     set_callback(person, lead, at, owner)
     about: dict[str, Any] = {} if owner is None else {"owner": structs.asdict(owner)}
     person.draft.fact("callback.scheduled", lead_id=lead.id, at=at, **about)
 
 
 def is_callback_first(person: Person, lead: Lead, step: Step) -> bool:
-    """Tell whether a promised call goes before the step: before every contact, and before what is due only later."""
+    """Tell whether the callback goes before the step: before every contact, and before what is due later."""
     if lead.callback_at is None or lead.ending:
         return False
     return isinstance(step, CONTACTS) or base_of(person, lead) > max(lead.callback_at, person.now)
 
 
 def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
-    """Hold the steps that would contact a person to whom a call was promised, until that call; place it when it is due."""
+    """Hold contact steps until the callback, and place it when it is due; return whether to look at the lead again."""
     if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
         lead.callback_at = None
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="not_callable")
@@ -72,13 +72,13 @@ def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotA
 
 
 def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
-    """A callback may go one beyond the limit, never two (research/domain.md 3.7)."""
+    """Tell whether callbacks are used up too: a callback may exceed the limit of attempts by one, never by two."""
     most = lead.attempts_max if lead.attempts_max is not None else cadence.schedule.max_contact_attempts
     return most is not None and lead.attempts > most
 
 
 def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> None:
-    """Order the call, which is due: for its owner, and for others once the owner's minutes are over."""
+    """Place the due callback: for its owner, and for others once the owner's minutes are over."""
     if not backpressure.has_place(person, lead, "call", grant):
         backpressure.wait_for_place(person, lead, "call")
         return
@@ -86,12 +86,12 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
         _emit(person, lead, cadence, Connection(callback=True))
         return
     lead.callback_due_at = lead.callback_due_at or person.now
-    turn, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
-    named = turn if turn.is_anyone else buyers.with_traffic_source(person, lead, turn)
-    if grant is None and buyers.is_limited(person, named):
-        _request_slot(person, lead, named, until)
+    choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
+    choice = choice_now if choice_now.is_anyone else buyers.with_traffic_source(person, lead, choice_now)
+    if grant is None and buyers.is_limited(person, choice):
+        _request_slot(person, lead, choice, until)
         return
-    connection = buyers.connection(person, lead, named, grant)
+    connection = buyers.connection(person, lead, choice, grant)
     if connection is None:
         hold(person, lead, OWNER_UNAVAILABLE)
         if until is not None and lead.recheck_at is not None:
@@ -103,7 +103,7 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
 def retry_callback(  # noqa: PLR0917 - what came of which call
     person: Person, lead: Lead, flight: Flight, outcome: str, row: Outcome, occurred_at: Instant
 ) -> bool:
-    """Promise anew what was not kept: nobody was reached, or no gate let the order through."""
+    """Schedule the callback again where it reached no one, or a gate dropped its command."""
     promised_at = lead.callback_promised_at
     if flight.step_id != CALLBACK or promised_at is None or lead.callback_at is not None or not lead.caller_id:
         return False
@@ -121,7 +121,7 @@ def retry_callback(  # noqa: PLR0917 - what came of which call
 
 
 def _reached_nobody(outcome: str, row: Outcome) -> bool:
-    """Tell whether it is certain that the person was not spoken to, and may be called again."""
+    """Tell whether it is certain that no one spoke to the person, and another call is allowed."""
     return not (row.good or row.opts_out or row.disables_channel) and outcome not in {"unknown", "caller_hung_up"}
 
 
@@ -131,7 +131,7 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, connection: Connection) 
 
 
 def _choice_at(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[BuyerChoice, Instant | None]:
-    """Return who makes the call now, and until when (None: for good)."""
+    """Return which buyers take the callback now, and until when (None: for good)."""
     turns = [BuyerChoice(buyer_ids=(owner.buyer_id,))] if owner.buyer_id is not None else []
     turns += [BuyerChoice(buyer_group_ids=(owner.buyer_group_id,))] if owner.buyer_group_id is not None else []
     if not turns or owner.grace_minutes == 0:
@@ -142,10 +142,10 @@ def _choice_at(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[Buy
     return turns[place_of], None if is_last else due_at + (place_of + 1) * owner.grace_minutes * MINUTE
 
 
-def _request_slot(person: Person, lead: Lead, named: BuyerChoice, until: Instant | None) -> None:
-    """Ask for the owner's line, until the next one's turn. The version makes each request another one."""
+def _request_slot(person: Person, lead: Lead, choice: BuyerChoice, until: Instant | None) -> None:
+    """Request a slot of the owner, until the next owner's turn. The version gives each request its own id."""
     name = f"{CALLBACK}/{lead.version}"
     request_id = command_id(lead.uuid, lead.enrolment, -(lead.callbacks + 1), name, 1)
-    slots.request_slot(person, lead, CALLBACK, named, request_id)
+    slots.request_slot(person, lead, CALLBACK, choice, request_id)
     if until is not None and lead.slot_due_at is not None:
         lead.slot_due_at = min(lead.slot_due_at, until)

@@ -1,4 +1,4 @@
-"""What do the steps do that change the lead itself? Its tokens, its promises, its schedule, or whether it goes on at all."""
+"""What do steps do that change the lead itself? Its tokens, callback or schedule, or whether it goes on."""
 
 from typing import Any, assert_never
 
@@ -26,13 +26,13 @@ from schemas.schedule import (
 LOOP_GUARD = "move_loop_guard"
 
 MOVES_PER_DAY_MAX = 10
-"""Of one lead, by steps, restarts included: the eleventh within 24 h is a circle and waits (research/domain.md E30)."""
+"""Moves and restarts of one lead by steps: the eleventh within 24 h is a loop and waits."""
 
 TAGS = "tags"
 """The token that holds the words of tag steps."""
 
 TAGS_MAX = 100
-"""Words on one lead: they are kept with it in memory and in every decision about it."""
+"""Tags of one lead: they are in memory and in every decision about it."""
 
 
 def apply(
@@ -52,7 +52,7 @@ def apply(
             _schedule_callback(person, lead, cadence, step)
         case OptOutStep():
             opt_out(person, f"step {step.id}", offer_id=lead.offer_id, channel=step.channel, scope=step.scope)
-            if lead.status in LIVE_STATUSES and step.scope != "channel":  # one of more leads than end at once
+            if lead.status in LIVE_STATUSES and step.scope != "channel":  # the person has more leads than one decision ends
                 stop(person, lead, "opt_out")
         case BlockStep():
             block(person, f"step {step.id}")
@@ -67,19 +67,19 @@ def apply(
 
 
 def reason_to_stay(person: Person, lead: Lead, step: MoveStep | RestartStep) -> str | None:
-    """Return why no run can be begun, or None."""
+    """Return why the lead cannot start a new run, or None."""
     if schedule_of(person, _target(lead, step)) is None:
         return "no_schedule"
     return "restarts_used" if isinstance(step, RestartStep) and lead.restarts >= step.max_restarts else None
 
 
 def moves_too_often(person: Person, lead: Lead) -> bool:
-    """Tell whether steps have moved the lead as often within a day as they may."""
+    """Tell whether steps have moved the lead as often today as the limit allows."""
     return sum(moved_at > person.now - DAY for moved_at in lead.moves) >= MOVES_PER_DAY_MAX
 
 
 def start_new_run(person: Person, lead: Lead, step: MoveStep | RestartStep) -> None:
-    """Begin this schedule again, or another one. Whoever has expired gets the time of the new schedule in any case."""
+    """Start a new run of this schedule or another one. An expired lead always gets the expiry of the new schedule."""
     found = schedule_of(person, _target(lead, step))
     assert found is not None  # noqa: S101 - the caller has asked for reasons to stay
     person.draft.fact("step.applied", lead_id=lead.id, step_id=step.id, kind=KIND_OF_STEP[type(step)])
@@ -113,15 +113,15 @@ def _update(person: Person, lead: Lead, step: UpdateLeadStep) -> None:
 
 
 def _tag(person: Person, lead: Lead, step: TagStep) -> None:
-    kept = [tag for tag in _tags(lead.data.get(TAGS)) if tag not in step.remove]
-    tags = list(dict.fromkeys((*kept, *step.add)))[-TAGS_MAX:]
+    remaining = [tag for tag in _tags(lead.data.get(TAGS)) if tag not in step.remove]
+    tags = list(dict.fromkeys((*remaining, *step.add)))[-TAGS_MAX:]
     set_tokens(person, lead, {TAGS: tags}, step_id=step.id)
     person.draft.fact("lead.updated", lead_id=lead.id)
     person.save(lead)
 
 
 def _tags(value: Any) -> list[Any]:
-    """Return the tags of a token, also one that the sender wrote as text."""
+    """Return the tags of a token; also of one that the sender submitted as text."""
     if isinstance(value, str):
         return [word.strip() for word in value.split(",") if word.strip()]
     return list(value) if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""How does a lead end? Its end steps are walked, then it takes the status that it earned; a stop leaves no time."""
+"""How does a lead end? It runs its end steps, then takes the status that it earned; a stop skips the end steps."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from schemas.schedule import WebhookStep
 from schemas.wire import to_json
 
 LEAD_BYTES_MAX = RECORD_BYTES_MAX // 2
-"""Of an ended lead as JSON. Tokens have had a bound of their own, far below, since version 2 of the decision rules."""
+"""Of an ended lead as JSON. Since version 2 of the decision rules tokens have their own, far smaller limit."""
 
 
 def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback: bool = True) -> None:
-    """Leave the steps: the end steps are next, then the status. A command on its way is waited for, and a promised call."""
+    """Leave the steps for the end steps and then the status. An open command and a callback are waited for."""
     withdraw(person, lead)
     if lead.callback_at is not None and not keeps_callback:
         lead.callback_at = None
@@ -30,7 +30,7 @@ def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback:
 
 
 def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = None) -> None:
-    """End a lead here and now. The outcome of what is on its way is still awaited, for the records and the slot alone."""
+    """End a lead now. The outcome of an open command is still awaited, for the records and the slot."""
     withdraw(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
@@ -45,28 +45,28 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
 
 
 def emit_end_webhooks(person: Person, lead: Lead) -> bool:
-    """Order the webhooks among the end steps at once: all that a person who must not be contacted still causes.
+    """Emit the webhooks of the end steps at once: they are all that still happens for a person who must not be contacted.
 
-    Nothing waits for their outcomes; a gateway tries a webhook again by itself. Return whether any was ordered.
+    Nothing waits for their outcomes; a gateway retries a webhook by itself. Return whether any was emitted.
     """
     schedule = None
     if lead.schedule_id is not None and lead.schedule_version is not None:
         schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
-    ordered = False
+    has_emitted = False
     for step in () if schedule is None else cadence_of(schedule).end_steps:
         if isinstance(step, WebhookStep) and has_webhook(person, step):
             lead.step_entered += 1
             command = step_webhook(person, lead, step)
             person.draft.emit(command)
-            ordered = True
+            has_emitted = True
             person.draft.fact(
                 "command.emitted", lead_id=lead.id, command_id=command.command_id, kind="webhook", step_id=step.id
             )
-    return ordered
+    return has_emitted
 
 
 def remove_excess_tokens(person: Person, lead: Lead, reason: str) -> None:
-    """Remove the tokens of a lead that cannot be written beside anything else: it was stored before tokens were bounded."""
+    """Remove the tokens of a lead that is too large for a decision: it was stored before tokens had a limit."""
     if lead.data and len(to_json(lead)) > LEAD_BYTES_MAX:
         lead.data = {}
         person.draft.fact("lead.tokens_removed", lead_id=lead.id, reason=reason)

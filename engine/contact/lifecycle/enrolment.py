@@ -1,4 +1,4 @@
-"""How does a lead come to be, and how does its run of a schedule begin? At the first step, pinned to the present version."""
+"""How is a lead created, and how does it start on a schedule? At the first step, pinned to the current version."""
 
 from engine.contact.commands import slots
 from engine.contact.facts.person import Person
@@ -9,7 +9,7 @@ from schemas.records import Offer, Record, Schedule
 
 
 def new_lead(person: Person) -> Lead:
-    """Return a lead that begins now, of which nothing is said yet."""
+    """Return a new lead with default fields."""
     now, lead_id = person.now, person.draft.next_id()
     return Lead(
         id=lead_id,
@@ -24,7 +24,7 @@ def new_lead(person: Person) -> Lead:
 
 
 def schedule_of(person: Person, schedule_id: int) -> tuple[Record, Schedule] | None:
-    """Return a schedule of the contact's company as it is now; None where there is none, or it was deleted or is a draft."""
+    """Return a current schedule of the company; None where it does not exist, was deleted, or is a draft."""
     record = person.rules.record("schedule", schedule_id)
     body = person.rules.body(Schedule, "schedule", schedule_id)
     if record is None or body is None or record.company_id != person.company_id or body.unpublished:
@@ -44,11 +44,11 @@ def expiry(person: Person, lead: Lead, since: Instant, hours: int | None) -> Ins
 
 
 def enrol(person: Person, lead: Lead, record: Record, *, hours: int | None = None) -> None:
-    """Put a lead at the start of a schedule, anew or again: the run's attempts and expiry are its own, the ledger stays.
+    """Start a lead on a schedule: the run has its own attempts and expiry, the ledger of the number stays.
 
-    A lead that comes to the schedule of another offer is that offer's from then on; the token of the first still finds it. A
-    live lead keeps its expiry unless hours are given, or nothing had been said of it before its first schedule. A command
-    on its way is waited for; it moves the old run only.
+    A lead that moves to the schedule of another offer belongs to that offer from then on; the token of the first still finds
+    it. A live lead keeps its expiry unless hours are given, or it had none before its first schedule. An open command is
+    waited for; its outcome moves the old run only.
     """
     slots.withdraw(person, lead)
     was_live = lead.status in LIVE_STATUSES

@@ -1,8 +1,8 @@
-"""What becomes of a lead on whose timer deciding failed? It waits to be tried again, or ends as `failure`, and says why.
+"""What happens to a lead whose timer failed to be decided? It is retried with backoff, or ends as `failure` with a reason.
 
-What is too large to be written stays too large: such a lead ends at once, with reason `too_large`. Any other fault is ours,
-and a corrected release may go on with the lead: it waits with `status_wait` `decision_failed`, ever longer, and ends after a
-day. Its end steps are not walked: they may be what fails.
+A decision that is too large stays too large: such a lead ends at once, with reason `too_large`. Any other fault is ours, and
+a corrected release may continue the lead: it waits with `status_wait` `decision_failed` and growing backoff, and ends after
+a day. Its end steps do not run: they may be the cause.
 """
 
 from msgspec import structs
@@ -17,14 +17,14 @@ DECISION_FAILED = "decision_failed"
 
 RETRY_FIRST = MINUTE
 RETRY_LATEST = 6 * HOUR
-"""A lead is tried again after as long as it has failed, within these bounds: a dozen times a day."""
+"""Backoff: as long as the lead has failed, within these bounds; a dozen retries a day."""
 
 GIVEN_UP_AFTER = DAY
-"""A release that was corrected is running by then; each try leaves a dead letter."""
+"""A corrected release runs by then; each retry leaves a dead letter."""
 
 
 def give_up(person: Person, lead: Lead, reason: str) -> None:
-    """Let a lead wait for its next try, or end it."""
+    """Let a lead wait for its next retry, or end it."""
     if reason == DECISION_FAILED and _wait_for_retry(person, lead):
         return
     flight, lead.flight = lead.flight, None
@@ -37,7 +37,7 @@ def give_up(person: Person, lead: Lead, reason: str) -> None:
 
 
 def _wait_for_retry(person: Person, lead: Lead) -> bool:
-    """Let the lead wait; False where it has failed for too long, or is due for something that cannot wait."""
+    """Let the lead wait; False where it failed for too long, or its timer cannot be postponed."""
     now = person.now
     is_first = lead.status_wait != DECISION_FAILED or lead.held_at is None
     since = now if is_first or lead.held_at is None else lead.held_at

@@ -1,4 +1,4 @@
-"""Where does a lead live whose number or address changed? With the new contact; the old one keeps a stub and forwards."""
+"""Which contact holds a lead whose number or address changed? The new one; the old one keeps a stub and forwards."""
 
 import msgspec
 
@@ -14,15 +14,15 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import from_json, to_json
 
 STUBS_MAX = 30
-"""Leads whose way a contact remembers, the newest: what is asked of a lead goes to its new contact as soon as its row shows
-that, so a stub serves what was under way at that time."""
+"""Newest stubs of a contact. Once the row of a lead shows its new contact, requests go there directly; a stub serves
+those that were already sent."""
 
 TOO_MANY_LEADS = "too_many_leads"
-"""Why a lead ends that moved to a contact which lists as many live ones as it may: nobody is left who could be refused."""
+"""Why a lead ends that moved to a contact whose list is full of live leads: no request is left to refuse."""
 
 
 def move_out(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
-    """Give a lead to the contact of its new number or address. What is on its way is fenced; its attempts stay counted.
+    """Move a lead to the contact of its new number or address. Its open command is fenced; its attempts stay counted.
 
     With `opt_out` or `blocked` the new contact is stopped as well.
     """
@@ -54,7 +54,7 @@ def move_out(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = Fa
 
 
 def move_in(person: Person, request: LeadMoved) -> Lead:
-    """Take a lead from the contact that it was keyed by before; the caller plans it anew."""
+    """Add a lead that moved here from another contact; the caller plans it again."""
     lead = from_json(bytes(request.lead), Lead)
     person.head.moved.pop(str(lead.id), None)
     if lead.status in LIVE_STATUSES and lead.status != "captured":
@@ -72,7 +72,7 @@ def move_in(person: Person, request: LeadMoved) -> Lead:
 
 
 def forward(person: Person, request: ContactRequest, lead_id: int) -> bool:
-    """Send a request on to where its lead went; False where it never was here, or is gone for good."""
+    """Forward a request to the contact that its lead moved to; False where there is no stub of it."""
     contact_key = person.head.moved.get(str(lead_id))
     if contact_key is None:
         return False

@@ -1,4 +1,4 @@
-"""How does a lead leave for good? Taken off its schedule, or deleted; what was ordered is fenced, the legal ledger stays."""
+"""How is a lead removed from its schedule, or deleted? Its open commands are fenced; the legal ledger stays."""
 
 from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
@@ -9,7 +9,7 @@ from schemas.contact import LIVE_STATUSES, Lead
 
 
 def remove(person: Person, lead: Lead, source: str) -> None:
-    """Take a lead off its schedule or offer: no further action, no end steps. Idempotent."""
+    """Remove a lead from its schedule or offer: no further action, no end steps. Idempotent."""
     if lead.status not in LIVE_STATUSES:
         return
     fence(person, "removed", lead.id)
@@ -18,9 +18,9 @@ def remove(person: Person, lead: Lead, source: str) -> None:
 
 
 def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
-    """Destroy a lead; its calls and the ledger of its number stay.
+    """Delete a lead; its calls and the ledger of its number stay.
 
-    Without `calls_too` the record of a call under way is not touched: it stays open until its gateway reports its end.
+    Without `calls_too` the record of a call in progress is not changed: it stays open until its gateway reports its end.
     """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:

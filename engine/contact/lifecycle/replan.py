@@ -1,11 +1,10 @@
-"""Whose plans rest on a rule that has changed? They are planned anew by ticks, a bounded number at a time; nothing polls.
+"""Which leads must be planned again after a rule has changed? A sweep by ticks, a bounded number at a time; nothing polls.
 
-The adoption itself changes no lead: a due one is checked against the newest rules anyway. What is done here is what
-nobody would notice in time: a lead that may be contacted earlier now, one that waits for the end of a pause, and the
-`next_action_at` that people see.
+The adoption itself changes no lead: a due one is checked against the newest rules anyway. The sweep covers the rest: a lead
+that may be contacted earlier now, one that waits for the end of a pause, and the `next_action_at` that people see.
 
-The ticks go by id, and act for nobody. A lead that is due by its new plan waits until they have gone through all leads; then
-all of them go in the order of those that are due. So no lead goes before one of higher priority that a later tick finds.
+The ticks go by id, and emit no command. A lead that is due by its new plan waits until the sweep is done; then due leads go
+by priority. So no lead goes before one of higher priority that a later tick finds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,23 +26,23 @@ from schemas.state import lead_key, replan_key
 from schemas.wire import to_json, to_pack
 
 LEADS_SCANNED_MAX = 500
-"""Leads looked at in one tick: some 3 ms where none of them is meant, 15 ms where all are and none changes."""
+"""Leads scanned in one tick: some 3 ms where none is concerned, 15 ms where all are and none changes."""
 
 PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
-"""Versions that every plan rests on."""
+"""Versions that every plan depends on."""
 
 
 def adopt(draft: Draft, adoption: Adoption) -> None:
-    """Note which leads are to be gone through because of newer rules or versions."""
-    for news in adoption.news:
-        for meant in _replans_of(news, draft.now):
-            key = replan_key(f"{news.after.type}/{news.after.id}")
-            draft.put(key, _merged(draft.get(key, Replan), meant))
+    """Store which leads a sweep must visit because of newer rules or versions."""
+    for change in adoption.news:
+        for replan in _replans_of(change, draft.now):
+            key = replan_key(f"{change.after.type}/{change.after.id}")
+            draft.put(key, _merged(draft.get(key, Replan), replan))
     before, after = adoption.versions_before, adoption.versions
     changed = [name for name in PLANNED_BY if before and _version(before, name) != _version(after, name)]
     if changed:
-        said = ", ".join(f"{name} {_version(before, name)} -> {_version(after, name)}" for name in changed)
-        draft.put(replan_key("versions"), Replan(cause=f"versions {said}", due_at=draft.now))
+        changes = ", ".join(f"{name} {_version(before, name)} -> {_version(after, name)}" for name in changed)
+        draft.put(replan_key("versions"), Replan(cause=f"versions {changes}", due_at=draft.now))
 
 
 def _version(versions: Mapping[str, str], name: str) -> str | None:
@@ -51,7 +50,7 @@ def _version(versions: Mapping[str, str], name: str) -> str | None:
 
 
 def sweep(draft: Draft, key: str, replan: Replan) -> None:
-    """Plan the next of the leads anew; the timer of the entity brings the others."""
+    """Plan the next batch of leads again; the timer of the entity continues."""
     found = draft.lead_ids_after(replan.after, LEADS_SCANNED_MAX)
     changed = size = 0
     for lead_id in found:
@@ -62,7 +61,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
         if lead is None or not _is_concerned(lead, replan):
             continue
         done = draft.run_isolated(partial(_replan_lead, draft, key, lead, replan))
-        if isinstance(done, str):  # one lead that no code can plan must not keep the others from going on
+        if isinstance(done, str):  # one lead that fails must not stop the others
             draft.fact("lead.replan_failed", lead_id=lead_id, cause=replan.cause, error=done)
         elif done:
             changed += 1
@@ -71,13 +70,13 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
         draft.remove(key)
         draft.end_lead_sweep()
         return
-    replan.due_at = draft.now + 1  # a tick must leave a later timer: at the same instant it would pass for stuck
+    replan.due_at = draft.now + 1  # a tick must leave a later timer: one at the same instant counts as stuck
     draft.put(key, replan)
 
 
-def _replans_of(news: RuleChange, now: Instant) -> Iterator[Replan]:
-    """Yield which leads a newer version of a record concerns."""
-    before, after = news.before, news.after
+def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
+    """Yield the sweeps that a newer version of a record requires."""
+    before, after = change.before, change.after
     cause = f"{after.type}/{after.id}@{after.version}"
     company_id = after.company_id
     if before is not None and before.version >= after.version:
@@ -86,21 +85,21 @@ def _replans_of(news: RuleChange, now: Instant) -> Iterator[Replan]:
         yield Replan(cause=cause, due_at=now, company_id=company_id)
     elif after.type in {"company", "offer", "schedule"} and before is not None:
         kind = {"company": None, "offer": "offer_id", "schedule": "schedule_id"}[after.type]
-        meant = Replan(cause=cause, due_at=now, company_id=company_id)
+        replan = Replan(cause=cause, due_at=now, company_id=company_id)
         if kind is not None:
-            setattr(meant, kind, after.id)
+            setattr(replan, kind, after.id)
         body = body_of(after)
         if after.type == "schedule" and after.deleted_at is not None:
-            yield meant
+            yield replan
         elif isinstance(body, Schedule) and body.migrate == "by_step_id":
-            meant.version = after.version
-            yield meant
+            replan.version = after.version
+            yield replan
         elif _is_paused(before) and not _is_paused(after):
-            meant.waits = (f"{after.type}_paused",)
-            yield meant
+            replan.waits = (f"{after.type}_paused",)
+            yield replan
         elif isinstance(body, Offer) and _buyers(before) != _buyers(after):
-            meant.waits = CAPS_USED_UP
-            yield meant
+            replan.waits = CAPS_USED_UP
+            yield replan
     elif after.type in CAPPED_TYPES and before is not None and before.body != after.body:
         yield Replan(cause=cause, due_at=now, company_id=company_id, waits=CAPS_USED_UP)
 
@@ -110,7 +109,7 @@ def _buyers(offer: Record) -> object:
 
 
 def _rows(record: Record | None) -> object:
-    """Return the rules that a pack holds: a new name of it moves nobody."""
+    """Return the rules of a pack: renaming it replans no lead."""
     if record is None or record.deleted_at is not None:
         return None
     return record.body.get("rules"), record.body.get("holiday_sets")
@@ -121,12 +120,12 @@ def _is_paused(record: Record) -> bool:
     return record.deleted_at is None and isinstance(body, Company | Offer | Schedule) and body.paused
 
 
-def _merged(known: Replan | None, meant: Replan) -> Replan:
-    """Return who is to be gone through, from the first on, where some are not done yet."""
+def _merged(known: Replan | None, replan: Replan) -> Replan:
+    """Return a sweep that starts again and covers both."""
     if known is None:
-        return meant
-    waits = (*known.waits, *meant.waits) if known.waits and meant.waits else ()
-    return structs.replace(meant, version=meant.version or known.version, waits=tuple(dict.fromkeys(waits)))
+        return replan
+    waits = (*known.waits, *replan.waits) if known.waits and replan.waits else ()
+    return structs.replace(replan, version=replan.version or known.version, waits=tuple(dict.fromkeys(waits)))
 
 
 def _is_concerned(lead: Lead, replan: Replan) -> bool:
@@ -138,19 +137,19 @@ def _is_concerned(lead: Lead, replan: Replan) -> bool:
         return False
     if replan.schedule_id is not None:
         return lead.schedule_id == replan.schedule_id and (not replan.waits or lead.status_wait in replan.waits)
-    # A lead that is held is due already: what holds it is no rule of hours, and is looked at by its own timer.
+    # A held lead is due already: no rule of hours holds it, and its own timer checks it.
     return lead.status_wait in replan.waits if replan.waits else lead.held_at is None
 
 
 def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
-    """Plan a lead anew; False where that changed nothing."""
+    """Plan a lead again; False where that changed nothing."""
     person = Person(draft, lead.company_id, lead.contact_key)
     person.sweep_key = key
-    before, told = to_pack(lead), len(draft.facts)
+    before, fact_count = to_pack(lead), len(draft.facts)
     _migrate(person, lead, replan.version)
     if not _is_due_already(person, lead):
         advance(person, lead)
-    if to_pack(lead) == before and len(draft.facts) == told:
+    if to_pack(lead) == before and len(draft.facts) == fact_count:
         return False
     draft.fact("lead.replanned", lead_id=lead.id, cause=replan.cause, law=person.law.stamp)
     person.put()
@@ -158,14 +157,14 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
 
 
 def _is_due_already(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead is due already: it keeps its place, and is planned by the newest rules when its turn comes."""
+    """Tell whether a lead is due already: it keeps its place, and is planned by the newest rules at its turn."""
     if lead.wake_at is None or lead.wake_at > person.now:
         return False
     return lead.schedule_id is None or person.rules.body(Schedule, "schedule", lead.schedule_id) is not None
 
 
 def _migrate(person: Person, lead: Lead, version: int | None) -> None:
-    """Pin a lead to a newer version where its step is there too; what it has begun of the step stays as it is."""
+    """Pin a lead to a newer version that has its step too; the progress in that step stays."""
     if version is None or lead.schedule_id is None or (lead.schedule_version or 0) >= version:
         return
     schedule = person.rules.schedule(lead.schedule_id, version)

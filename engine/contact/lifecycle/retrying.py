@@ -1,4 +1,4 @@
-"""Is a step tried again after what came of it, or left? As its `retry` says; where nobody can be reached, the lead ends."""
+"""Is a step retried after its outcome, or left? By its `retry`; where no later step can reach the person, the lead ends."""
 
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import begin_end
@@ -12,18 +12,18 @@ from schemas.outcomes import Outcome
 from schemas.schedule import ActingStep, EmailStep
 
 CHANNEL_CLOSED_FOR = 15 * DAY
-"""A number that was invalid may have been assigned again after two weeks (Convoso's default, research/domain.md 2.2)."""
+"""An invalid number may have been assigned again after two weeks (Convoso's default)."""
 
 
 def close_channel(person: Person, lead_id: int | None, channel: str, outcome: str) -> None:
-    """Remember that the number or address does not work, or is somebody else's."""
+    """Close a channel: the number or address does not work, or belongs to somebody else."""
     person.head.disabled_until[channel] = person.now + CHANNEL_CLOSED_FOR
     person.save_head()
     person.draft.fact("channel.closed", lead_id=lead_id, channel=channel, outcome=outcome)
 
 
 def retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
-    """Let the lead stand before its step again, later, or go on to the next one."""
+    """Plan a retry of the lead's step, or go on to the next one."""
     cadence = cadence_for(person, lead)
     step = cadence.step(lead.step or "")
     if row.disables_channel and not lead.ending and _is_out_of_reach(person, lead):
@@ -42,7 +42,7 @@ def retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occur
 
 
 def _is_out_of_reach(person: Person, lead: Lead) -> bool:
-    """Tell whether no later step can reach the person, or none is left and none ever did."""
+    """Tell whether no later step can reach the person, or none is left and none has reached them."""
     cadence = cadence_for(person, lead)
     later = cadence.contacts_from(lead.step)[1:]
     if not later:

@@ -1,4 +1,4 @@
-"""Is a step that reaches somebody carried out now? It is ordered, or the lead stands before it, or passes over it."""
+"""Is a contact or webhook step carried out now? Its command is emitted, or the lead waits for it, or skips it."""
 
 from typing import assert_never
 
@@ -24,30 +24,30 @@ ReachingStep = CallStep | SmsStep | EmailStep | WebhookStep
 OPTED_OUT_OF = "opted_out_of_channel"
 
 LARGE_BODY_LENGTH = 50_000
-"""Characters of an e-mail beyond which it is ordered by a decision about its lead alone: the outcome of a call holds up to
-640 KB of tokens of call and lead, and must not fail for the size of the e-mail that follows it."""
+"""A longer e-mail is emitted by a decision about its lead alone: the decision of a call's outcome holds up to 640 KB of
+tokens of call and lead, and must not exceed the size of a message because of the e-mail after it."""
 
 
 def execute(  # noqa: PLR0911 - the reasons not to act, line by line
     person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, grant: SlotAnswered | None
 ) -> bool:
-    """Carry the step out where it may be, now; else say when, or why not, or pass over it."""
+    """Carry the step out if it is due and allowed; else plan, hold or skip it. Return whether to look at the lead again."""
     if _has_no_attempts_left(lead, cadence) and not lead.ending and cadence.is_counted_to_come(step.id):
         begin_end(person, lead, "exceeded_max_calls")
         return True
-    passed_over = _skip_reason(person, lead, cadence, step)
-    if passed_over == OPTED_OUT_OF and not lead.ending and _is_opted_out_of_all_contacts(person, lead, cadence):
+    skip_reason = _skip_reason(person, lead, cadence, step)
+    if skip_reason == OPTED_OUT_OF and not lead.ending and _is_opted_out_of_all_contacts(person, lead, cadence):
         stop(person, lead, "opt_out")
         return False
-    if passed_over is not None:
-        return _skip_when_due(person, lead, cadence, step, passed_over)
+    if skip_reason is not None:
+        return _skip_when_due(person, lead, cadence, step, skip_reason)
     if not cadence.is_plain and misses_window(person, lead, cadence, step):
         _consume_requested_time(lead)
         return skip_step(person, lead, cadence, step, "window_missed")
     if not plan(person, lead, cadence, step) or hold_step(person, lead, step):
         return False
     if isinstance(step, SmsStep) and step.require_opt_in and opt_in.is_consent_missing(person, lead):
-        if lead.ending:  # it has no expiry any more, and would wait for ever
+        if lead.ending:  # it does not expire any more, and would wait for ever
             return skip_step(person, lead, cadence, step, opt_in.CONSENT_MISSING)
         opt_in.wait_for_consent(person, lead)
         return False
@@ -57,14 +57,14 @@ def execute(  # noqa: PLR0911 - the reasons not to act, line by line
 
 
 def _skip_when_due(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, reason: str) -> bool:
-    """Pass over a step once it is reached, not before: until then a number may come, or a channel open again.
+    """Skip a step when it is due, not before: until then a number may be added, or a channel open again.
 
-    A lead that nobody reached yet has failed where no contact that may still come can be made either.
+    A lead that no contact reached yet fails if no later contact is possible either.
     """
     if lead.ending or isinstance(step, WebhookStep):
         return skip_step(person, lead, cadence, step, reason)
-    at_once = is_zone_unknown(lead, cadence, channel_of(step))
-    if not (plan_without_hours(person, lead) if at_once else plan(person, lead, cadence, step)) or hold_step(
+    ignores_hours = is_zone_unknown(lead, cadence, channel_of(step))
+    if not (plan_without_hours(person, lead) if ignores_hours else plan(person, lead, cadence, step)) or hold_step(
         person, lead, step
     ):
         return False
@@ -79,20 +79,20 @@ def _skip_when_due(person: Person, lead: Lead, cadence: Cadence, step: ReachingS
 
 
 def _consume_requested_time(lead: Lead) -> None:
-    """Forget the time that the passed step was asked for; the waits behind it begin there."""
+    """Clear the time that was requested for a skipped step; the waits after it start there."""
     lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
     lead.requested_next_action_at = None
 
 
 def _is_opted_out_of_all_contacts(person: Person, lead: Lead, cadence: Cadence) -> bool:
-    """Tell whether every contact that may still come is on a channel that the person opted out of."""
+    """Tell whether every contact that can still follow is on a channel that the person opted out of."""
     return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
 
 
 def _skip_message(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | EmailStep, reason: str) -> bool:
-    """Pass over a message that lacks a token or is too large, or leave the schedule as failed: as `missing_token` says.
+    """Skip a message that lacks a token or is too large, or fail the lead, by `missing_token`.
 
-    A lead whose only contacts were too large has failed, whatever the step says: `completed` would not be true of it.
+    A lead whose only contacts were too large fails in any case: `completed` would be false.
     """
     is_lost = reason == emission.TEXT_TOO_LARGE and _has_no_other_contact(lead, cadence, step)
     if (step.missing_token == emission.FAIL_LEAD or is_lost) and not lead.ending:
@@ -105,7 +105,7 @@ def _skip_message(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | 
 
 
 def _has_no_other_contact(lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Tell whether nothing was tried for the lead yet, and nothing may come beside this step."""
+    """Tell whether no contact was attempted for the lead yet, and none but this step can follow."""
     made = lead.outbound_calls_count + lead.sms_count + lead.emails_count
     return made == 0 and all(other.id == step.id for other in cadence.contacts_from(step.id))
 
@@ -115,7 +115,7 @@ def _has_no_attempts_left(lead: Lead, cadence: Cadence) -> bool:
 
 
 def _skip_reason(person: Person, lead: Lead, cadence: Cadence, step: Step) -> str | None:
-    """Return why the step cannot be carried out for this lead at all, or None."""
+    """Return why the step must be skipped for this lead, or None."""
     if isinstance(step, WebhookStep):
         return None if emission.has_webhook(person, step) else "no_webhook"
     address = lead.email if isinstance(step, EmailStep) else lead.caller_id
@@ -126,7 +126,7 @@ def _skip_reason(person: Person, lead: Lead, cadence: Cadence, step: Step) -> st
     if not lead.ending:
         return None
     if lead.end_status == "expired" and not cadence.schedule.end_steps_may_contact:
-        return "expired"  # research/domain.md E11: who expired is not contacted once more
+        return "expired"  # an expired lead is not contacted once more
     return "attempts_used" if isinstance(step, COUNTED) and _has_no_attempts_left(lead, cadence) else None
 
 
@@ -152,7 +152,7 @@ def _handle_lateness(person: Person, lead: Lead, cadence: Cadence, step: Reachin
 
 
 def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, grant: SlotAnswered | None) -> bool:
-    """Order what the step is for; True where it could not be, and the lead must be looked at again at once."""
+    """Emit the command of the step; True where it was skipped, and the lead must be looked at again at once."""
     channel = channel_of(step)
     if not backpressure.has_place(person, lead, channel, grant):
         backpressure.wait_for_place(person, lead, channel)
@@ -168,7 +168,7 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
             if isinstance(step, SmsStep):
                 emission.send_sms(person, lead, cadence, step, message, source=source_of(lead))
             elif len(message.body) > LARGE_BODY_LENGTH and person.changes_others_than(lead):
-                schedule_recheck(person, lead, 1)  # a decision holds such a body beside one lead, but not beside much more
+                schedule_recheck(person, lead, 1)  # a decision has room for such a body and one lead
             else:
                 emission.send_email(person, lead, cadence, step, message, source=source_of(lead))
         case WebhookStep():
@@ -180,11 +180,11 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, grant: SlotAnswered | None) -> None:
     grant = slots.grant_for(lead, step, grant)
-    named = buyers.choice_for(person, lead, step.connect)
-    if grant is None and buyers.is_limited(person, named):
-        slots.request_slot(person, lead, step.id, named)
+    choice = buyers.choice_for(person, lead, step.connect)
+    if grant is None and buyers.is_limited(person, choice):
+        slots.request_slot(person, lead, step.id, choice)
         return
-    connection = buyers.connection(person, lead, named, grant)
+    connection = buyers.connection(person, lead, choice, grant)
     if connection is None:
         hold(person, lead, "no_buyer_available")
         return

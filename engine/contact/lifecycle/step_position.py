@@ -1,4 +1,4 @@
-"""How does a lead come to stand before a step, and leave it? With nothing tried yet, to be planned from a base."""
+"""How does a lead enter and leave a step? It enters with no attempts, to be planned from a base time."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from schemas.schedule import Step
 
 
 def enter_step(lead: Lead, step: Step | None, base: Instant) -> None:
-    """Let the lead stand before a step, to be planned from a base; None: behind the last one."""
+    """Move the lead to a step, to be planned from a base time; None: behind the last one."""
     lead.step = None if step is None else step.id
     lead.step_entered += 1
     lead.step_attempts = 0
@@ -25,8 +25,8 @@ def enter_step(lead: Lead, step: Step | None, base: Instant) -> None:
 
 
 def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:
-    """Go from the present step to the one that follows, or end the list that it was in."""
-    assert lead.step is not None  # noqa: S101 - a step was stood before
+    """Move from the current step to the next one, or end the list of steps."""
+    assert lead.step is not None  # noqa: S101 - the lead is at a step
     following = cadence.after(lead.step)
     if following is not None:
         enter_step(lead, following, base)
@@ -37,7 +37,7 @@ def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> N
 
 
 def skip_step(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: str) -> bool:
-    """Leave a step that is not carried out, and say why; True, because the next one is to be looked at."""
+    """Skip a step with a reason; return True, because the next one must be looked at."""
     person.draft.fact("step.skipped", lead_id=lead.id, step_id=step.id, reason=reason)
     leave_step(person, lead, cadence, lead.base_at or person.now)
     return True
@@ -46,7 +46,7 @@ def skip_step(person: Person, lead: Lead, cadence: Cadence, step: Step, reason: 
 def set_tokens(
     person: Person, lead: Lead, given: Mapping[str, Any], removed: Iterable[str] = (), *, step_id: str | None
 ) -> None:
-    """Set and remove tokens of a lead as its schedule says; where they would be too many, none is set and a fact says so."""
+    """Set and remove tokens of a lead; if they exceed the limit, set none and record the skip."""
     data = {**lead.data, **given}
     for name in removed:
         data.pop(name, None)

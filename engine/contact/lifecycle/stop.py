@@ -1,7 +1,7 @@
-"""What stops contact with a person? An opt-out, a block, the do-not-call list: at once, leads end, gates are told.
+"""What stops contact with a person (suppression)? An opt-out, a block, the do-not-call list: leads end, commands are fenced.
 
-An opt-out reaches as far as the company has chosen (research/domain.md 2.20): all of it, what is about one offer, or one
-channel. A block and the do-not-call list reach the whole company.
+The company chooses the scope of an opt-out: the company, one offer, or one channel. A block and the do-not-call list hold
+for the whole company.
 """
 
 from collections.abc import Iterator
@@ -18,20 +18,20 @@ from schemas.schedule import OptOutScope
 from schemas.topics import CONTACTS_REQUESTS
 
 AT_ITS_END = "(end)"
-"""Where a lead stood that had left its steps already; in brackets, so that it is no step's id."""
+"""The step of a lead that had left its steps already; in brackets, so that it is no step's id."""
 
 TEXTED = "sms"
-"""The source of an opt-out that a text made."""
+"""The source of an opt-out by text."""
 
 COMPANY = "company"
-"""The reach of an opt-out of everything, where its reach is named."""
+"""The name of the widest scope of an opt-out."""
 
 OPT_OUTS_MAX = 50
-"""Offers that one person may have opted out of one by one; the next opt-out reaches the whole company."""
+"""Scopes that one person may have opted out of one by one; the next opt-out holds for the whole company."""
 
 
 def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
-    """Return the status that every live lead of the contact about this offer must take, or None."""
+    """Return the status in which every live lead of this offer must end, or None."""
     if head.opted_out_at is not None or (head.opt_outs and _offer_scope(offer_id) in head.opt_outs):
         return "opt_out"
     if head.blocked_at is not None:
@@ -45,9 +45,9 @@ def is_opted_out_of(head: Head, channel: str) -> bool:
 
 
 def is_closed(person: Person, lead: Lead, channel: str) -> bool:
-    """Tell whether a channel is not to be used for this lead: an invalid number, an address that bounced, an opt-out."""
+    """Tell whether a channel is closed for this lead: an invalid number, an address that bounced, an opt-out."""
     head = person.head
-    if not (head.disabled_until or head.opt_outs or lead.failed_channels):  # of almost everybody nothing is known
+    if not (head.disabled_until or head.opt_outs or lead.failed_channels):  # so for almost every contact
         return False
     until = head.disabled_until.get(channel)
     is_disabled = channel in lead.failed_channels or (until is not None and until > person.now)
@@ -62,10 +62,10 @@ def opt_out(
     channel: str | None = None,
     scope: OptOutScope | None = None,
 ) -> bool:
-    """Never contact this person again, as far as `scope` or the company says; False where they had opted out before.
+    """Opt the person out, in `scope` or the company's default; False where they had opted out before.
 
-    `offer_id` and `channel` are what the opt-out is about and what it was said on, where that is known. Whatever was ordered
-    is fenced, whatever is planned ends.
+    `offer_id` and `channel`: what the opt-out is about, and where it was given, if known. Open commands are fenced, plans
+    end.
     """
     reached = _scope_reached(person, scope or _company_scope(person), offer_id, channel)
     head = person.head
@@ -96,7 +96,7 @@ def _company_scope(person: Person) -> OptOutScope:
 
 
 def _scope_reached(person: Person, scope: OptOutScope, offer_id: int | None, channel: str | None) -> str | None:
-    """Return the part of the company that an opt-out reaches, None for all of it."""
+    """Return the scope of an opt-out as the head stores it; None for the whole company."""
     if len(person.head.opt_outs) >= OPT_OUTS_MAX:
         return None
     if scope == "offer" and offer_id is not None:
@@ -113,7 +113,7 @@ def _channel_scope(channel: str) -> str:
 
 
 def _stop_some(person: Person, leads: list[Lead]) -> None:
-    """Fence what is on its way for these leads, and end those that are live."""
+    """Fence the open commands of these leads, and end the live ones."""
     flown = [lead.id for lead in leads if lead.flight is not None]
     if flown:
         fence(person, "opt_out", *flown)
@@ -121,7 +121,7 @@ def _stop_some(person: Person, leads: list[Lead]) -> None:
 
 
 def _close(person: Person, channel: str) -> None:
-    """Fence what is on its way on a channel. Its steps are passed over from now on: whoever stands there is woken."""
+    """Fence the open commands on a channel. Its steps are skipped from now on: wake the leads."""
     person.save_head()
     flown = [lead for lead in person.leads() if lead.flight is not None and lead.flight.kind == channel]
     if flown:
@@ -138,7 +138,7 @@ def _close(person: Person, channel: str) -> None:
 
 
 def block(person: Person, source: str) -> None:
-    """Keep this person away from the company's numbers: no outbound contact, as after an opt-out. Idempotent."""
+    """Block this person: no outbound contact, and inbound calls are refused. Idempotent."""
     if person.head.blocked_at is not None:
         return
     person.head.blocked_at = person.now
@@ -156,7 +156,7 @@ def suppress(person: Person, source: str) -> None:
 
 
 def opt_in(person: Person, offer_id: int | None) -> None:
-    """Lift every opt-out that holds for leads of an offer, a suppression, a doubt about one; nothing resumes by itself."""
+    """Lift every opt-out that holds for leads of an offer, a suppression, a pending review; nothing resumes by itself."""
     if person.head.suppressed_at is not None:
         person.head.suppressed_at = None
         person.save_head()
@@ -180,7 +180,7 @@ def opt_in(person: Person, offer_id: int | None) -> None:
 
 
 def opt_in_by_text(person: Person) -> None:
-    """Lift the opt-out of texts that a text made, and no other: calls and e-mails that it ended stay ended. Nothing resumes.
+    """Lift only the opt-out of texts that a text made: calls and e-mails that it ended stay ended. Nothing resumes.
 
     START is consent to texts from this sender (CTIA, Messaging Principles 5.1). An opt-out of one offer stays as it is.
     """
@@ -219,7 +219,7 @@ def unblock(person: Person) -> None:
 
 
 def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
-    """End one lead of a person who must not be contacted; its webhooks are told, nobody else."""
+    """End one lead of a person who must not be contacted; only its webhooks are emitted."""
     was_live = lead.status in LIVE_STATUSES
     if was_live:
         lead.stopped_before = AT_ITS_END if lead.ending else lead.step
@@ -227,19 +227,19 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     recall(person, lead, reason)
     end(person, lead, reason)
     if was_live and isinstance(error := person.draft.run_isolated(partial(emit_end_webhooks, person, lead)), str):
-        person.draft.fact("lead.webhooks_failed", lead_id=lead.id, error=error)  # no webhook may hold up a stop
+        person.draft.fact("lead.webhooks_failed", lead_id=lead.id, error=error)  # no webhook may prevent a stop
     remove_excess_tokens(person, lead, reason)
 
 
 def mark(person: Person, lead: Lead, reason: LeadStatus) -> None:
-    """Let the lead read what holds for its contact: who opted out may be blocked as well."""
+    """Set the opt-out and block flags of a lead; both may be true."""
     lead.opt_out = lead.opt_out or reason == "opt_out"
     lead.blocked = lead.blocked or reason == "blocked" or person.head.blocked_at is not None
     person.save(lead)
 
 
 def sweep(person: Person) -> None:
-    """End the next of the leads of a stopped person, a bounded number at a time; the head's timer brings the others."""
+    """End the next batch of a stopped person's leads; the head's timer continues."""
     head = person.head
     last = None
     for lead in bounded_batch(_stopped_from(person, head.sweep_from)):
@@ -247,32 +247,32 @@ def sweep(person: Person) -> None:
         last = lead.id
     left = None if last is None else next(_stopped_from(person, head.lead_ids.index(last) + 1), None)
     head.sweep_from = 0 if left is None else head.lead_ids.index(left.id)
-    # A tick must leave a later timer: at the same instant it would pass for stuck.
+    # A tick must leave a later timer: one at the same instant counts as stuck.
     head.sweep_at = None if left is None else person.now + 1
     person.save_head()
 
 
 def _stopped_from(person: Person, index: int) -> Iterator[Lead]:
-    """Iterate over the leads, from a place of the list on, that are live and must not be."""
+    """Iterate over the live leads, from an index of the list on, that must end."""
     found = (person.lead(lead_id) for lead_id in person.head.lead_ids[index:])
     live = (lead for lead in found if lead is not None and lead.status in LIVE_STATUSES)
     return (lead for lead in live if stop_reason(person.head, lead.offer_id) is not None)
 
 
 def fence(person: Person, reason: str, *lead_ids: int) -> None:
-    """Tell the gates that what was ordered before must not be carried out: for these leads, or all of the contact."""
-    order = Fence(
+    """Fence the earlier commands of these leads, or of the whole contact: gateways drop them."""
+    command_fence = Fence(
         company_id=person.company_id,
         contact_key=person.key,
         reason=reason,
         decided_at=person.now,
         lead_ids=lead_ids,
     )
-    person.draft.fence(order)
+    person.draft.fence(command_fence)
 
 
 def recall(person: Person, lead: Lead, reason: str) -> None:
-    """Withdraw what another contact was asked to emit for this lead: the fences of this one do not reach it."""
+    """Withdraw the command that another contact emitted for this lead: fences of this contact do not cover it."""
     flight = lead.flight
     if flight is None or flight.reached_by is None:
         return

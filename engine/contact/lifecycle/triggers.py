@@ -17,14 +17,14 @@ from schemas.instant import MINUTE
 from schemas.schedule import Trigger
 
 LEFT_STEP = "(gone)"
-"""Stands for the step of a command on its way whose lead was led elsewhere: its outcome moves nothing."""
+"""The step id of an open command whose lead has left its step: its outcome moves nothing."""
 
 FIRES_ONCE = "tokens_match"
-"""Stays true once it is: taken once in a run, or a way back would be taken for ever."""
+"""This type stays true: it fires once in a run, else a cycle would never end."""
 
 
 def fire_on_enter(person: Person, lead: Lead, cadence: Cadence) -> bool:
-    """Take the trigger of a lead that enters; True where it says where the lead goes on."""
+    """Fire the trigger of a lead that enters; True where it moves the lead."""
     trigger = _fire_first(person, lead, cadence, "enter", ("none", "tokens_match"))
     if trigger is None or (trigger.goto is None and trigger.end_result is None):
         return False
@@ -33,7 +33,7 @@ def fire_on_enter(person: Person, lead: Lead, cadence: Cadence) -> bool:
 
 
 def fire_on_exit(person: Person, lead: Lead, cadence: Cadence, types: Collection[str]) -> bool:
-    """Take the first trigger of what has just become true; True where the lead goes elsewhere now."""
+    """Fire the first trigger of what has just become true; True where it moves the lead."""
     if lead.ending:
         return False
     trigger = _fire_first(person, lead, cadence, "exit", types)
@@ -45,7 +45,7 @@ def fire_on_exit(person: Person, lead: Lead, cadence: Cadence, types: Collection
 
 
 def fire_on_expiry(person: Person, lead: Lead, cadence: Cadence) -> None:
-    """End a lead whose time is over, with what its schedule says of that."""
+    """End an expired lead, and fire its trigger for that."""
     trigger = _fire_first(person, lead, cadence, "exit", ("expired",))
     if trigger is not None:
         lead.schedule_trigger_type = trigger.type
@@ -54,8 +54,8 @@ def fire_on_expiry(person: Person, lead: Lead, cadence: Cadence) -> None:
 
 def _fire_first(person: Person, lead: Lead, cadence: Cadence, on: str, types: Collection[str]) -> Trigger | None:
     for place, trigger in enumerate(cadence.schedule.triggers):
-        is_meant = trigger.on == on and trigger.type in types and (trigger.type != FIRES_ONCE or place not in lead.fired)
-        if is_meant and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
+        matches = trigger.on == on and trigger.type in types and (trigger.type != FIRES_ONCE or place not in lead.fired)
+        if matches and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
             lead.fired = tuple(sorted({*lead.fired, place}))
             if trigger.add_tokens:
                 set_tokens(person, lead, trigger.add_tokens, step_id=None)

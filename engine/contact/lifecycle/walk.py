@@ -1,4 +1,4 @@
-"""How far does a lead get now? From step to step until a command is on its way, a time must come, or it has ended."""
+"""How far does a lead advance now? From step to step, until a command is open, a time must come, or it has ended."""
 
 from typing import assert_never
 
@@ -45,14 +45,14 @@ from schemas.schedule import (
 )
 
 STEPS_AT_ONCE_MAX = 100
-"""Steps that take no time, in one decision: more is a loop (research/domain.md 3.1)."""
+"""Steps without a wait in one decision: more is a loop."""
 
 EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
 
 
 def advance(person: Person, lead: Lead, *, grant: SlotAnswered | None = None) -> None:
-    """Bring a lead as far as it gets now. Changes nothing about one that has ended or waits for an outcome or a slot."""
+    """Advance a lead as far as possible now. One that has ended or awaits an outcome or a slot does not move."""
     lead.recheck_at = None
     lead.slot_waits = False
     lead.sweep_key = lead.awaits_place = None
@@ -64,20 +64,20 @@ def advance(person: Person, lead: Lead, *, grant: SlotAnswered | None = None) ->
 
 
 def plan_inputs(lead: Lead) -> tuple[object, ...]:
-    """Return what the plan of a lead rests on, of what can be changed from outside."""
+    """Return the inputs of a lead's plan that a request can change."""
     asked = lead.lead_priority, lead.requested_next_action_at, lead.callback_at
     return (*asked, lead.zones, lead.caller_id, lead.email, lead.enrolment, lead.ending)
 
 
 def replan_lead(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
-    """Plan anew after a change; where the plan rests on something else now, an open slot request is taken back first."""
+    """Plan again after a change; if the inputs of the plan changed, withdraw an open slot request first."""
     if plan_inputs(lead) != before:
         slots.withdraw(person, lead)
     advance(person, lead)
 
 
 def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
-    """Take one step; True where the lead must be looked at again at once."""
+    """Take one step; return whether the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
     reason = stop_reason(person.head, lead.offer_id)
@@ -102,7 +102,7 @@ def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> boo
 
 
 def _begin(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
-    """Stand before the first step of the steps or end steps; a promise outlives the steps (research/domain.md 3.6)."""
+    """Enter the first of the steps or end steps; a callback outlives the steps."""
     if lead.callback_at is not None and (lead.ending or lead.schedule_id is None):
         return wait_for_callback(person, lead, cadence, grant)
     if lead.schedule_id is None and not lead.ending:
@@ -112,7 +112,7 @@ def _begin(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | N
     first = cadence.first(ending=lead.ending)
     if first is not None:
         enter_step(lead, first, lead.base_at or person.now)
-        # A trigger may see what the one of entering changed; where there is none, nothing is left to look at again.
+        # The trigger of entering may have made another one true; without triggers go on directly.
         return bool(cadence.triggers) or _take_step(person, lead, cadence, first, grant)
     if lead.ending:
         end(person, lead, lead.end_status or COMPLETED)
@@ -122,7 +122,7 @@ def _begin(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | N
 
 
 def _wait_for_disposition(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
-    """Stand where the call was until somebody says how it went; a promised call is kept meanwhile."""
+    """Wait at the step of the call for its disposition; a callback is placed meanwhile."""
     if lead.callback_at is not None:
         return wait_for_callback(person, lead, cadence, grant)
     before = lead.status_wait
@@ -163,11 +163,11 @@ def _take_step(person: Person, lead: Lead, cadence: Cadence, step: Step, grant: 
 
 
 def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep, grant: SlotAnswered | None) -> bool:
-    """Move the base by the wait and go on to the next step: a wait takes no time of its own, what follows does.
+    """Move the base time by the wait and go on to the next step, which is planned from there.
 
-    Only behind a last wait does the lead stand until it is over, because nothing follows.
+    Only at a last wait does the lead stay until it is over, because no step follows.
     """
-    if lead.step_attempts == 0:  # not begun: else the base has been moved already
+    if lead.step_attempts == 0:  # not started: else the base time has moved already
         lead.step_attempts = 1
         lead.base_at = wait_end(lead, cadence, step, lead.base_at or person.now)
     if cadence.after(step.id) is None:
@@ -180,7 +180,7 @@ def _wait(person: Person, lead: Lead, cadence: Cadence, step: WaitStep, grant: S
 
 
 def wait_end(lead: Lead, cadence: Cadence, step: WaitStep, base: Instant) -> Instant:
-    """Return when a wait that began at base is over."""
+    """Return the end of a wait that starts at base."""
     if step.until is not None:
         return local_time(lead, cadence, step.until, base)
     wait = duration(step.duration or "0s")
@@ -198,15 +198,15 @@ def _exit(person: Person, lead: Lead, step: ExitStep) -> bool:
 
 
 def _wait_for_event(person: Person, lead: Lead, cadence: Cadence, step: WaitForStep) -> bool:
-    """Wait until something is true of the lead, or the time is up; every change of the lead comes by here."""
-    if lead.step_attempts == 0:  # not begun: the wait before it comes first
+    """Wait until an event has happened, or the timeout; every change of the lead is checked here."""
+    if lead.step_attempts == 0:  # not started: a wait before it comes first
         if not _reach_step(person, lead, step):
             return False
         lead.step_attempts = 1
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
     if has_happened(step, lead, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
-        if step.event in lead.heard:  # this schedule heeds it: no pause for the same
+        if step.event in lead.heard:  # the step handles the event: no pause for it
             lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
         return _go_to(person, lead, cadence, step.on_match)
     if not plan_without_hours(person, lead, EVENT_AWAITED):
@@ -227,7 +227,7 @@ def _choose_path(person: Person, lead: Lead, cadence: Cadence, step: BranchStep 
 
 
 def _restart_or_move(person: Person, lead: Lead, cadence: Cadence, step: MoveStep | RestartStep) -> bool:
-    """Begin this schedule again or another one; go on where that cannot be, wait where it was too often today."""
+    """Restart this schedule or move to another one; skip the step where impossible, wait where too often today."""
     if not _reach_step(person, lead, step):
         return False
     reason = effects.reason_to_stay(person, lead, step)
@@ -259,7 +259,7 @@ def _apply_effect(
 
 
 def _reach_step(person: Person, lead: Lead, step: Step) -> bool:
-    """Tell whether a step that takes no time happens now: what stands behind a wait is decided when the wait is over."""
+    """Plan a step that takes no time; True where it is due and not held. After a wait it runs when the wait is over."""
     if not plan_without_hours(person, lead) or hold_step(person, lead, step):
         return False
     lead.requested_next_action_at = None

@@ -1,4 +1,4 @@
-"""What can be done with a call by hand? Its money, tokens, conversion and disposition change; keys are pressed; it goes."""
+"""How is a call changed by hand? Its money, tokens, conversion and disposition; keys are pressed; it is deleted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,16 +25,16 @@ from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateR
 
 FIRED = "(fired)"
 KEYS = "(keys)"
-"""Stand for the step of an order that no step gave."""
+"""Step ids of commands that belong to no step."""
 
 FIRED_EVENT = "call.fired"
 
 KEYS_WITHIN = 10 * SECOND
-"""A key that is pressed later answers another question."""
+"""A key that is pressed later answers another prompt."""
 
 
 def update(person: Person, request: CallUpdateRequested) -> None:
-    """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`; then nothing is."""
+    """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`, changing nothing."""
     _check_references(person, request)
     calls = _calls_to_change(person, request)
     for call in calls:
@@ -44,13 +44,13 @@ def update(person: Person, request: CallUpdateRequested) -> None:
 
 
 def delete(person: Person, request: CallDeleteRequested) -> None:
-    """Delete a call and answer. Its money leaves its lead, as it leaves the calls: reports of both tell the same.
+    """Delete a call and answer. Its money is subtracted from its lead, so that reports of leads and calls agree.
 
-    What came of it stays with the lead (a conversion, a contact), and its attempt in the ledger of the number.
+    Its results stay with the lead (a conversion, a contact), and its attempt stays in the ledger of the number.
     """
     call = _one(person, request.call_id)
     if call.direction == "inbound" and call.ended_at is None:
-        reactions.end_inbound(person, call, connected=call.answered_at is not None)  # nobody will tell us of its end
+        reactions.end_inbound(person, call, connected=call.answered_at is not None)  # its end will not be reported
     delete_call(person, call)
     _subtract_money(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
@@ -58,7 +58,7 @@ def delete(person: Person, request: CallDeleteRequested) -> None:
 
 
 def _subtract_money(person: Person, call: Call) -> None:
-    """Let a lead, wherever it is now, have earned what its other calls did."""
+    """Subtract the money of a deleted call from its lead, also if the lead moved to another contact."""
     if call.lead_id is None or not (call.revenue or call.payout):
         return
     message = LeadUpdateRequested(
@@ -76,7 +76,7 @@ def _subtract_money(person: Person, call: Call) -> None:
 
 
 def press_keys(person: Person, request: CallKeysRequested) -> None:
-    """Order keys to be pressed on a call in progress. Raises `RefusedError` where it has ended."""
+    """Emit the command to press keys on a call in progress. Raises `RefusedError` where it has ended."""
     call = _one(person, request.call_id)
     if call.ended_at is not None:
         raise RefusedError("call_ended", f"The call has ended ({call.status}); no key can be pressed.")
@@ -92,7 +92,7 @@ def press_keys(person: Person, request: CallKeysRequested) -> None:
 
 
 def _press_command(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
-    # The version is another one at every change of the call: no two presses share an id.
+    # The version rises with every change of the call: no two presses share an id.
     identity = command_id(call.uuid, 0, call.version + 1, KEYS, 1)
     return PressKeys(
         **call_command_header(person, call, KEYS, identity),
@@ -112,7 +112,7 @@ def _one(person: Person, call_id: int) -> Call:
 
 
 def _calls_to_change(person: Person, request: CallUpdateRequested) -> list[Call]:
-    """Return the call, or the newest calls of the offer; as many as one decision may change."""
+    """Return the named call, or the newest calls of the offer, as many as one decision may change."""
     if request.call_id is not None:
         return [_one(person, request.call_id)]
     since: Instant = request.since or 0
@@ -133,7 +133,7 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
 
 
 def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
-    """Change one call; `callback_at` is when its lead is to be called back, whatever the disposition is."""
+    """Change one call; `callback_at` schedules a callback of its lead, whatever the disposition."""
     before = call.revenue, call.payout
     had_brought = earnings.earnings_of(call)
     had_disposition = call.call_disposition_id
@@ -148,7 +148,9 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
         person.save_call(call)
         earnings.report_change(person, call, had_brought)
     if callback_at is not None:
-        _schedule_callback(person, call, callback_at)  # first: it outlives what a conversion or a disposition ends
+        _schedule_callback(
+            person, call, callback_at
+        )  # first: the callback outlives a conversion or disposition that ends the lead
     _update_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
     if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
         _apply_disposition(person, call, request)
@@ -157,7 +159,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
 
 
 def _write(call: Call, request: CallUpdateRequested) -> list[str]:
-    """Write what was said into the call; return the names of what is different now."""
+    """Write the requested values into the call; return the names of changed fields."""
     changed: list[str] = []
     for field in (
         "buyer_converted",
@@ -195,7 +197,7 @@ def _update_lead(
     revenue: float,
     payout: float,
 ) -> None:
-    """Pass on to the lead what it earned, and that it converted: as if its own update said so, wherever it is now."""
+    """Apply money and conversion of the call to its lead, as an update of the lead would, also at another contact."""
     if call.lead_id is None:
         return
     lead = person.lead(call.lead_id)
@@ -211,8 +213,8 @@ def _update_lead(
         add_revenue=round(revenue, MONEY_DIGITS),
         add_payout=round(payout, MONEY_DIGITS),
     )
-    said = (message.buyer_converted, message.offer_converted)
-    if said == (UNSET, UNSET) and not message.add_revenue and not message.add_payout:
+    flags = (message.buyer_converted, message.offer_converted)
+    if flags == (UNSET, UNSET) and not message.add_revenue and not message.add_payout:
         return
     if lead is not None:
         update_lead(person, message)
@@ -221,7 +223,7 @@ def _update_lead(
 
 
 def _copy_to_lead(person: Person, lead: Lead, call: Call, request: CallUpdateRequested) -> None:
-    """Write to the lead who its buyer is now, and which other call its conversion is of, where it is not of this one."""
+    """Write the buyer to the lead, and the other call of its conversion if this call no longer converted."""
     if request.buyer_id is not UNSET:
         lead.buyer_id = request.buyer_id
     for flag, named in CONVERSIONS.items():
@@ -232,9 +234,9 @@ def _copy_to_lead(person: Person, lead: Lead, call: Call, request: CallUpdateReq
 
 
 def _changed_flag(person: Person, call: Call, flag: str, had_converted: Mapping[str, bool]) -> bool | UnsetType:
-    """Return what the lead's flag becomes, UNSET where nothing is new.
+    """Return the new value of the lead's flag, UNSET where it does not change.
 
-    A conversion that is told again leads no lead on once more; one is taken back only where no other call of it converted.
+    A repeated conversion does not move the lead again; one is revoked only if no other call of the lead converted.
     """
     has_converted: bool = getattr(call, flag)
     if has_converted == had_converted[flag] or (not has_converted and _other_converted(person, call, flag) is not None):
@@ -249,7 +251,7 @@ def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
 
 
 def _schedule_callback(person: Person, call: Call, callback_at: Instant) -> None:
-    """Promise the lead of the call a call back, as its own update would. Raises `RefusedError` where it has ended."""
+    """Schedule a callback of the call's lead, as an update of the lead would. Raises `RefusedError` where it has ended."""
     message = LeadUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,

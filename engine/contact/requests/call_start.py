@@ -1,6 +1,6 @@
-"""May this person be called now, because somebody asks for it? Guard after guard in a fixed order, then the order.
+"""May a person be called now on request? Checks in a fixed sequence, then the command.
 
-A call by hand is a call: it counts to the lead's attempts and to every cap of the law (research/domain.md 2.7).
+A manual call counts to the lead's attempts and to every legal cap.
 """
 
 from typing import Any
@@ -28,14 +28,14 @@ from schemas.requests import CallStartRequested
 from schemas.schedule import CallStep
 
 CLASS_NOW = 0
-"""Goes before everything else that is due (research/domain.md 3.8)."""
+"""The urgency class of a manual call: before all that is due (`timing/plan.py`)."""
 
 CAP_CHECKS_MAX = 50
-"""Hours open into a cap and caps end outside hours: so often at most is the one looked at after the other."""
+"""Rounds of checking caps, then hours: caps may end outside hours, and hours open into a cap."""
 
 
 def start(person: Person, request: CallStartRequested) -> None:
-    """Order the call and answer with it. Raises `RefusedError` for the first guard that says no; then nothing is changed."""
+    """Place the call and answer with it. Raises `RefusedError` for the first check that fails, and changes nothing."""
     _check_caller(person, request)
     lead = _find_lead(person, request)
     schedule = _schedule(person, request, lead)
@@ -80,7 +80,7 @@ def _find_lead(person: Person, request: CallStartRequested) -> Lead | None:
 
 
 def _offer_id(person: Person, request: CallStartRequested) -> int | None:
-    """Return the offer that is meant: the one named, the schedule's, or that of the number that is called from."""
+    """Return the offer of the call: the named one, the schedule's, or that of the calling number."""
     if request.offer_id is not None:
         return request.offer_id
     if request.schedule_id is not None:
@@ -106,7 +106,7 @@ def _schedule(person: Person, request: CallStartRequested, lead: Lead | None) ->
 
 
 def _check_caller(person: Person, request: CallStartRequested) -> None:
-    """Refuse to call from a number that is not the company's, or that places no calls."""
+    """Refuse a calling number that is not the company's, or that places no calls."""
     if request.from_number is None:
         return
     record = person.rules.number(person.company_id, request.from_number)
@@ -142,8 +142,10 @@ def _check_person(person: Person, offer_id: int | None) -> None:
         )
     reason = stop_reason(person.head, offer_id) or ("opt_out" if is_opted_out_of(person.head, "call") else None)
     if reason is not None:
-        said = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(reason, reason)
-        raise RefusedError("suppressed_contact", f"This person {said} and is not called.", extra={"reason": reason})
+        state_text = {"opt_out": "opted out", "blocked": "is blocked", "dnc": "is on the do-not-call list"}.get(
+            reason, reason
+        )
+        raise RefusedError("suppressed_contact", f"This person {state_text} and is not called.", extra={"reason": reason})
     review_until = person.head.review_until
     if review_until is not None and review_until > person.now:
         raise RefusedError(
@@ -221,7 +223,7 @@ def _check_in_progress(person: Person, lead: Lead) -> None:
 
 
 def _create_lead(person: Person, request: CallStartRequested, schedule: Record | None) -> Lead:
-    """Return a lead for a person who has none here: on the schedule where it enrols, else of the offer alone."""
+    """Return a new lead: on the schedule if the call enrols, else of the offer alone."""
     lead = new_lead(person)
     lead.status, lead.offer_id = "captured", _offer_id(person, request)
     lead.caller_id = request.caller_id
@@ -235,13 +237,13 @@ def _create_lead(person: Person, request: CallStartRequested, schedule: Record |
 
 
 def _place_call(person: Person, lead: Lead, request: CallStartRequested) -> int:
-    """Order the call; a lead that has ended stays as it ended."""
+    """Emit the command of the call; an ended lead keeps its status."""
     if not person.draft.has_place("call", lead.company_id, is_in_turn=True):
         raise RefusedError("commands_open", "As many calls are on their way as may be; try again in a moment.")
     slots.withdraw(person, lead)
     status, wait, expires_at = lead.status, lead.status_wait, lead.expires_at
     if status not in LIVE_STATUSES:
-        lead.expires_at = None  # the end of the schedule is no end of the call
+        lead.expires_at = None  # the expiry of the lead does not limit the call
     cadence = cadence_for(person, lead)
     lead.urgency_class = CLASS_NOW
     connection = Connection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)

@@ -1,4 +1,4 @@
-"""What may a person do for themselves, or somebody for them, by token and number? Opt out, leave, skip to the end."""
+"""What may a person request for themselves by token and number? Opt out, be removed, or move to the end."""
 
 from typing import assert_never
 
@@ -16,7 +16,7 @@ from schemas.requests import CallerActed
 
 
 def act(person: Person, request: CallerActed) -> None:
-    """Do it and answer with the lead, also one that has ended. Raises `RefusedError` for none, or nothing to skip."""
+    """Carry out the action and answer with the lead, also an ended one. Raises `RefusedError` for no lead or no live one."""
     leads = _matching_leads(person, request)
     match request.action:
         case "opt_out":
@@ -33,7 +33,7 @@ def act(person: Person, request: CallerActed) -> None:
 
 
 def _matching_leads(person: Person, request: CallerActed) -> list[Lead]:
-    """Return the newest live lead of the token, else the newest; or all of them, where all are asked for."""
+    """Return the newest live lead of the token, else the newest; or all of them, if requested."""
     matching = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
     if not matching:
         raise RefusedError("not_found", "There is no lead of this token and number.")

@@ -1,4 +1,4 @@
-"""May another contact's lead reach this number or address? Its own contact checks, emits, and passes on what came of it."""
+"""May another contact's lead reach this number or address? This contact checks, emits, and relays the outcome."""
 
 import msgspec
 
@@ -17,40 +17,40 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import from_json
 
 RELAY_FOR = 7 * DAY
-"""How long an outcome is passed on: as long as commands are kept (schemas/topics.py)."""
+"""How long an outcome is relayed: as long as commands are retained (schemas/topics.py)."""
 
 RELAYS_MAX = 1_000
-"""Commands for leads of other contacts that are open at one time; most addresses have one or two."""
+"""Open commands for leads of other contacts; most addresses have one or two."""
 
 RELAYS_FULL = "too_many_open"
-"""The answer beyond that: the lead asks again."""
+"""The refusal beyond that: the lead retries."""
 
 BEHIND = "requests_unread"
-"""The answer where an opt-out may still be unread: the lead asks again."""
+"""The refusal where an opt-out may still be unread: the lead retries."""
 
 TEMPORARY = frozenset({BEHIND, RELAYS_FULL, "min_spacing", "too_late", INBOUND_PAUSE})
-"""Refusals after which the same step may be tried again."""
+"""Refusals after which the step is retried."""
 
 RelayedCommand = PlaceCall | SendSms | SendEmail
 
 
 def answer_request(person: Person, request: ReachRequested) -> None:
-    """Emit the command of another contact's lead, or tell it why not."""
-    order: RelayedCommand = from_json(bytes(request.command), PlaceCall | SendSms | SendEmail)  # type: ignore[arg-type]
-    if order.contact_key != person.key or order.company_id != person.company_id:
+    """Emit the command of another contact's lead, or answer with the reason against it."""
+    command: RelayedCommand = from_json(bytes(request.command), PlaceCall | SendSms | SendEmail)  # type: ignore[arg-type]
+    if command.contact_key != person.key or command.company_id != person.company_id:
         raise RefusedError(
             "validation_failed", "the command is not one for this contact", {"command": ["is another contact's"]}
         )
-    reason, until = _refusal(person, order, request)
+    reason, until = _refusal(person, command, request)
     if reason is None:
-        _emit(person, order, request)
+        _emit(person, command, request)
         return
-    person.draft.fact("reach.refused", lead_id=request.lead_id, command_id=order.command_id, reason=reason)
+    person.draft.fact("reach.refused", lead_id=request.lead_id, command_id=command.command_id, reason=reason)
     answer = ReachAnswered(
         company_id=person.company_id,
         contact_key=request.reply_to,
         lead_id=request.lead_id,
-        command_id=order.command_id,
+        command_id=command.command_id,
         emitted=False,
         reason=reason,
         until=until,
@@ -59,10 +59,10 @@ def answer_request(person: Person, request: ReachRequested) -> None:
 
 
 def withdraw(person: Person, request: ReachWithdrawn) -> None:
-    """Fence what was emitted here for another contact's lead that must not be contacted any more.
+    """Fence a command that was emitted here for another contact's lead which must not be contacted any more.
 
-    The request always comes first: both leave one outbox, in order. So where nothing is on its way, it was refused or is
-    over. What was carried out before the fence still tells what came of it.
+    The request always comes first: both leave one outbox, in sequence. So where no command is open, it was refused or is
+    over. A command that was carried out before the fence still reports its outcome.
     """
     relay = person.draft.get(relay_key(request.command_id), Relay)
     if relay is None or relay.contact_key != person.key or relay.lead_id != request.lead_id:
@@ -72,7 +72,7 @@ def withdraw(person: Person, request: ReachWithdrawn) -> None:
 
 
 def relay_outcome(person: Person, request: OutcomeRecorded | CallProgressed) -> bool:
-    """Pass on what came of a command that was emitted for another contact's lead; False where it was none."""
+    """Relay the outcome of a command that was emitted for another contact's lead; False where it was not."""
     relay = person.draft.get(relay_key(request.command_id), Relay)
     if relay is None or relay.contact_key != person.key:
         return False
@@ -86,18 +86,18 @@ def relay_outcome(person: Person, request: OutcomeRecorded | CallProgressed) -> 
 
 
 def close_relay(person: Person, command_id: str) -> None:
-    """Forget a command that was emitted for another contact's lead: its outcome was passed on, or stays out."""
+    """Delete the relay of a command: its outcome was relayed, or timed out."""
     person.draft.remove(relay_key(command_id))
-    person.head.relays = max(0, person.head.relays - 1)  # it counts those since counting began
+    person.head.relays = max(0, person.head.relays - 1)  # older heads did not count
     person.save_head()
 
 
-def _refusal(person: Person, order: RelayedCommand, request: ReachRequested) -> tuple[str | None, Instant | None]:
-    """Return why the order must not be emitted, and until when where that is known; None where it may be.
+def _refusal(person: Person, command: RelayedCommand, request: ReachRequested) -> tuple[str | None, Instant | None]:
+    """Return why the command must not be emitted, and until when, if known; None where it may be.
 
-    A cap counts every contact with this number, whichever lead made it (research/domain.md E40).
+    A cap counts every contact with this number, whichever lead made it.
     """
-    reason = _stop_code(person, order, request)
+    reason = _stop_code(person, command, request)
     if reason is not None or request.kind == "email":
         return reason, None
     if person.head.review_until is not None and person.head.review_until > person.now:
@@ -107,7 +107,7 @@ def _refusal(person: Person, order: RelayedCommand, request: ReachRequested) -> 
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
 
 
-def _stop_code(person: Person, order: RelayedCommand, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
+def _stop_code(person: Person, command: RelayedCommand, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
     kind = request.kind
     stopped = stop_reason(person.head, request.offer_id)
     if stopped is not None:
@@ -122,17 +122,17 @@ def _stop_code(person: Person, order: RelayedCommand, request: ReachRequested) -
         return RELAYS_FULL
     if person.head.inbound_until is not None and person.head.inbound_until > person.now:
         return INBOUND_PAUSE
-    if order.not_after is not None and order.not_after <= person.now:
+    if command.not_after is not None and command.not_after <= person.now:
         return "too_late"
     until = ledger.guard_ends_at(person.head, kind)
     return "min_spacing" if until is not None and until > person.now else None
 
 
-def _emit(person: Person, order: RelayedCommand, request: ReachRequested) -> None:
+def _emit(person: Person, command: RelayedCommand, request: ReachRequested) -> None:
     if request.kind != "email":
-        ledger.reserve(person, request.kind, order.command_id)
+        ledger.reserve(person, request.kind, command.command_id)
     relay = Relay(
-        command_id=order.command_id,
+        command_id=command.command_id,
         company_id=person.company_id,
         contact_key=person.key,
         reply_to=request.reply_to,
@@ -144,12 +144,12 @@ def _emit(person: Person, order: RelayedCommand, request: ReachRequested) -> Non
     )
     person.head.relays += 1
     person.save_head()
-    person.draft.emit(order)
-    person.draft.put(relay_key(order.command_id), relay)
+    person.draft.emit(command)
+    person.draft.put(relay_key(command.command_id), relay)
     person.draft.fact(
         "command.emitted",
         lead_id=request.lead_id,
-        command_id=order.command_id,
+        command_id=command.command_id,
         kind=request.kind,
-        step_id=order.step_id,
+        step_id=command.step_id,
     )

@@ -1,4 +1,4 @@
-"""What does a lead do when somebody says how its call went, or says nothing? It stood and waited, or it is led elsewhere."""
+"""What does a lead do after the disposition of its call, or without one? It waits, retries, ends, or follows its rules."""
 
 from typing import Any
 
@@ -31,33 +31,33 @@ from schemas.schedule import (
 )
 
 DISPOSITION_EVENT = "disposition"
-"""The event of a `wait_for`, and the type of a trigger."""
+"""The event of a `wait_for` step, and the type of a trigger."""
 
 DISPOSITION_RETRIES = "(disposition)"
-"""Where the tries are counted that dispositions asked for; in brackets, so that it is no outcome's name."""
+"""Counts the retries by disposition; in brackets, so that it is no outcome's name."""
 
 WEBHOOK_EVENT = "call.dispositioned"
-"""What a webhook of a disposition's action group is told of."""
+"""The event type in a webhook of a disposition's action group."""
 
 ANSWERED_OUTCOMES = frozenset({"connected_human", "connected_buyer", "caller_hung_up"})
-"""Outcomes after which somebody has something to say of the call; nobody was there to judge the others."""
+"""Outcomes after which a disposition is awaited: a person answered, so an agent can judge the call."""
 
 WRONG_NUMBER = Outcome(disables_channel=True)
 
 
 def code_of(disposition: CallDisposition) -> str:
-    """Return what filters know a disposition by: its code, else its name."""
+    """Return the name of a disposition in filters: its code, else its name."""
     return disposition.code or disposition.name
 
 
 def disposition_of(person: Person, call: Call | None) -> CallDisposition | None:
-    """Return the disposition that a call has."""
+    """Return the disposition of a call."""
     found = None if call is None else call.call_disposition_id
     return person.rules.body(CallDisposition, "call_disposition", found)
 
 
 def await_disposition(person: Person, lead: Lead, flight: Flight, outcome: str, occurred_at: Instant) -> bool:
-    """Let the lead wait for a disposition after this outcome of its step, or follow the one that the call has already.
+    """Let the lead await a disposition after this outcome, or follow the one that the call has already.
 
     False where the outcome itself moves the lead on.
     """
@@ -78,7 +78,7 @@ def await_disposition(person: Person, lead: Lead, flight: Flight, outcome: str, 
 
 
 def check_callback_time(lead: Lead | None, disposition: CallDisposition, callback_at: Instant | None) -> None:
-    """Refuse a disposition that promises a call at no time. Raises `RefusedError`."""
+    """Refuse a disposition that needs a callback time without one. Raises `RefusedError`."""
     has_time = callback_at is not None or disposition.retry_delay_seconds is not None
     if disposition.requires_callback_time and not has_time and (lead is None or lead.callback_at is None):
         problem = "needs a time to call back: send schedule_callback_at with it"
@@ -86,7 +86,7 @@ def check_callback_time(lead: Lead | None, disposition: CallDisposition, callbac
 
 
 def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
-    """Do what the disposition says of the person and the number, whatever becomes of the lead."""
+    """Apply the opt-out, suppression and closed channels of a disposition, whatever the lead does."""
     source = f"disposition {code_of(disposition)}"
     if disposition.sets_opt_out:
         opt_out(person, source, offer_id=None if lead is None else lead.offer_id)
@@ -98,9 +98,9 @@ def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition)
 
 
 def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
-    """Do the steps of the disposition's action group, in order, at once; those that would contact or wait are passed over.
+    """Run the steps of the disposition's action group in sequence, at once; skip those that would contact or wait.
 
-    A lead that has ended is not begun again: of it only tokens and tags are changed, and webhooks told.
+    An ended lead does not start again: only its tokens and tags change, and webhooks are emitted.
     """
     group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
     for step in () if group is None else group.steps:
@@ -120,7 +120,7 @@ def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDi
 
 
 def apply_group_stops(person: Person, lead: Lead, disposition: CallDisposition) -> None:
-    """Do of the disposition's action group only what stops contact with the person."""
+    """Run only the steps of the disposition's action group that stop contact with the person."""
     group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
     is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
     for step in group.steps if group is not None and is_live else ():
@@ -147,7 +147,7 @@ def _post_webhook(person: Person, call: Call, step: WebhookStep) -> None:
 
 
 def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:
-    """Take down the call that was promised: at the time agreed on, else after the disposition's delay; what is, stands."""
+    """Schedule the callback: at the agreed time, else after the disposition's delay, unless the lead has one."""
     at = callback_at
     if at is None and disposition.category == "callback" and lead.callback_at is None:
         delay = disposition.retry_delay_seconds
@@ -159,7 +159,7 @@ def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, c
 
 
 def follow_disposition(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
-    """Lead a live lead where the disposition says; the caller lets it go on. What is on its way is waited for."""
+    """Move a live lead by the disposition; the caller advances it. An open command is waited for."""
     person.save(lead)
     if triggers.fire_on_exit(person, lead, cadence_for(person, lead), (DISPOSITION_EVENT,)):
         return
@@ -172,9 +172,9 @@ def follow_disposition(person: Person, lead: Lead, call: Call, disposition: Call
 
 
 def retry_step(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> bool:
-    """Let a lead that waited for no disposition try the step of the call again, where the disposition says so.
+    """Retry the step of the call for a lead that awaited no disposition, if the disposition has a retry delay.
 
-    Only where it has done nothing since the call, and as often in a run as the disposition allows; said again of one call
+    Only if the lead has done nothing since the call, and as often in a run as the disposition allows; repeated for one call
     it counts once.
     """
     step_id = call.schedule_action_id
@@ -205,7 +205,7 @@ def _plan_from(person: Person, lead: Lead, disposition: CallDisposition, times: 
 
 
 def lead_on(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
-    """Let the lead try the step of the call again, or go on to the next one."""
+    """Let the lead retry the step of the call, or go on to the next one."""
     lead.status, lead.status_wait = "queue", None
     if disposition.category == "wrong_number" and _is_at_step_of(lead, call):
         _end_wait(lead)
@@ -217,7 +217,7 @@ def lead_on(person: Person, lead: Lead, call: Call, disposition: CallDisposition
 
 
 def time_out(person: Person, lead: Lead) -> None:
-    """Nobody said how the call went: the outcome itself moves the lead on; the caller lets it."""
+    """No disposition came in time: the outcome itself moves the lead on; the caller advances it."""
     person.draft.fact("disposition.timed_out", lead_id=lead.id, call_id=lead.attempted_call_id)
     _end_wait(lead)
     lead.status, lead.status_wait = "queue", None
@@ -238,7 +238,7 @@ def _result(disposition: CallDisposition) -> LeadStatus:
 
 
 def is_awaiting(person: Person, lead: Lead, call: Call) -> bool:
-    """Tell whether the lead has done nothing since this call of a step that waits for dispositions, in this run."""
+    """Tell whether the lead has done nothing since this call of a step that awaits dispositions, in this run."""
     if not _is_last_thing_done(lead, call):
         return False
     step = next((step for step in cadence_for(person, lead).steps if step.id == call.schedule_action_id), None)
@@ -252,28 +252,28 @@ def _is_last_thing_done(lead: Lead, call: Call) -> bool:
 
 
 def _is_at_step_of(lead: Lead, call: Call) -> bool:
-    """Tell whether the lead is still before the step of the call: it waits for this, or to try again."""
+    """Tell whether the lead is still at the step of the call: it awaits the disposition or a retry."""
     return lead.step == call.schedule_action_id
 
 
 def _try_again(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
-    """Try the step of the call again, as often as the disposition allows; said again of one call, it counts once."""
+    """Retry the step of the call as often as the disposition allows; repeated for one call, it counts once."""
     cadence = cadence_for(person, lead)
-    is_first_word = lead.disposition_due_at is not None
-    if not _is_at_step_of(lead, call):  # the lead had gone on: a later word replaces the one before
+    is_first = lead.disposition_due_at is not None
+    if not _is_at_step_of(lead, call):  # the lead had gone on: a later disposition replaces the earlier one
         enter_step(lead, cadence.step(call.schedule_action_id or ""), person.now)
     made = lead.retries.get(DISPOSITION_RETRIES, 0)
-    if is_first_word and made >= _retry_limit(disposition):
+    if is_first and made >= _retry_limit(disposition):
         _end_wait(lead)
         leave_step(person, lead, cadence, person.now)
         return
-    lead.retries[DISPOSITION_RETRIES] = made + 1 if is_first_word else max(1, made)
+    lead.retries[DISPOSITION_RETRIES] = made + 1 if is_first else max(1, made)
     _end_wait(lead)
     _plan_from(person, lead, disposition, lead.retries[DISPOSITION_RETRIES])
 
 
 def _leave(person: Person, lead: Lead, disposition: CallDisposition) -> None:
-    """Go on: nobody was spoken to after all, so the outcome decides; else with the next step."""
+    """Go on by the outcome if the disposition says that no one was reached, else to the next step."""
     is_waiting = lead.disposition_due_at is not None
     _end_wait(lead)
     if disposition.category == "no_contact" and is_waiting:

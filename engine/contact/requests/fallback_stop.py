@@ -1,8 +1,8 @@
-"""How is a person stopped where a request could not be decided whole? Their head changes and the gates are told.
+"""How is a person stopped if a request cannot be decided completely? Only the head changes, and commands are fenced.
 
-An opt-out, a block and the deletion of a lead must not fail for what is kept of the person: more than one decision can
-write, or something on which deciding raises. What is decided here is a few hundred bytes beside the head. The leads are
-ended by the head's own timer, a bounded number at a time, and each is checked against the head before any command anyway.
+An opt-out, a block and the deletion of a lead must not fail because the state of the person is too large for a decision, or
+because deciding raises. This decision is a few hundred bytes beside the head. The head's own timer ends the leads, a bounded
+number at a time, and each is checked against the head before any command anyway.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,16 +37,16 @@ from schemas.requests import (
 from schemas.wire import to_json
 
 HEAD_BYTES_MAX = RECORD_BYTES_MAX // 2
-"""Of a head as JSON: one that is larger was written before its lists were bounded, and is shortened, so that it fits."""
+"""Of a head as JSON: a larger one was written before its lists had limits, and is shortened to fit."""
 
 LEADS_KEPT_MAX = 10_000
-"""Leads that such a head goes on listing, the newest. The others end when they are due."""
+"""Newest leads that a shortened head lists. The others end when they are due."""
 
 
 def stop_only(person: Person, request: ContactRequest) -> bool:
-    """Decide only that nobody contacts the person, as far as the request asks for it; return False where it does not.
+    """Decide only the stop that a request contains; return False where it contains none.
 
-    `person.draft.answer` is set where nothing else was asked for.
+    `person.draft.answer` is set where the request contains nothing else.
     """
     rule = _RULES.get(type(request))
     if rule is None:

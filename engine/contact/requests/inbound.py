@@ -1,4 +1,4 @@
-"""What does it mean that the person calls one of our numbers? A record of the call, and the lead that it is about."""
+"""What does an inbound call do? It gets a record, finds or creates its lead, and the person's leads react."""
 
 from typing import assert_never
 
@@ -33,16 +33,16 @@ from schemas.records import Number, Offer
 from schemas.requests import CallReceived
 
 CALLS_SEARCHED = 20
-"""Newest calls among which the one of a report is found: nobody makes more than one at a time."""
+"""Newest calls that are searched for the call of a report: a person makes one at a time."""
 
 BLOCKED_STATUS = "blocked"
 
 TRANSCRIBED = frozenset({"completed", "failed"})
-"""What becomes of a transcription in the end."""
+"""Final states of a transcription."""
 
 
 def receive(person: Person, request: CallReceived) -> None:
-    """Take in how far a call of the person to us is, and answer with it; what is over stays over, and may be completed."""
+    """Record the state of an inbound call, and answer with it; an ended call stays ended, and may be completed."""
     if f"{person.company_id}|{request.from_number}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
@@ -72,13 +72,13 @@ def _find_call(person: Person, gateway_ref: str) -> Call | None:
 
 
 def _begin(person: Person, request: CallReceived) -> Call:
-    """Make the record of a call that is new, for the lead that it is about."""
+    """Create the record of a new call, for its lead."""
     is_blocked = person.head.blocked_at is not None
     lead = None if is_blocked else _find_lead(person, request)
     call = new_inbound_call(person, lead, from_number=request.from_number, number_called=request.number_called)
     at = _not_in_future(person, request.occurred_at)
     call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref
-    # Of a call that is told of at its end alone, the talk was before that.
+    # Where only the end of a call is reported, the talk was before that.
     call.initiated_at = call.ringing_at = at - (request.talk_seconds * SECOND if request.state == "ended" else 0)
     if is_blocked:
         call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
@@ -98,10 +98,10 @@ def _begin(person: Person, request: CallReceived) -> Call:
 
 
 def _find_lead(person: Person, request: CallReceived) -> Lead | None:
-    """Return the lead that the call is about: of the offer of the number called first, live ones first, captured first.
+    """Return the lead of the call: first of the offer of the number called, then live ones, then captured ones.
 
-    Where the number stands for an offer and the person has no lead of it, one is made, as if they had been sent to it.
-    A lead that was removed takes no more calls, nor do they take its data.
+    Where the number has an offer and the person no lead of it, create one, as if it had been submitted. A removed lead
+    gets no more calls, and its data is not copied to them.
     """
     number = person.rules.number(person.company_id, request.number_called)
     own = None if number is None else person.rules.body(Number, "number", number.id)
@@ -159,19 +159,19 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             assert_never(request.state)
 
 
-def _not_in_future(person: Person, told: Instant) -> Instant:
-    """Return a moment that a gateway told, if it can be one: neither before 1970 nor still to come."""
-    return min(max(told, 0), person.now)
+def _not_in_future(person: Person, reported_at: Instant) -> Instant:
+    """Return a reported instant, not before 1970 and not in the future."""
+    return min(max(reported_at, 0), person.now)
 
 
 def _move_start_back(call: Call, at: Instant) -> None:
-    """The call was there at this instant: it came in no later, whichever report of it came first."""
+    """Move the start of the call back to this instant: reports may arrive out of sequence."""
     call.initiated_at = at if call.initiated_at is None else min(call.initiated_at, at)
     call.ringing_at = at if call.ringing_at is None else min(call.ringing_at, at)
 
 
 def _backfill(person: Person, call: Call, request: CallReceived) -> None:
-    """Take in what was before the end and is told after it: when it rang and was answered, and by whom; the end stays."""
+    """Record what happened before the end and is reported after it: ringing, answer, buyer; the end stays."""
     before, at = msgspec.structs.replace(call), _not_in_future(person, request.occurred_at)
     _move_start_back(call, at)
     call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
@@ -198,20 +198,20 @@ def _backfill(person: Person, call: Call, request: CallReceived) -> None:
 
 
 def _complete(person: Person, call: Call, request: CallReceived) -> None:
-    """Take in what is known only after the end: the recording, what became of its transcription, and the price.
+    """Record what is known only after the end: the recording, the transcription, and the cost.
 
-    A transcription that is done is not pending again: an earlier report came late.
+    A finished transcription does not become pending again: that is an earlier report that came late.
     """
-    told = {name: getattr(request, name) for name in ("recording_url", "transcription_status", "cost")}
-    news = {name: value for name, value in told.items() if value is not None and value != getattr(call, name)}
-    if call.transcription_status in TRANSCRIBED and news.get("transcription_status") not in TRANSCRIBED:
-        news.pop("transcription_status", None)
-    if not news:
+    reported = {name: getattr(request, name) for name in ("recording_url", "transcription_status", "cost")}
+    changes = {name: value for name, value in reported.items() if value is not None and value != getattr(call, name)}
+    if call.transcription_status in TRANSCRIBED and changes.get("transcription_status") not in TRANSCRIBED:
+        changes.pop("transcription_status", None)
+    if not changes:
         return
-    for name, value in news.items():
+    for name, value in changes.items():
         setattr(call, name, value)
     person.save_call(call)
-    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(news))
+    person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(changes))
 
 
 def _connect(person: Person, call: Call, at: int) -> None:
@@ -225,7 +225,7 @@ def _connect(person: Person, call: Call, at: int) -> None:
 
 
 def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
-    """Write down which buyer has the call, and has the lead where somebody answered already: later reports may name them."""
+    """Record the buyer of the call, and of the lead if the call was answered: later reports may name the buyer."""
     call.buyer_id = buyer_id
     call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
     mark_repeat_caller(person, call)
@@ -241,7 +241,7 @@ def _copy_buyer(person: Person, lead: Lead, call: Call) -> None:
 
 
 def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
-    """Say what came of the call."""
+    """Record the end and the outcome of the call."""
     _write_end(person, call, request, at)
     person.save_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
@@ -249,7 +249,7 @@ def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
 
 
 def _complete_timed_out(person: Person, call: Call, request: CallReceived) -> None:
-    """Take in the end of a call that was given up: its record says so; whoever waited for it has gone on (E26)."""
+    """Record the end of a call that timed out; leads that waited for it have gone on."""
     if request.state != "ended":
         return
     call.sub_status = None
@@ -261,7 +261,7 @@ def _complete_timed_out(person: Person, call: Call, request: CallReceived) -> No
 def _write_end(person: Person, call: Call, request: CallReceived, at: int) -> None:
     take_off_hold(call, at)
     if call.answered_at is None and request.talk_seconds:
-        # Who talked was answered, although the report of that was lost.
+        # A call with talk time was answered, although the report of that was lost.
         _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
     call.ended_at, call.give_up_at = at, None
     call.talk_seconds, call.hung_up_by = request.talk_seconds, request.hung_up_by
@@ -273,7 +273,7 @@ def _write_end(person: Person, call: Call, request: CallReceived, at: int) -> No
 
 
 def _name_outcome(call: Call) -> None:
-    """Say what came of a call that is over, by whether somebody answered it."""
+    """Set the outcome of an ended call, by whether it was answered."""
     if call.answered_at is not None:
         call.outcome = "connected_human" if call.buyer_answered_at is None else "connected_buyer"
     else:
@@ -282,7 +282,7 @@ def _name_outcome(call: Call) -> None:
 
 
 def _react_to_end(person: Person, call: Call) -> None:
-    """Let the person's leads react to the call; one that only waited for it has had it."""
+    """Let the person's leads react to the end of the call; a captured lead that was connected ends."""
     is_connected = call.answered_at is not None
     reactions.end_inbound(person, call, connected=is_connected)
     lead = None if call.lead_id is None else person.lead(call.lead_id)

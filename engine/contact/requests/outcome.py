@@ -1,4 +1,4 @@
-"""What came of a command, and what follows? Records first, whoever they concern; then the lead goes on, if it waited."""
+"""What does the outcome of a command do? It updates the contact, the call and the lead; then a waiting lead advances."""
 
 from typing import Any
 
@@ -30,29 +30,29 @@ from schemas.state import relay_key
 GATE_BACKOFF = 30 * SECOND
 GATE_BACKOFF_MAX = HOUR
 GATE_DROPS_MAX = 20
-"""A command that a gate dropped is planned again after a pause, twice as long each time; after this many drops (some 14
-hours) the step is left: a gate that drops everything must neither spin a lead nor keep it for ever."""
+"""A command that a gate dropped is planned again with exponential backoff; after this many drops (some 14 hours) the lead
+leaves the step: a gate that drops everything must neither spin a lead nor hold it for ever."""
 
 DROPPED = "(dropped)"
-"""Where the drops of a step are counted, beside its retries; in brackets, so that it is no outcome's name."""
+"""Counts the drops of a step, beside its retries; in brackets, so that it is no outcome's name."""
 
 LATENESS_RESET = "(late)"
-"""Marks a step whose lateness was reset because our own delay dropped its command; at most once per step."""
+"""Marks a step whose lateness was reset because our own delay expired its command; at most once a step."""
 
 TIMED_OUT_MAX = 8
-"""Commands of a lead that are remembered after they timed out, the newest: one that a gateway drops later is not counted."""
+"""Newest timed-out commands of a lead that are remembered: one that a gateway drops later is not counted."""
 
 NOT_ATTEMPTED = GATE_OUTCOMES | {"not_placed"}
 
 REFUSED = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
-"""What it counts for that the contact of an address refuses to be reached."""
+"""The effects of a refusal by the contact of another address."""
 
 CALL_STATES = {"initiated": 0, "ringing": 1, "established": 2, "on-hold": 2, "resumed": 2}
-"""How far a call is; it does not go back."""
+"""State of a call -> rank; a call does not go back."""
 
 
 def record(person: Person, request: OutcomeRecorded) -> None:
-    """Take an outcome in: for the number, for the call, for the lead. Raises `RefusedError` for an outcome of no kind."""
+    """Record an outcome for the number, the call and the lead. Raises `RefusedError` for an unknown outcome."""
     row = row_of(request.kind, request.outcome)
     if row is None:
         known = ", ".join([*OUTCOMES[request.kind], *sorted(GATE_OUTCOMES)])
@@ -77,7 +77,7 @@ def record(person: Person, request: OutcomeRecorded) -> None:
 
 
 def progress(person: Person, request: CallProgressed) -> None:
-    """Take in how far a call is; a later state is never taken back."""
+    """Record the state of a call; a later state is never reverted."""
     if request.state == "initiated":
         ledger.move_to_placement(person, request.command_id, request.occurred_at)
     if relay_outcome(person, request):
@@ -120,14 +120,14 @@ def _enter_state(call: Call, state: str, at: Instant) -> None:
 
 
 def _backfill_ringing(person: Person, call: Call, state: str, at: Instant) -> None:
-    """Keep when a call rang of which more was told already, where that was not said."""
+    """Record when a call rang that is already further, if that is unknown."""
     if state == "ringing" and call.ringing_at is None and at <= (call.answered_at or call.ended_at or at):
         call.ringing_at = at
         person.save_call(call)
 
 
 def take_refusal(person: Person, request: ReachAnswered) -> None:
-    """The contact of an address refused: try again soon where that may help, else that channel is closed to this lead."""
+    """Handle the refusal of the contact of another address: retry if it is temporary, else close the channel."""
     lead = person.lead(request.lead_id)
     if lead is None or lead.flight is None or lead.flight.command_id != request.command_id or request.emitted:
         return
@@ -143,7 +143,7 @@ def take_refusal(person: Person, request: ReachAnswered) -> None:
 
 
 def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant) -> None:
-    """The number may be contacted again at a known time (a cap, a doubtful text): the same step again then."""
+    """Plan the same step again when the number may be contacted (after a cap or the review of a text)."""
     lead.flight = None
     if flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id)
@@ -161,7 +161,7 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
 
 
 def time_out(person: Person, lead: Lead, flight: Flight) -> None:
-    """Nothing was heard of a command in time: its outcome is unknown, its attempt counted unless a gateway drops it yet."""
+    """Time out a command: its outcome is unknown, and its attempt counts unless a gateway reports a drop later."""
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:
@@ -173,7 +173,7 @@ def time_out(person: Person, lead: Lead, flight: Flight) -> None:
 
 
 def give_up(person: Person, call: Call) -> None:
-    """Nobody told of the end of a call that no lead waits for (it is inbound, or its lead is gone): it is over."""
+    """End a call whose end was not reported in time and that no lead awaits: inbound, or of a deleted lead."""
     if person.head.inbound_call_id == call.id:
         person.head.inbound_call_id = None
         person.save_head()
@@ -181,15 +181,15 @@ def give_up(person: Person, call: Call) -> None:
 
 
 def _mark_unknown(person: Person, call: Call) -> None:
-    """What came of a call is unknown; it is over as of now."""
+    """End a call now with an unknown outcome."""
     call.outcome, call.sub_status, call.hangup_cause = "unknown", TIMED_OUT, "unknown"
     _end_call(person, call, OUTCOMES["call"]["unknown"], person.now)
 
 
 def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
-    """End the flight of a lead and let it go on from there."""
+    """Close the open command of a lead and let it advance."""
     flight = lead.flight
-    assert flight is not None  # noqa: S101 - whoever calls has matched it
+    assert flight is not None  # noqa: S101 - the caller has matched it
     lead.flight = None
     if flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id, _slot_use(outcome))
@@ -205,7 +205,7 @@ def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: 
 
 
 def _slot_use(outcome: str) -> slots.SlotUse:
-    """Return what of its slot a call used: nobody knows of one whose outcome stayed out, so that counts as all."""
+    """Return how far a call used its slot; a timed-out outcome counts in full."""
     if outcome in NOT_ATTEMPTED:
         return "unused"
     if outcome == "unknown":
@@ -239,17 +239,17 @@ def _advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, 
 
 
 def _trigger_types(flight: Flight, outcome: str) -> tuple[str, ...]:
-    """Return the types of triggers that the outcome of a command is for."""
+    """Return the trigger types that match the outcome of a command."""
     if flight.kind != "call" or outcome in NOT_ATTEMPTED:
         return ()
     return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
 
 
 def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, replaced: str) -> None:
-    """Plan a retry anew, for the outcome that holds now, where one is planned for the outcome that it replaces (E19)."""
+    """Plan a retry again for a newer outcome, if one is planned for the outcome that it replaces."""
     call = person.call(request.call_id)
-    stands = lead.flight is None and lead.status in LIVE_STATUSES and not lead.ending and lead.disposition_due_at is None
-    if not stands or call is None or lead.attempted_call_id != call.id or lead.last_action_at != call.created_at:
+    can_retry = lead.flight is None and lead.status in LIVE_STATUSES and not lead.ending and lead.disposition_due_at is None
+    if not can_retry or call is None or lead.attempted_call_id != call.id or lead.last_action_at != call.created_at:
         return
     if replaced not in lead.retries or lead.step != call.schedule_action_id or lead.last_outcome != replaced:
         return
@@ -262,7 +262,7 @@ def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, 
 
 
 def _decrement_counters(lead: Lead, flight: Flight) -> None:
-    """Nobody was reached, not even tried: the counters of what was done do not say so."""
+    """Decrement the counters of a lead for a command that was not attempted."""
     match flight.kind:
         case "call":
             lead.outbound_calls_count = max(0, lead.outbound_calls_count - 1)
@@ -271,11 +271,13 @@ def _decrement_counters(lead: Lead, flight: Flight) -> None:
         case "email":
             lead.emails_count = max(0, lead.emails_count - 1)
             if lead.last_email_at == flight.emitted_at:
-                lead.last_email_at = None  # the one before was kept its distance from, or there would have been none
+                lead.last_email_at = (
+                    None  # the earlier one is out of reach of the spacing, else this would not have been sent
+                )
 
 
 def _wake_siblings(person: Person, lead: Lead) -> None:
-    """Let go on whoever waited for the end of this call."""
+    """Advance the person's leads that waited for the end of this call."""
     if len(person.head.lead_ids) == 1:
         return
     waiting = (other for other in person.live_leads() if other.flight is None and other.status_wait == SIBLING_CALLED)
@@ -284,7 +286,7 @@ def _wake_siblings(person: Person, lead: Lead) -> None:
 
 
 def _update_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
-    """Keep what the outcome says about the number or address itself, whichever lead it was for."""
+    """Apply the outcome to the number or address itself, whichever lead it was for."""
     if request.reached is None:
         if request.final and not counts_legally(row, rang=request.rang):
             ledger.release(person, request.command_id)
@@ -295,7 +297,7 @@ def _update_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> N
 
 
 def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
-    """Return what a command was about: the offer of its lead, which another contact may have."""
+    """Return the offer of a command: of its lead, which may belong to another contact."""
     lead = person.lead(request.lead_id)
     if lead is not None:
         return lead.offer_id
@@ -329,12 +331,12 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
     if not is_awaited and request.final:
         _record_late(person, lead, request)
     if flight is not None and is_awaited and request.final:
-        # What is said to be of before the order, or of a time to come, must not move what follows (E28, E29).
+        # A reported time before the command or in the future must not move the next step.
         settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
 
 
 def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
-    """Count no attempt that a gateway dropped, also where it says so after the command timed out; each is heard of once."""
+    """Subtract the attempt of a timed-out command that a gateway reports as dropped; once a command."""
     flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
     if flight is None:
         return
@@ -346,12 +348,12 @@ def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
 
 
 def _is_call_webhook(request: OutcomeRecorded) -> bool:
-    """Tell whether it is of a webhook about a call, which no lead waits for: whenever it comes, it is not late."""
+    """Tell whether the outcome is of a webhook about a call: no lead awaits it, so it is never late."""
     return request.kind == "webhook" and request.call_id is not None
 
 
 def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:
-    """Return what a call cost that was deleted while it went on: no call's record can say so any more."""
+    """Return the cost of a call that was deleted while in progress: no record of a call can hold it."""
     is_here = request.kind == "call" and request.reached is None
     is_gone = is_here and call_id is not None and person.call(call_id) is None
     return {"cost": request.cost} if is_gone and request.cost else {}
@@ -367,7 +369,7 @@ def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, ro
         return None
     is_known = call.outcome not in {None, "unknown"}
     if is_known and call.ended_at is not None and call.ended_at > occurred_at:
-        return None  # of two outcomes the later one holds (research/domain.md E19)
+        return None  # of two outcomes the later one counts
     replaced = call.outcome
     _copy_outcome(call, request)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id:
@@ -382,7 +384,7 @@ def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, ro
 
 
 def _copy_outcome(call: Call, request: OutcomeRecorded) -> None:
-    """Write what an outcome says of a call into it; what it leaves out was said before."""
+    """Copy the fields of an outcome into its call; missing ones keep their values."""
     call.outcome = request.outcome
     call.sub_status = _sub_status(request)
     call.answered_by = request.answered_by or call.answered_by
@@ -400,7 +402,7 @@ def _copy_outcome(call: Call, request: OutcomeRecorded) -> None:
 
 
 def _sub_status(request: OutcomeRecorded) -> str | None:
-    """Return what an outcome does not say: the gate that refused, or that a machine answered."""
+    """Return the detail beside an outcome: the gate that dropped it, or that a machine answered."""
     if request.outcome in NOT_ATTEMPTED:
         return request.outcome
     return "machine" if request.answered_by == "machine" else None

@@ -1,6 +1,6 @@
-"""What follows for a person's leads when a call is judged, when the person calls us, or when a lead converts?
+"""How do a person's leads react to a disposition, an inbound call, or a conversion?
 
-Whoever keeps the records of calls writes them first and then tells this page; it decides what the leads do.
+The callers write the records of calls first; this module decides what the leads do.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from schemas.records import CallDisposition
 from schemas.schedule import OnConversion, WaitForStep
 
 CALLED_US = "call.inbound_received"
-"""The event that a step may wait for."""
+"""The event of a `wait_for` step."""
 
 INBOUND_MAX = 4 * HOUR
-"""How long outbound is held for a call of whose end nobody tells: as long as for an outcome (research/domain.md 2.1)."""
+"""How long outbound is held for an inbound call whose end is not reported: as long as an outcome is awaited."""
 
 MISSED_PAUSE = MINUTE
-"""Whoever rang and reached nobody is contacted no sooner (research/domain.md E32): they may be ringing again."""
+"""The pause after a missed inbound call: the person may be calling again."""
 
 
 def apply_disposition(
@@ -39,10 +39,10 @@ def apply_disposition(
     *,
     callback_at: Instant | None = None,
 ) -> None:
-    """A call was given a disposition, another one, or none again (None); the call says so already.
+    """Apply a disposition, a changed one, or its removal (None) after it was written to the call.
 
-    `lead` is None where the call has none, or it was deleted: then only the person is concerned. `callback_at` is the time
-    that was agreed on. A later disposition replaces the earlier one; what that one did (an opt-out, an end) stays done.
+    `lead` is None where the call has none, or it was deleted: then only the contact changes. `callback_at` is the agreed
+    time. A later disposition replaces the earlier one; the effects of that (an opt-out, an end) stay.
     Raises `RefusedError` where the disposition needs a time to call back and there is none; then nothing is changed.
     """
     lead_id = None if lead is None else lead.id
@@ -73,7 +73,7 @@ def apply_disposition(
 
 
 def start_inbound(person: Person, call: Call) -> None:
-    """The person is calling us: nothing goes out to them until `end_inbound`; what does not ring yet is called off."""
+    """Hold all outbound contact while the person is calling us, until `end_inbound`; cancel what does not ring yet."""
     person.head.inbound_call_id, person.head.inbound_until = call.id, person.now + INBOUND_MAX
     person.save_head()
     person.draft.fact("call.inbound_received", lead_id=call.lead_id, call_id=call.id)
@@ -84,7 +84,7 @@ def start_inbound(person: Person, call: Call) -> None:
 
 
 def end_inbound(person: Person, call: Call, *, connected: bool) -> None:
-    """The person's call is over; `connected` says whether they spoke to somebody (research/domain.md 3.6, E32)."""
+    """End the hold of an inbound call; `connected` tells whether somebody took it. The leads react."""
     if person.head.inbound_call_id in {call.id, None}:
         person.head.inbound_call_id = None
         person.head.inbound_until = None if connected else person.now + MISSED_PAUSE
@@ -95,7 +95,7 @@ def end_inbound(person: Person, call: Call, *, connected: bool) -> None:
 
 
 def apply_conversion(person: Person, lead: Lead, types: tuple[str, ...]) -> None:
-    """The lead converted (its flags say so): its trigger of one of these types, else `on_conversion`, leads it on."""
+    """Apply a conversion to a lead whose flags are set: by its trigger of one of these types, else by `on_conversion`."""
     if lead.status not in LIVE_STATUSES or lead.ending:
         return
     person.save(lead)
@@ -110,28 +110,28 @@ def apply_conversion(person: Person, lead: Lead, types: tuple[str, ...]) -> None
 
 
 def cancel_pending(person: Person, reason: str) -> None:
-    """Tell the gates not to carry out what was ordered and has reached nobody yet; it is planned again when it may be."""
-    silenced = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
-    if silenced:
-        fence(person, reason, *(lead.id for lead in silenced))
-    for lead in silenced:
+    """Fence open commands that have reached no one yet; their steps are planned again."""
+    pending = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
+    if pending:
+        fence(person, reason, *(lead.id for lead in pending))
+    for lead in pending:
         recall(person, lead, reason)
 
 
 def remember_event(lead: Lead, event: str) -> None:
-    """Remember an event that a step may wait for, until the next action of the lead."""
+    """Remember an event for `wait_for` steps, until the next action of the lead."""
     if event not in lead.heard:
         lead.heard = (*lead.heard, event)
 
 
 def is_waiting_for(person: Person, lead: Lead, event: str) -> bool:
-    """Tell whether the lead stands before a step that waits for the event: what to do about it is said there."""
+    """Tell whether the lead is at a step that waits for the event: that step decides what follows."""
     step = None if lead.step is None else cadence_for(person, lead).step(lead.step)
     return isinstance(step, WaitForStep) and step.event == event
 
 
 def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
-    """Let every lead of the person that is on a schedule react, as many as one decision may change."""
+    """Let the person's leads on schedules react, as many as one decision may change."""
     for lead in bounded_batch([lead for lead in person.live_leads() if lead.schedule_id is not None]):
         person.save(lead)
         if not lead.ending:
@@ -140,7 +140,7 @@ def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
 
 
 def _is_on_its_way(person: Person, lead: Lead) -> bool:
-    """Tell whether a contact was ordered for the lead that no telephone has told of yet."""
+    """Tell whether the lead has an open contact command that has not rung or been answered."""
     flight = lead.flight
     if flight is None or flight.kind == "webhook":
         return False
@@ -153,7 +153,7 @@ def _is_waiting_for_call(person: Person, lead: Lead) -> bool:
 
 
 def _react_to_connected(person: Person, lead: Lead, call: Call) -> None:
-    """The person was connected: a promise is kept by that, and the lead does what its schedule says."""
+    """React to a connected inbound call: it fulfils a callback, and the schedule decides the rest."""
     if lead.callback_at is not None:
         lead.callback_at = None
         person.draft.fact("callback.fulfilled", lead_id=lead.id, call_id=call.id)
@@ -174,7 +174,7 @@ def _react_to_connected(person: Person, lead: Lead, call: Call) -> None:
 
 
 def _react_to_missed(person: Person, lead: Lead, call: Call) -> None:
-    """Nobody took the call: what is due, or is within the minute, is done then and first of all."""
+    """React to a missed inbound call: a lead that is due within the pause acts at its end, with urgency."""
     del call
     until = person.now + MISSED_PAUSE
     is_due = lead.next_action_at is not None and lead.next_action_at <= until
@@ -183,7 +183,7 @@ def _react_to_missed(person: Person, lead: Lead, call: Call) -> None:
 
 
 def _move(person: Person, lead: Lead, schedule_id: int) -> None:
-    """Begin the other schedule; where it is gone, leave this one."""
+    """Move the lead to the other schedule; if that was deleted, end it."""
     found = schedule_of(person, schedule_id)
     if found is None:
         begin_end(person, lead, COMPLETED)

@@ -1,4 +1,4 @@
-"""What does a text from the person do? It ends all contact, makes somebody look, or is an answer that the schedule heeds."""
+"""What does an inbound text do? It opts the person out or in, starts a review, or is a reply that the schedule handles."""
 
 from engine.contact.commands.numbers import texting_number
 from engine.contact.consent.opt_in import CONSENT_MISSING
@@ -26,23 +26,23 @@ from schemas.records import Company, Number
 from schemas.requests import SmsReceived
 
 REPLY_EVENT = "sms.received"
-"""The event that a step may wait for."""
+"""The event of a `wait_for` step."""
 
 REVIEW_FOR = DAY
-"""How long nothing goes out after a text that may have been an opt-out (research/domain.md E23)."""
+"""How long nothing goes out after a doubtful opt-out: time for a person to read it."""
 
 CONFIRMED_WITHIN = 5 * MINUTE
-"""Later than this a confirmation of an opt-out is a contact like any other (research/domain.md 2.20)."""
+"""A confirmation of an opt-out must be sent within five minutes (47 CFR 64.1200(a)(12))."""
 
 CONFIRMATION = "(optout-confirmation)"
-"""Stands for the step of a text that is no step."""
+"""The step id of a confirmation, which belongs to no step."""
 
 BODY_LENGTH_MAX = 1_600
-"""Characters of a text that are kept: ten segments, the most that carriers join."""
+"""Characters of a text that are stored: ten segments, the most that carriers join."""
 
 
 def receive(person: Person, request: SmsReceived) -> None:
-    """Decide a text, and answer how it was understood; one that came before changes nothing, and its sender is told so."""
+    """Decide a text, and answer with its meaning; a repeated one changes nothing, and the answer says so."""
     if request.provider_ref is not None and not _remember(person, request.provider, request.provider_ref):
         person.draft.answer = _answer_to_sender(request, None, None)
         return
@@ -51,7 +51,7 @@ def receive(person: Person, request: SmsReceived) -> None:
     person.draft.fact(
         "sms.received",
         lead_id=None if lead is None else lead.id,
-        # No database keeps a NUL, and no telephone shows one.
+        # PostgreSQL stores no NUL, and no telephone shows one.
         body=request.body.replace("\0", "")[:BODY_LENGTH_MAX],
         meaning=meaning,
         to_number=request.to_number,
@@ -71,7 +71,7 @@ def receive(person: Person, request: SmsReceived) -> None:
 
 
 def _answer_to_sender(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
-    """Return the answer to whoever told of the text; one without a meaning was told before."""
+    """Return the answer to the sender of the report; without a meaning it is a repeat."""
     extra = {"contact_id": contact_id(request.contact_key), "meaning": meaning, "repeated": meaning is None}
     return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
 
@@ -93,13 +93,13 @@ def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
     text = None if company is None else company.optout_confirmation
     if person.ends_leads_later:
         return
-    # While requests are unread nothing is sent to anybody; a confirmation is owed to nobody.
+    # While requests are unread no command is emitted; a confirmation is optional.
     if is_new and text and lead is not None and lead.caller_id and not person.draft.behind:
         _confirm(person, lead, text, request.to_number)
 
 
 def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | None:
-    """Return what a text is about: the offer of the number that it was sent to, else of the lead that was last contacted."""
+    """Return the offer of a text: of the number that it was sent to, else of the lead."""
     number = None if request.to_number is None else person.rules.number(person.company_id, request.to_number)
     own = None if number is None else person.rules.body(Number, "number", number.id)
     if own is not None and own.offer_id is not None:
@@ -108,7 +108,7 @@ def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | 
 
 
 def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> None:
-    """Order the one text that the law allows after an opt-out; nothing waits for what comes of it."""
+    """Emit the one text that the law allows after an opt-out; no lead awaits its outcome."""
     command = SendSms(
         command_id=command_id(lead.uuid, lead.enrolment, person.head.version, CONFIRMATION, 1),
         company_id=lead.company_id,
@@ -133,9 +133,9 @@ def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> 
 
 
 def _opt_in(person: Person, lead: Lead | None) -> None:
-    """Lift an opt-out of texts that a text made, and let go on who waited for consent.
+    """Lift an opt-out of texts that a text made, and advance leads that waited for consent.
 
-    What an opt-out ended is not begun again by a word: a new submission does that.
+    Leads that the opt-out ended do not start again: that takes a new submission.
     """
     person.draft.fact("contact.optin_word", lead_id=None if lead is None else lead.id)
     opt_in_by_text(person)
@@ -148,7 +148,7 @@ def _opt_in(person: Person, lead: Lead | None) -> None:
 
 
 def _review(person: Person, lead: Lead | None) -> None:
-    """Let nothing go out for a day: somebody must read whether this was an opt-out."""
+    """Hold all contact for a day: a person must read whether this was an opt-out."""
     if stop_reason(person.head) is not None:
         return
     person.head.review_until = person.now + REVIEW_FOR
@@ -168,7 +168,7 @@ def _react_to_reply(person: Person) -> None:
 
 
 def _apply_reply(person: Person, lead: Lead) -> None:
-    """Do what the schedule says of an answer: a trigger, a step that waits for it, else `on_reply`."""
+    """Apply a reply to a lead: by a trigger, a `wait_for` step, else `on_reply`."""
     remember_event(lead, REPLY_EVENT)
     cadence = cadence_for(person, lead)
     if triggers.fire_on_exit(person, lead, cadence, ("replied",)) or is_waiting_for(person, lead, REPLY_EVENT):

@@ -1,4 +1,4 @@
-"""What does a submission do? It makes a lead or finds the one that is there already, and sets it on its way."""
+"""What does a submission do? It creates a lead, or finds an existing one and updates or restarts it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,21 +24,21 @@ from schemas.requests import LeadSubmitted
 from schemas.wire import to_json
 
 AHEAD_MAX = 366 * DAY
-"""Nothing is asked for later than this (research/domain.md 2.17)."""
+"""Requested instants may not be later than this."""
 
 WEAK_SOURCES = frozenset({"number", "default"})
-"""Zones that were found by these give way to whatever is found later."""
+"""Zones from these sources are replaced by any later ones."""
 
 
 class ExistingLeads(Struct, frozen=True):
-    """The leads that a token and number stand for already, newest first: all that the data is for, and the live ones."""
+    """Existing leads of a token and number, newest first: all that the data is for, and the live ones."""
 
     meant: list[Lead]
     live: list[Lead]
 
 
 def submit(person: Person, request: LeadSubmitted) -> None:
-    """Decide a submission and answer it. Raises `RefusedError` where nothing is to be done with it."""
+    """Decide a submission and answer it. Raises `RefusedError`."""
     if request.next_action_at is not None:
         check_ahead("next_action_at", request.next_action_at, person.now)
     if request.schedule_callback_at is not None:
@@ -52,7 +52,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
     if request.blocked:
         block(person, "submission")
-    # Who creates where none is live means a new lead, never an ended one that runs again.
+    # `create_or_update` without a live lead creates a new one; it never restarts an ended one.
     candidates = live if live or request.create_or_update else matching
     meant = _additional_leads(request, matching, live)
     if request.delete_existing or request.expire_existing:
@@ -69,7 +69,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
 
 
 def _check_block(person: Person, request: LeadSubmitted) -> None:
-    """Refuse `blocked=false` of a person who is blocked: a lead token is no right to lift that. Of others it is true."""
+    """Refuse `blocked=false` for a blocked person: a lead token does not permit lifting a block."""
     if request.blocked is False and person.head.blocked_at is not None:
         problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
         raise RefusedError(
@@ -78,7 +78,7 @@ def _check_block(person: Person, request: LeadSubmitted) -> None:
 
 
 def _additional_leads(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
-    """Return all leads that the data is for beside the one that is made or found; who only updates means no ended one."""
+    """Return the other leads that get the data as well; with `update_only` no ended ones."""
     if not request.update_all_matching_leads:
         return []
     return live if request.update_only else matching
@@ -89,7 +89,7 @@ def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
 
 
 def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
-    """Tell whether a token stands for this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
+    """Tell whether a token matches this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
 
     The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
     """
@@ -104,14 +104,14 @@ def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int |
 
 
 def check_ahead(field: str, moment: Instant | None, now: Instant) -> None:
-    """Refuse a moment that is too far ahead. Raises `RefusedError`."""
+    """Refuse an instant that is too far ahead. Raises `RefusedError`."""
     if moment is not None and moment > now + AHEAD_MAX:
         problem = "is more than 366 days ahead"
         raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
 
 
 def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) -> None:
-    """Refuse a promise that cannot be kept: too far ahead, or of a call to nobody's number. Raises `RefusedError`."""
+    """Refuse a callback that is too far ahead, or has no number to call. Raises `RefusedError`."""
     check_ahead("schedule_callback_at", moment, now)
     if moment is not None and not caller_id:
         problem = "needs a caller_id to call"
@@ -119,11 +119,11 @@ def check_callback(moment: Instant | None, caller_id: str | None, now: Instant) 
 
 
 Target = tuple[Record, Schedule] | tuple[None, None]
-"""The schedule that a lead token stands for; none where it is an offer's."""
+"""The schedule of a lead token; none where it is an offer's."""
 
 
 def _target(person: Person, request: LeadSubmitted) -> Target:
-    """Return what the token stands for. Raises `RefusedError` where it is no longer there."""
+    """Return the schedule of the token. Raises `RefusedError` where its schedule or offer was deleted."""
     if request.schedule_id is not None:
         found = schedule_of(person, request.schedule_id)
         if found is None:
@@ -136,9 +136,9 @@ def _target(person: Person, request: LeadSubmitted) -> Target:
 
 
 def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
-    """Return all leads that are there already, newest first, and of them the live ones.
+    """Return the existing leads, newest first, and of them the live ones.
 
-    `create_or_update` means one live lead for an offer: where the schedule has none, the one on another of its schedules.
+    `create_or_update` means one live lead for an offer: if the schedule has none, one on another schedule of the offer.
     """
     matching = list(_matching(person, request))
     live = [lead for lead in matching if lead.status in LIVE_STATUSES]
@@ -149,7 +149,7 @@ def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tu
 
 
 def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
-    """Return the live leads of the schedule's offer, newest first, those that only wait for a call last."""
+    """Return the live leads of the schedule's offer, newest first, captured ones last."""
     _, schedule = target
     if schedule is None or schedule.offer_id is None:
         return []
@@ -160,12 +160,12 @@ def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
 
 
 def _is_on_its_way(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead is live, and its schedule still there: without it the lead ends as soon as it is looked at."""
+    """Tell whether a lead is live and its schedule exists: without it the lead ends at its next timer."""
     return lead.status in LIVE_STATUSES and (lead.schedule_id is None or schedule_of(person, lead.schedule_id) is not None)
 
 
 def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
-    """Delete or expire what matches; deleting wins where both are asked for (research/domain.md 2.17)."""
+    """Delete or expire the matching leads; deleting wins where both are requested."""
     if request.delete_existing:
         for lead in matching:
             delete(person, lead)
@@ -178,7 +178,7 @@ def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
 
 
 def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
-    """Return the schedule that is to be restarted for a lead that is there: the token's, or the one that the lead is on."""
+    """Return the schedule to restart for an existing lead: the token's, or the one that the lead is on."""
     if not request.restart_schedule or not leads:
         return None
     if stop_reason(person.head, _chosen(request, leads).offer_id) is not None:
@@ -192,11 +192,11 @@ def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target,
 
 
 def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, leads: ExistingLeads) -> None:
-    """Do with a lead that is there and live what the schedule says, unless the sender asks for an update."""
+    """Apply the schedule's `duplicate_policy` to an existing live lead, unless the sender requests an update."""
     record, schedule = target
     policy = "update" if schedule is None or _asks_for_update(request) else schedule.duplicate_policy
     if policy in {"create", "reject"} and _by_external_id(request, leads.live) is not None:
-        policy = "update"  # who names the very lead sends no duplicate
+        policy = "update"  # a submission with the id of this lead is no duplicate
     match policy:
         case "reject":
             detail = "A live lead of this token and number exists; its schedule refuses duplicates."
@@ -217,7 +217,7 @@ def _asks_for_update(request: LeadSubmitted) -> bool:
 
 
 def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
-    """Return the lead that the sender's own id names, else the newest."""
+    """Return the lead with the sender's `external_record_id`, else the newest."""
     return _by_external_id(request, leads) or leads[0]
 
 
@@ -228,7 +228,7 @@ def _by_external_id(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
 
 
 def _growth(request: LeadSubmitted) -> int:
-    """Return by how many bytes a submission may make each lead larger."""
+    """Return by how many bytes a submission may enlarge each lead."""
     return len(to_json(request.data)) if request.data else 0
 
 
@@ -260,7 +260,7 @@ def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) 
 
 
 def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
-    # What differs from the defaults is set: a struct of so many fields is slow to find those that it is given by name.
+    # Set only what differs from the defaults: the constructor of a struct with so many fields is slow with keywords.
     record, schedule = target
     lead = new_lead(person)
     if record is None or schedule is None:
@@ -289,7 +289,7 @@ def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
 
 
 def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy without the values that are None: a new lead has nothing to delete."""
+    """Return a copy without None values: a new lead has nothing to delete."""
     return {name: value for name, value in values.items() if value is not None} if None in values.values() else values.copy()
 
 
@@ -322,7 +322,7 @@ def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
 
 
 def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
-    """Take over what the submission says; what it does not mention stays (research/domain.md 2.17: shallow)."""
+    """Merge the submission into a lead, shallowly; fields that it does not contain stay."""
     merge_fields(lead, request.columns, request.data)
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)

@@ -1,4 +1,4 @@
-"""What does a change of one lead do? Its fields first, then what stops it, moves it or plans it anew."""
+"""What does an update of a lead do? Its fields first, then stops, moves and the plan."""
 
 from msgspec import UNSET
 
@@ -24,14 +24,14 @@ from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
 RESUMABLE = frozenset({"blocked", "opt_out", "dnc"})
-"""What a lead may have ended as that goes on once the stop of its person is lifted."""
+"""Statuses of ended leads that may resume once the stop of their person is lifted."""
 
 CONVERSIONS = {"buyer_converted": "call_buyer_conversion_id", "offer_converted": "call_offer_conversion_id"}
-"""A flag of a lead or a call -> where the lead names the call that it is of."""
+"""Conversion flag of a lead or call -> field of the lead that names the call."""
 
 
 def update(person: Person, request: LeadUpdateRequested) -> None:
-    """Change a lead and answer with it. Raises `RefusedError` for what cannot be; then nothing is changed."""
+    """Change a lead and answer with it. Raises `RefusedError` and changes nothing."""
     lead = person.lead(request.lead_id)
     if lead is None:
         _answer_elsewhere(person, request)
@@ -55,7 +55,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
 
 
 def delete_lead(person: Person, request: LeadDeleteRequested) -> None:
-    """Delete a lead and answer. Raises `RefusedError` where there is none."""
+    """Delete a lead and answer. Raises `RefusedError` where it does not exist."""
     lead = person.lead(request.lead_id)
     if lead is None:
         _answer_elsewhere(person, request)
@@ -71,7 +71,7 @@ def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteR
 
 
 def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
-    """Refuse what cannot be; return the schedule to begin, where one is."""
+    """Refuse an invalid change; return the schedule to start, if any."""
     if request.if_versions is not None and lead.version not in request.if_versions:
         raise RefusedError("version_conflict", "The lead was changed since; read it again, then send the change.")
     caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
@@ -113,15 +113,15 @@ def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
 
 
 def _may_resume(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead ended because its person was stopped, on its way, and the stop is over."""
+    """Tell whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
     is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
     return is_stopped and stop_reason(person.head, lead.offer_id) is None
 
 
 def resume(person: Person, lead: Lead) -> None:
-    """Let a lead that a stop of the person ended stand again before the step where it stood, in the same run.
+    """Resume a lead that a stop of the person ended, at its former step of the same run.
 
-    Its expiry has run on, and its attempts stay counted. Who stood before no step yet begins with the first.
+    Its expiry has run on, and its attempts stay counted. A lead that had no step yet starts with the first.
     """
     cadence = cadence_for(person, lead)
     step_id, lead.stopped_before = lead.stopped_before, None
@@ -206,9 +206,9 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
     if request.caller_id is not UNSET or request.email is not UNSET:
         lead.failed_channels = ()
     for flag, call in CONVERSIONS.items():
-        said = getattr(request, flag)
-        if said is not UNSET:
-            setattr(lead, call, (request.call_id or getattr(lead, call)) if said else None)
+        value = getattr(request, flag)
+        if value is not UNSET:
+            setattr(lead, call, (request.call_id or getattr(lead, call)) if value else None)
     if request.call_id is None:
         lead.user_updated_at = person.now
     lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)

@@ -1,4 +1,4 @@
-"""Which way does one lead take, where a step has several?"""
+"""Which path does a lead take, where a step has several?"""
 
 from hashlib import blake2b
 from typing import assert_never
@@ -9,12 +9,12 @@ from schemas.schedule import BranchStep, SplitStep, WaitForStep
 
 
 def branch_goto(step: BranchStep, lookup: Lookup) -> str | None:
-    """Return where the first rule that holds leads, or the other way; None: to the step that follows."""
+    """Return the target of the first rule that holds, else of `else`; None means the next step."""
     return next((rule.goto for rule in step.rules if all_hold(rule.when, lookup)), step.otherwise)
 
 
 def split_goto(step: SplitStep, lead: Lead) -> str:
-    """Return the path of a lead: by the hash of its uuid and the step, so that it is always the same."""
+    """Return the path of a lead, by the hash of its uuid and the step: always the same one."""
     digest = blake2b(f"{lead.uuid}/{step.id}".encode(), digest_size=8).digest()
     left = int.from_bytes(digest) % sum(path.weight for path in step.paths)
     for path in step.paths:

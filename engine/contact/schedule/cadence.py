@@ -1,4 +1,4 @@
-"""What is the order of the steps of one schedule version? Its body, indexed once and kept."""
+"""Which step follows which in one version of a schedule? Its body, indexed once and cached."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -13,10 +13,10 @@ from schemas.records import Offer, Schedule
 from schemas.schedule import KIND_OF_STEP, CallStep, EmailStep, Pause, SmsStep, Step
 
 CADENCES_MAX = 4_096
-"""Schedule versions kept ready: those that live leads are pinned to; the oldest goes first."""
+"""Schedule versions in the cache: those that live leads are pinned to. The oldest is evicted first."""
 
 COUNTED = (CallStep, SmsStep)
-"""Steps that count as contact attempts (seed 2.2: outbound calls plus SMS)."""
+"""Steps that count as contact attempts: outbound calls and texts."""
 
 CONTACTS = (CallStep, SmsStep, EmailStep)
 """Steps that reach a person."""
@@ -62,7 +62,7 @@ class Cadence:
         return steps[index + 1] if index + 1 < len(steps) else None
 
     def contacts_from(self, step_id: str | None) -> list[Step]:
-        """Return the contact steps that may still come, this one first."""
+        """Return the contact steps that can still follow, this one first."""
         if step_id is None:
             return []
         _, index = self._places[step_id]
@@ -75,7 +75,7 @@ class Cadence:
 
 
 def _is_plain(schedule: Schedule) -> bool:
-    """Tell whether every step goes at its next opening: nothing is spread, passed over or kept to its time of day."""
+    """Tell whether every step runs at its next opening: no jitter, no skipping, no fixed time of day."""
     steps = [step for step in (*schedule.steps, *schedule.end_steps) if isinstance(step, CONTACTS)]
     missed = {step.window_miss or schedule.window_miss for step in steps}
     return missed <= {"next_open"} and not schedule.jitter_seconds and not any(step.jitter_seconds for step in steps)
@@ -91,7 +91,7 @@ _CADENCES: dict[int, tuple[Schedule, Cadence]] = {}
 
 
 def cadence_of(schedule: Schedule) -> Cadence:
-    """Return the cadence of a schedule body; the same body is indexed once."""
+    """Return the cadence of a schedule body from the cache."""
     known = _CADENCES.get(id(schedule))
     if known is not None and known[0] is schedule:
         return known[1]
@@ -110,11 +110,11 @@ def duration(text: str) -> Duration:
 
 def channel_of(step: Step) -> str:
     """Return the kind of a step: its channel, where it reaches a person."""
-    return KIND_OF_STEP[type(step)]  # asked several times a decision: its struct would make the answer anew each time
+    return KIND_OF_STEP[type(step)]  # a lookup: several times a decision, the struct would compute its tag again
 
 
 def cadence_for(person: Person, lead: Lead) -> Cadence:
-    """Return the steps that a lead is pinned to; a lead of an offer alone has none."""
+    """Return the steps of the schedule version that a lead is pinned to; a lead without a schedule has none."""
     schedule = person.rules.schedule(lead.schedule_id, lead.schedule_version)
     if schedule is not None:
         return cadence_of(schedule)

@@ -1,6 +1,6 @@
-"""Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`: tokens first, then columns, then what is known of it.
+"""Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`: tokens first, then columns, then fields of the lead.
 
-All filters of a list must hold; `|` inside a value means either. What is not there equals nothing and is in no order.
+All filters of a list must hold; `|` inside a value means either. A missing value equals nothing and compares as false.
 """
 
 import re
@@ -18,7 +18,7 @@ from schemas.instant import DAY, Instant
 
 FILTER_LENGTH_MAX = 500
 FILTERS_CACHED = 4_096
-"""Filters kept ready: those of the schedules in use, read once each."""
+"""Parsed filters in the cache: those of the schedules in use."""
 
 KNOWN_OF_A_LEAD = (
     "caller_id",
@@ -41,27 +41,27 @@ _OPERATORS = ("!=", ">=", "<=", ">", "<", "=")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 CONTACT_COUNT_SPANS: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
-"""How often the number was called and texted of late, whichever lead it was for (research/domain.md 3.4)."""
+"""Filter key -> span in which contacts of the number are counted, over all its leads."""
 
 COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
-"""Other names of what is counted of a lead (research/domain.md 3.4)."""
+"""Filter key -> counter of the lead."""
 
 Lookup = Callable[[str], Any]
 
 
 class FilterError(SenderError, ValueError):
-    """The text is no filter; the message completes "<field> ..."."""
+    """The text is not a filter; the message completes "<field> ..."."""
 
 
 class Filter(Struct, frozen=True):
-    """`key`, how it is compared, and with what: any of the values."""
+    """A key, an operator, and the values: any of them may match."""
 
     key: str
     operator: str
     values: tuple[str, ...]
 
     def holds(self, lookup: Lookup) -> bool:
-        """Tell whether any value of the key (a list has many) is as wanted; for `!=`, whether none is."""
+        """Tell whether any value of the key (a list has many) matches; for `!=`, whether none equals."""
         found = lookup(self.key)
         present = list(found) if isinstance(found, list | tuple) else [found]
         texts = [_text(value) for value in present] or [""]
@@ -92,7 +92,7 @@ def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
 
 
 def lookup_for(lead: Lead, cadence: Cadence, now: Instant, ledger: Sequence[Attempt] = ()) -> Lookup:
-    """Return what keys stand for: tokens, then columns, then the lead, its number's ledger and the time on its clock."""
+    """Return the lookup of filter keys: tokens, columns, fields of the lead, the ledger of its number, its local time."""
 
     def value_of(key: str) -> Any:
         for values in (lead.data, lead.columns):

@@ -1,4 +1,4 @@
-"""Which ways lead out of a step, and which steps can be met from it?"""
+"""Which steps can follow a step? The edges of the step graph, and what is reachable."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,13 +20,13 @@ from schemas.schedule import (
 )
 
 CYCLE_WAIT_MIN: Instant = MINUTE
-"""A way round that takes less is a loop (research/domain.md 3.1)."""
+"""A cycle that takes less time than this is a loop, and is refused."""
 
 
 class Edge(Struct, frozen=True):
-    """A way out of a step: to a step by id (None: to the one that follows), and the field that names it.
+    """An edge out of a step: to a step by id (None: to the next one), and the field that names it.
 
-    `waits` says that it takes at least a minute, always.
+    `waits`: it always takes at least a minute.
     """
 
     goto: str | None
@@ -35,7 +35,7 @@ class Edge(Struct, frozen=True):
 
 
 def edges_of(step: Step) -> Iterator[Edge]:
-    """Yield every way out of a step; none leads out of one that leaves the schedule for good."""
+    """Yield every edge out of a step; a step that leaves the schedule for good has none."""
     match step:
         case OptOutStep(scope="channel"):
             yield Edge(None)
@@ -54,19 +54,19 @@ def edges_of(step: Step) -> Iterator[Edge]:
         case WaitStep(duration=str(duration)):
             yield Edge(None, waits=_is_long(duration))
         case _:
-            # A wait until a time is none here: met at that very time, it is over at once.
+            # A wait until a time of day may be over at once: it does not count as one.
             yield Edge(None)
 
 
 def reachable(steps: Sequence[Step], place: int) -> list[Step]:
-    """Return the steps that can be met from the one at a place, itself first, each once."""
+    """Return the steps that are reachable from the one at an index, itself first, each once."""
     places = {step.id: number for number, step in reversed(list(enumerate(steps)))}
     met = {place: steps[place]}
     left = [place]
     while left:
         here = left.pop(0)
-        for way in edges_of(steps[here]):
-            there = here + 1 if way.goto is None else places.get(way.goto, len(steps))
+        for edge in edges_of(steps[here]):
+            there = here + 1 if edge.goto is None else places.get(edge.goto, len(steps))
             if there < len(steps) and there not in met:
                 met[there] = steps[there]
                 left.append(there)
@@ -74,7 +74,7 @@ def reachable(steps: Sequence[Step], place: int) -> list[Step]:
 
 
 def _is_long(text: str) -> bool:
-    """Tell whether a duration is a minute or more; one that cannot be read is found elsewhere."""
+    """Tell whether a duration is a minute or more; validation reports one that cannot be parsed."""
     try:
         return parse_duration(text).elapsed >= CYCLE_WAIT_MIN
     except CalendarError:

@@ -1,6 +1,6 @@
-"""What does a template say to one person? `{{token}}` is looked up; what is missing reads as nothing and is reported.
+"""How is a template rendered for one lead? `{{token}}` is looked up; a missing one renders empty and is reported.
 
-Rendering stops as soon as the text is longer than it may be: one large token named many times would take all memory else.
+Rendering stops as soon as the text exceeds its limit: one large token named many times would exhaust memory.
 """
 
 import re
@@ -18,14 +18,14 @@ Lookup = Callable[[str], Any]
 
 
 JSON_BYTES_PER_CHARACTER = 6
-"""The most that JSON takes: a control character is written as six bytes."""
+"""The most that JSON takes: a control character is six bytes."""
 
 TEMPLATES_MAX = 1_024
-"""Templates kept taken apart: a campaign says the same to everybody."""
+"""Parsed templates in the cache: a campaign sends the same one to all its leads."""
 
 
 class TextTooLongError(SenderError):
-    """A text would be longer than it may be."""
+    """The rendered text exceeds its limit."""
 
     def __init__(self, most: int, unit: str) -> None:
         super().__init__(f"the text would have more than {most} {unit}")
@@ -34,7 +34,7 @@ class TextTooLongError(SenderError):
 def render(template: str, lookup: Lookup, *, length_max: int) -> tuple[str, tuple[str, ...]]:
     """Return the text, and the tokens that had no value, each once, in order.
 
-    Raises `TextTooLongError` where the text has more than `length_max` characters; no more than that is ever put together.
+    Raises `TextTooLongError` where the text has more than `length_max` characters; it never holds more than that in memory.
     """
     parts = list(_parts(template))
     missing: dict[str, None] = {}
@@ -74,13 +74,13 @@ def render_body(template: str, lookup: Lookup, *, is_recorded: bool) -> tuple[st
 
 
 def literal_text(template: str) -> str:
-    """Return what a template says whatever its tokens stand for."""
+    """Return the text of a template without its tokens."""
     return "".join(_parts(template)[::2])
 
 
 @lru_cache(maxsize=TEMPLATES_MAX)
 def _parts(template: str) -> tuple[str, ...]:
-    """Return a template's own words and the names of its tokens, in turn; words come first and last."""
+    """Return literal texts and token names in turn; a text comes first and last."""
     return tuple(TOKEN.split(template))
 
 
@@ -101,18 +101,18 @@ _GSM = (
     "abcdefghijklmnopqrstuvwxyzäöñüà"
 )
 _GSM_ESCAPED = "^{}\\[~]|€\f"
-"""Characters of 3GPP TS 23.038: a text of these has seven bits each (the second kind counts twice), any other sixteen."""
+"""Characters of 3GPP TS 23.038: a text of these takes seven bits each (the second kind counts twice), any other sixteen."""
 
 _IS_GSM = re.compile(f"[{re.escape(_GSM + _GSM_ESCAPED)}]*")
 _ESCAPED = re.compile(f"[{re.escape(_GSM_ESCAPED)}]")
 
 GSM_SEGMENT, GSM_PART = 160, 153
 WIDE_SEGMENT, WIDE_PART = 70, 67
-"""What one message holds, and what each of several does, whose heads say how they belong together."""
+"""Characters of a single message, and of each part of a longer one, which has a concatenation header."""
 
 
 def segments(text: str) -> int:
-    """Return of how many messages a text consists on its way: what carriers charge for."""
+    """Return the number of SMS segments of a text: what carriers charge for."""
     if _IS_GSM.fullmatch(text):
         length = len(text) + len(_ESCAPED.findall(text))
         most, part = GSM_SEGMENT, GSM_PART

@@ -1,4 +1,4 @@
-"""When may this lead be contacted on this channel? The legal and the preferred hours, in every zone where it may be."""
+"""When may this lead be contacted on this channel? In legal and preferred hours, in every time zone where it may be."""
 
 from datetime import date
 from functools import lru_cache
@@ -29,34 +29,34 @@ from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
 CALLBACK_PURPOSE: Purpose = "callback_requested"
-"""What a call is for that was promised, whatever its schedule is for."""
+"""The purpose of a callback, whatever the purpose of its schedule."""
 
 TELEPHONE = frozenset({"call", "sms"})
-"""Channels with legal hours; e-mail has none by default (contracts.md section 2)."""
+"""Channels with legal hours (47 CFR 64.1200(c)(1) and state laws); e-mail has none."""
 
 PREFERRED_CODE = "preferred_window"
 PAUSED_CODE = "schedule_paused"
-"""Of the dates on which a schedule pauses."""
+"""The code of the dates on which a schedule pauses."""
 
 UNKNOWN_ZONE_CODE = "timezone_unknown"
 RULES_MAX = 8_192
 
 _closes_at = lru_cache(maxsize=RULES_MAX)(closes_at)
-"""What is ordered in one cycle shares its instant, and mostly its hours: a burst of leads asks once."""
+"""Commands of one cycle share their instant, and mostly their hours: the cache answers a burst of leads once."""
 
 OPENING_HORIZON = 8 * DAY
-"""An opening within this time is found from its edges alone, from wherever within the same hours it is asked for."""
+"""An opening within this time stays the same for every base within the same hours, so it can be cached."""
 
 
 def limits(law: CompiledRulePack, lead: Lead, channel: str, at: Instant, purpose: Purpose) -> LegalLimits:
-    """Return what the law demands of a contact with this lead at an instant, in every state where it may be."""
+    """Return the legal limits on contacting this lead at an instant, in every state where it may be."""
     if channel not in CHANNELS:
         return NO_LIMITS
     return law.limits(lead.states, countries_of(lead), channel, purpose, at)
 
 
 def opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
-    """Return the first instant >= base in all hours of the channel, or None where they never open."""
+    """Return the first instant >= base within all hours of the channel, or None where they never open."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     if changes_at is None:
         return first_open(base, rules) if rules else Opening(base)
@@ -64,26 +64,26 @@ def opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, b
 
 
 def hours_unchanged_until(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
-    """Return an instant up to which nothing opens or closes on the channel: the opening stays as it is at base."""
+    """Return until when nothing opens or closes on the channel: the opening stays as it is at base."""
     rules, changes_at = _rules(law, lead, cadence, channel, base)
     until = same_until(base, rules)
     return until if changes_at is None else min(until, changes_at)
 
 
 def legal_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
-    """As `opening`, by the law alone: preferred hours and pauses do not hold for a promised callback."""
+    """As `opening`, by the law alone: preferred hours and pauses do not apply to a callback."""
     return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at, promised=True))
 
 
 def same_time_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
-    """As `opening`; where the hours are missed, at the same wall time of the first later day that allows it."""
+    """As `opening`; outside the hours, the same wall time of the first later day that allows it."""
     return same_time_allowed(base, home_zone(lead, cadence), lambda at: _rules(law, lead, cadence, channel, at))
 
 
 def closing(
     law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True
 ) -> Instant | None:
-    """Return the edge at which the hours that are open now end, or None where nothing ends them."""
+    """Return when the hours that are open now close, or None for never."""
     rules, changes_at = _rules(law, lead, cadence, channel, now, promised=not preferred)
     closes = _closes_at(now, rules)
     if closes is None or changes_at is None:
@@ -92,17 +92,17 @@ def closing(
 
 
 def is_zone_unknown(lead: Lead, cadence: Cadence, channel: str) -> bool:
-    """Tell whether a telephone is held because nothing tells where it is (`unknown_zone: hold`)."""
+    """Tell whether a telephone is held because its time zone is unknown (`unknown_zone: hold`)."""
     return not lead.zones and channel in TELEPHONE and cadence.schedule.unknown_zone == "hold"
 
 
 def after(base: Instant, wait: Duration, lead: Lead, cadence: Cadence, mode: Mode | None = None) -> Instant:
-    """Return the end of a delay that keeps to the lead's wall clock where it is given in days."""
+    """Return the end of a delay; one in days keeps the lead's wall time."""
     return after_duration(base, wait, home_zone(lead, cadence), mode)
 
 
 def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Instant:
-    """Return the first instant >= base at which the clock that is meant shows the time, on a day that is meant."""
+    """Return the first instant >= base at the given wall time and day, on the lead's clock or the schedule's."""
     zone = {"lead": home_zone(lead, cadence), "schedule": cadence.schedule.time_zone}.get(until.zone, until.zone)
     return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
 
@@ -110,7 +110,7 @@ def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Ins
 def _rules(
     law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, at: Instant, *, promised: bool = False
 ) -> tuple[tuple[Constraint, ...], Instant | None]:
-    """Return the hours that hold at an instant, and when the law behind them changes (None: not foreseen)."""
+    """Return the hours that apply at an instant, and when the law behind them changes (None: no change known)."""
     schedule = cadence.schedule
     held = limits(law, lead, channel, at, CALLBACK_PURPOSE if promised else schedule.purpose)
     is_contact = channel in CHANNELS and not promised
@@ -133,7 +133,7 @@ _NO_DATES: frozenset[date] = frozenset()
 
 
 def purpose_of(rules: Rules, lead: Lead) -> Purpose:
-    """Return what the contacts of a lead's schedule are for."""
+    """Return the purpose of the contacts of a lead's schedule."""
     if lead.schedule_id is None or lead.schedule_version is None:
         return "telemarketing"
     schedule = rules.schedule(lead.schedule_id, lead.schedule_version)
@@ -141,7 +141,7 @@ def purpose_of(rules: Rules, lead: Lead) -> Purpose:
 
 
 def countries_of(lead: Lead) -> tuple[str, ...]:
-    """Return the countries where the lead may be; none where nothing tells."""
+    """Return the countries where the lead may be; empty where unknown."""
     country = lead.columns.get("country")
     if country:
         return (country,)

@@ -1,4 +1,4 @@
-"""From when on may a step be carried out? The first instant that no rule forbids, and which rules moved it."""
+"""When may a step be carried out at the earliest? The first instant that no rule forbids, and which rules moved it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,19 +34,19 @@ REPLY_PAUSE = "reply_pause"
 INBOUND_PAUSE = "inbound_pause"
 INBOUND_MISSED = "inbound_missed"
 OPTOUT_REVIEW = "optout_review"
-"""The person texted, called us, rang and reached nobody, or may have opted out: what a `ContactPause` or the head says."""
+"""Pauses after a reply, an inbound call, a missed inbound call, or a doubtful opt-out text."""
 
 MIN_SPACING = "min_spacing"
 NEVER_OPEN = "window_never_open"
 
 CAP_CHECKS_MAX = 50
-"""Hours open into the caps of another law, and those end outside hours: so often at most is the one asked after both."""
+"""Rounds of checking hours, then caps: hours may open under another law, and its caps may end outside hours."""
 
 
 class MovedBy(Struct, frozen=True, omit_defaults=True):
-    """One rule that moved a plan: until when, the zone of that edge, and the rows of the rule pack that say so.
+    """One rule that moved a plan: until when, the zone of that edge, and the rows of the rule pack behind it.
 
-    Without an `until` it never allows the action. `rules` are empty where the schedule, not the law, demands it.
+    Without `until` it never allows the action. `rules` are empty where the schedule, not the law, requires it.
     """
 
     code: str
@@ -56,15 +56,15 @@ class MovedBy(Struct, frozen=True, omit_defaults=True):
 
 
 DEFAULT_PURPOSE: Purpose = "telemarketing"
-"""What contacts are for where nothing else is said: decisions name other purposes only."""
+"""The default purpose: decisions record only other ones."""
 
 KEEPS_TIME = "same_time_next_allowed_day"
 
 
 class Earliest(Struct, frozen=True):
-    """The first allowed instant (None: never), the codes that moved it, which did last, and in which zone.
+    """The first allowed instant (None: never), the codes that moved it, the last of them (`decider`), and its zone.
 
-    `constraints` say of each code until when it moved the action, and by which rules; `rule` is the row of the rule pack
+    `constraints` hold for each code until when it moved the action, and by which rules; `rule` is the row of the rule pack
     behind the decider.
     """
 
@@ -78,19 +78,19 @@ class Earliest(Struct, frozen=True):
 
 
 ZONE_UNKNOWN = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (MovedBy(UNKNOWN_ZONE_CODE),))
-"""Of a telephone of which nothing tells where it is, on a schedule that holds such."""
+"""The answer for a telephone of unknown time zone, on a schedule that holds these."""
 
 
 def base_of(person: Person, lead: Lead) -> Instant:
-    """Return from when on the step that the lead stands before may be carried out: what was asked for, else its own time."""
+    """Return the base time of the lead's next step: the requested one, else the schedule's; never in the past."""
     base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
     return max(base or 0, person.now)
 
 
 def first_allowed_with_spread(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
-    """Return the first instant for a step, spread and moved as its schedule says; where all is plain, `first_allowed` is it.
+    """Return the first instant for a step with jitter and window rules; for a plain cadence that is `first_allowed`.
 
-    What is spread, or kept to its time of day, is worked out from where the wait began: else it would move with every look.
+    Jitter and a fixed time of day count from the start of the wait: else the plan would move every time it is computed.
     """
     spread = _jitter(lead, cadence, step)
     keeps_time = isinstance(step, CONTACTS) and (step.window_miss or cadence.schedule.window_miss) == KEEPS_TIME
@@ -106,7 +106,7 @@ def first_allowed_with_spread(person: Person, lead: Lead, cadence: Cadence, step
 def first_allowed(
     person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant, *, keeps_time: bool = False
 ) -> Earliest:
-    """Return the first instant >= base that every rule allows to a step; `keeps_time`: at the same time of a later day."""
+    """Return the first instant >= base that every rule allows; `keeps_time`: at the same wall time of a later day."""
     channel = channel_of(step)
     if not lead.zones and is_zone_unknown(lead, cadence, channel):
         return ZONE_UNKNOWN
@@ -119,7 +119,7 @@ def first_allowed(
 
 
 def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> Earliest:
-    """Return the first instant >= base for a promised call: the law holds, preferred hours do not."""
+    """Return the first instant >= base for a callback: the law applies, preferred hours do not."""
     if is_zone_unknown(lead, cadence, "call"):
         return ZONE_UNKNOWN
     start, held = _past_guard(person, "call", base)
@@ -128,7 +128,7 @@ def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instan
 
 
 def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Tell whether a step that is passed over where its hours are missed would miss them; never where all is plain."""
+    """Tell whether a step with `window_miss: skip_step` misses its hours; False for a plain cadence."""
     if not isinstance(step, CONTACTS):
         return False
     channel = channel_of(step)
@@ -143,7 +143,7 @@ def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> b
 
 
 class _CachedOpening(Struct, frozen=True):
-    """What was found for a base stands for every base from there on and before `until`."""
+    """The answer for a base is valid for every base from `since` on and before `until`."""
 
     since: Instant
     until: Instant
@@ -152,19 +152,19 @@ class _CachedOpening(Struct, frozen=True):
 
 _OPENINGS: dict[tuple[object, ...], _CachedOpening] = {}
 OPENINGS_CACHED = 8_192
-"""Openings kept ready: schedule versions in use x channels x places of their leads; the oldest goes first."""
+"""Openings in the cache: schedule versions in use x channels x zones of their leads. The oldest is evicted first."""
 
 
 def _first_open(person: Person, lead: Lead, cadence: Cadence, channel: str, start: Instant) -> Earliest:
-    """Return the first instant >= start that all hours allow to somebody whom nothing else holds back.
+    """Return the first instant >= start within all hours, for a lead that no cap, guard or pause holds.
 
-    Leads of one schedule version in one place share the answer until something opens or closes there.
+    Leads of one schedule version in one zone share the cached answer until something opens or closes there.
     """
     law = person.law
     asked = law, cadence, channel, lead.zones, lead.states, countries_of(lead)
-    kept = _OPENINGS.get(asked)
+    cached = _OPENINGS.get(asked)
     purpose = cadence.schedule.purpose
-    if kept is None or not kept.since <= start < kept.until:
+    if cached is None or not cached.since <= start < cached.until:
         found = opening(law, lead, cadence, channel, start)
         earliest = _earliest(person, lead, channel, purpose, start, (), found)
         if found is None or found.at - start > OPENING_HORIZON:
@@ -172,8 +172,8 @@ def _first_open(person: Person, lead: Lead, cadence: Cadence, channel: str, star
         if len(_OPENINGS) >= OPENINGS_CACHED and asked not in _OPENINGS:
             del _OPENINGS[next(iter(_OPENINGS))]
         until = hours_unchanged_until(law, lead, cadence, channel, start)
-        kept = _OPENINGS[asked] = _CachedOpening(start, until, earliest)
-    return kept.earliest if kept.earliest.constraints else Earliest(start, purpose=purpose)
+        cached = _OPENINGS[asked] = _CachedOpening(start, until, earliest)
+    return cached.earliest if cached.earliest.constraints else Earliest(start, purpose=purpose)
 
 
 def _first_open_under_caps(  # noqa: PLR0917 - what is asked, and what was found so far
@@ -185,10 +185,9 @@ def _first_open_under_caps(  # noqa: PLR0917 - what is asked, and what was found
     held: tuple[MovedBy, ...],
     find: Callable[[Instant], Opening | None],
 ) -> Earliest:
-    """Return the first instant >= start that is under every cap and in all hours.
+    """Return the first instant >= start that is under every cap and within all hours.
 
-    A cap is free for good once it is free, as nothing else is contacted before; only where the law is another one by the
-    time that the hours open, its caps have to be asked as well.
+    A free cap stays free, as no contact comes before. Only if another law applies when the hours open, check its caps.
     """
     if not person.head.ledger:
         return _earliest(person, lead, channel, purpose, start, held, find(start))
@@ -208,12 +207,12 @@ def _first_open_under_caps(  # noqa: PLR0917 - what is asked, and what was found
 
 
 def _with_constraint(held: tuple[MovedBy, ...], constraint: MovedBy) -> tuple[MovedBy, ...]:
-    """Return what holds with one more that moves it further; of one code the last counts."""
+    """Return the constraints with one more; of one code the last counts."""
     return (*(rule for rule in held if rule.code != constraint.code), constraint)
 
 
 def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[MovedBy, ...]]:
-    """Return the first instant >= base at which the person may be disturbed, whatever the schedule says."""
+    """Return the first instant >= base after review, missed call and duplicate guard, whatever the schedule."""
     head = person.head
     start: Instant = base
     held: tuple[MovedBy, ...] = ()
@@ -221,7 +220,7 @@ def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tupl
         return start, held
     if head.review_until is not None and head.review_until > start:
         start, held = head.review_until, (MovedBy(OPTOUT_REVIEW, head.review_until),)
-    # Once the person has hung up, what is left of the call is the rest after it; before, nobody knows its end.
+    # After the person has hung up, the pause after a missed call remains; before, the end of the call is unknown.
     rest_until = head.inbound_until if head.inbound_call_id is None else None
     if rest_until is not None and rest_until > start:
         start, held = rest_until, (*held, MovedBy(INBOUND_MISSED, rest_until))
@@ -232,7 +231,7 @@ def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tupl
 
 
 def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
-    """Return over how long a step is spread; the schedule's own does not delay the first contact of a run."""
+    """Return the jitter of a step; the schedule's does not delay the first contact of a run."""
     if not isinstance(step, CONTACTS):
         return 0
     if step.jitter_seconds is not None:
@@ -246,12 +245,12 @@ def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
 ) -> Instant:
     """Return a later instant within the same hours, always the same one for the same attempt.
 
-    A share of the room that is left, and not of `most` cut off at the close: the last minute would get a crowd.
+    It is a share of the time left until the hours close. Cutting off at the close would crowd the last minute.
     """
     closes = closing(person.law, lead, cadence, channel_of(step), at)
     room = most if closes is None else min(most, closes - at)
-    order = command_id(lead.uuid, lead.enrolment, lead.step_entered, step.id, 1 + sum(lead.retries.values()))
-    return at + share_of(order, room)
+    attempt = command_id(lead.uuid, lead.enrolment, lead.step_entered, step.id, 1 + sum(lead.retries.values()))
+    return at + share_of(attempt, room)
 
 
 def _past_limits(
@@ -270,7 +269,7 @@ def _past_limits(
 
 
 def _is_explicit_retry(lead: Lead, step: Step) -> bool:
-    """Tell whether the step is tried again after a delay that is written in it: that is not stretched by spacing."""
+    """Tell whether the step is retried after its own delay: spacing does not extend that."""
     if not isinstance(step, CONTACTS) or lead.last_outcome is None or not lead.retries.get(lead.last_outcome):
         return False
     retry = step.retry.get(lead.last_outcome)
@@ -286,7 +285,7 @@ def _past_caps(  # noqa: PLR0917 - what is asked, and what was found so far
     last = last_release(ledger.attempts_of(person.head), _caps(person, lead, kind, purpose, start), start)
     if last is None:
         return start, held
-    held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer rest from contacts holds the shorter one
+    held = tuple([rule for rule in held if rule.code != MIN_SPACING])  # the longer wait includes the shorter one
     return last.at, _with_constraint(held, MovedBy(FREQUENCY_CAP_CODE, last.at, None, last.cap.rule_ids))
 
 

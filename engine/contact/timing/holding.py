@@ -1,4 +1,4 @@
-"""What holds a lead back that is due? A pause, requests that are unread, a call of the same person."""
+"""What holds back a lead that is due? A pause, unread requests, a call of the same person."""
 
 from engine.contact.facts.person import RECHECK_AFTER, Person
 from engine.contact.schedule.cadence import CONTACTS, cadence_for
@@ -11,15 +11,15 @@ from schemas.schedule import CallStep, Step
 SIBLING_CALLED = "awaiting_outcome"
 
 CAPS_USED_UP = ("buyer_cap", "traffic_source_cap")
-"""The account refuses a slot for these reasons until a cap is reset or its record changes (see `lifecycle/replan.py`)."""
+"""Reasons for which the account refuses a slot until a cap resets or its record changes (`lifecycle/replan.py`)."""
 
 RECHECK_WITHOUT_RESET = 6 * HOUR
-"""A cap that no clock resets is looked at again so rarely: a change of its record wakes the leads, this is for revenue or a
-conversion that is taken back."""
+"""How often a cap without a reset time is checked. A change of its record wakes the leads; this covers revenue or a
+conversion that is subtracted."""
 
 
 def hold_step(person: Person, lead: Lead, step: Step) -> bool:
-    """Hold a due lead back where it must not act now: a pause, unread requests, a call of the same person."""
+    """Hold a due lead during a pause, unread requests, or a call of the same person; return whether it was held."""
     reason = pause_reason(person, lead.offer_id, lead.schedule_id)
     if reason is not None:
         hold(person, lead, reason)
@@ -35,10 +35,10 @@ def hold_step(person: Person, lead: Lead, step: Step) -> bool:
 
 
 def hold_until_reset(person: Person, lead: Lead, reason: str, until: Instant | None) -> None:
-    """Hold a lead whose buyers have used up their caps, until the first instant behind the reset that is allowed."""
+    """Hold a lead whose buyers have used up their caps until the first allowed instant after the reset."""
     hold(person, lead, reason)
     if lead.callback_asks:
-        return  # a promise goes from its owner to the next within minutes
+        return  # a callback passes to the next owner within minutes
     base = max(until or person.now + RECHECK_WITHOUT_RESET, person.now)
     cadence = cadence_for(person, lead)
     found = first_allowed(person, lead, cadence, cadence.step(lead.step or ""), base)
@@ -49,7 +49,7 @@ def hold_until_reset(person: Person, lead: Lead, reason: str, until: Instant | N
 
 
 def hold_during_inbound_call(person: Person, lead: Lead) -> bool:
-    """Hold every contact while the person is calling us; whoever ends that call wakes the lead."""
+    """Hold every contact while the person is calling us; the end of that call wakes the lead."""
     until = person.head.inbound_until
     if until is None or until <= person.now:
         return False
@@ -58,13 +58,13 @@ def hold_during_inbound_call(person: Person, lead: Lead) -> bool:
 
 
 def hold_for_sibling_call(person: Person, lead: Lead) -> bool:
-    """Hold the call while another lead of the same person is being called: one telephone, one call."""
+    """Hold the call while another lead of the same person is being called: one telephone takes one call."""
     flights = (other.flight for other in person.leads() if other.id != lead.id)
     due_at = max((flight.due_at for flight in flights if flight is not None and flight.kind == "call"), default=None)
     if due_at is None:
         return False
     hold(person, lead, SIBLING_CALLED)
-    # Whoever goes on with the other lead wakes this one; this is for the case that nobody does.
+    # The end of the other call wakes this lead; the timer is a fallback.
     lead.recheck_at = max(due_at, person.now) + RECHECK_AFTER
     return True
 
@@ -79,7 +79,7 @@ def hold_callback(person: Person, lead: Lead) -> bool:
 
 
 def hold_callback_while_paused(person: Person, lead: Lead) -> bool:
-    """A promise outlives the pause of a schedule, not that of the offer or the company."""
+    """Hold a callback while the offer or the company is paused; the pause of a schedule does not apply to it."""
     reason = pause_reason(person, lead.offer_id, lead.schedule_id)
     if reason is None or reason == SCHEDULE_PAUSED:
         return False

@@ -1,4 +1,4 @@
-"""When is the next action of a lead? The first allowed instant, written into the lead with what was weighed."""
+"""When is the next action of a lead? The first allowed instant, written into the lead with its reasons."""
 
 from typing import Any
 
@@ -22,32 +22,32 @@ from schemas.schedule import Step
 
 SCHEDULE_PAUSED = "schedule_paused"
 EXPIRES_FIRST = "expires_first"
-"""The lead will expire before the step is due; where hours moved the step, their code says so instead."""
+"""The lead expires before the step is due; where hours moved the step, their code is the reason instead."""
 
 RECHECK_SOONEST = 5 * SECOND
 RECHECK_LATEST = 15 * MINUTE
-"""A held lead is looked at again after a quarter of the time that it has been held, within these bounds: what was
-paused for a moment goes on at once, and a million leads that are held for hours cost some thousand looks a second."""
+"""A held lead is checked again after a quarter of the time that it has been held, within these bounds (backoff): a short
+pause costs seconds, and a million leads held for hours cost some thousand checks a second."""
 
 CLASS_CALLBACK = CLASS_REAL_TIME = 1
 CLASS_FIRST_ATTEMPT = 2
 CLASS_RETRY = 3
 CLASS_MESSAGE = 4
 CLASS_OTHER = 5
-"""Which of the due leads goes first (research/domain.md 3.8); 0 is left to calls that somebody asked for just now."""
+"""Urgency classes: the lowest goes first. 0 is a call that a person asked for now (`call_start.CLASS_NOW`)."""
 
 
 SCHEDULE_STEP = "schedule_step"
 RETRY = "retry"
 CALLBACK = "callback"
 EXPLICIT = "explicit"
-"""Where the base of a plan came from (research/domain.md 3.9): the schedule, a retry, a promise, a `next_action_at`."""
+"""Sources of the base time of a plan: the schedule, a retry, a callback, a requested `next_action_at`."""
 
 
 def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Work out `next_action_at` of the step that the lead stands before; True where it is now."""
+    """Compute `next_action_at` of the lead's step; True where it is due now."""
     lead.urgency_class = _class_of(lead, cadence, step)
-    if lead.aging != cadence.schedule.priority_aging:  # zeros are equal, but only its own default is not written out
+    if lead.aging != cadence.schedule.priority_aging:  # assign only a change: 0 and 0.0 are equal, but encode differently
         lead.aging = cadence.schedule.priority_aging
     base = base_of(person, lead)
     earliest = (first_allowed if cadence.is_plain else first_allowed_with_spread)(person, lead, cadence, step, base)
@@ -58,7 +58,7 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
 
 
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
-    """Work out when the promised call can be placed (True: now): the law holds, preferred hours do not."""
+    """Compute when the callback can be placed (True: now): the law applies, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
     base = max(lead.callback_at or 0, person.now)
     is_due = _write_plan(person, lead, earliest_callback(person, lead, cadence, base), CALLBACK, base)
@@ -67,27 +67,27 @@ def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
 
 
 def plan_without_hours(person: Person, lead: Lead, reason: str | None = None) -> bool:
-    """Let the lead stand before a step without hours, and say what for; True where it is due."""
+    """Compute when a step without hours is due; until then the lead waits for `reason`. True where it is due now."""
     lead.urgency_class = CLASS_OTHER
     base = base_of(person, lead)
     return _write_plan(person, lead, Earliest(base, decider=reason), source_of(lead), base)
 
 
 def schedule_recheck(person: Person, lead: Lead, after: Instant) -> None:
-    """Leave a due lead as it is for a moment: requests are unread that may forbid what it is about to do."""
+    """Check a due lead again after a moment: unread requests may forbid its action."""
     lead.status, lead.status_wait = "scheduled", None
     lead.recheck_at = person.now + after
 
 
 def hold(person: Person, lead: Lead, reason: str) -> None:
-    """Keep a due lead back, and look again ever less often."""
+    """Hold a due lead, and check it again with backoff."""
     now = person.now
     if lead.status_wait != reason:
         person.draft.fact("lead.waiting", lead_id=lead.id, reason=reason)
     if lead.held_at is None:
         lead.held_at = now
     lead.status, lead.status_wait = "waiting", reason
-    if reason in PAUSES:  # whoever lifts the pause wakes them (engine/contact/lifecycle/replan.py)
+    if reason in PAUSES:  # lifting the pause wakes them (engine/contact/lifecycle/replan.py)
         lead.recheck_at = None
         person.save(lead)
         return
@@ -96,7 +96,7 @@ def hold(person: Person, lead: Lead, reason: str) -> None:
 
 
 def pause_reason(person: Person, offer_id: int | None, schedule_id: int | None) -> str | None:
-    """Return which pause holds the leads of an offer and schedule, or None."""
+    """Return the pause that holds the leads of an offer and schedule, or None."""
     rules = person.rules
     company = rules.body(Company, "company", person.company_id)
     if company is not None and company.paused:
@@ -116,7 +116,7 @@ def source_of(lead: Lead) -> str:
 
 
 def _apply_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
-    """Say of a lead that waits because the person answered that it does; who called in vain is called back soon."""
+    """Show the pause after a reply as the lead's wait; a missed inbound call makes the lead urgent."""
     if pause.code == INBOUND_MISSED:
         lead.urgency_class = CLASS_CALLBACK
     if pause.code in lead.reasons and lead.next_action_at is not None and lead.next_action_at > person.now:
@@ -124,10 +124,10 @@ def _apply_pause(person: Person, lead: Lead, pause: ContactPause) -> None:
 
 
 def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> bool:
-    """Write the plan into the lead; True where it is due now, and whoever carries it out says what it then is.
+    """Write the plan into the lead; True where it is due now, and its execution sets the status.
 
-    The fact of a plan holds what was weighed (research/domain.md 3.9); what the lead itself says (zones, states, attempts,
-    schedule version) stands beside it in the same decision.
+    The fact of a plan holds the inputs of the computation; those that are fields of the lead (zones, states, attempts,
+    schedule version) are in the same decision.
     """
     status_before, now = lead.status, person.now
     at, reasons, reason = earliest.at, earliest.codes, earliest.decider
@@ -137,7 +137,7 @@ def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, bas
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone
     lead.rule_deciding = earliest.rule
     if at is not None and (lead.planned_at is None or lead.planned_at > now):
-        # What was due once stays measured from then: lateness is not forgotten by planning again.
+        # Lateness counts from the first due time, however often the lead is planned again.
         lead.planned_at = at
     if at == now:
         if person.sweep_key is None:
@@ -153,14 +153,14 @@ def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, bas
 
 
 def _wait_for_sweep(lead: Lead, sweep_key: str, now: Instant) -> None:
-    """Leave a due lead to the queue of those that are due, in its place by when it became due."""
+    """Leave a due lead to the timer queue, in its place by when it became due."""
     lead.sweep_key = sweep_key
     lead.status, lead.status_wait, lead.held_at = "scheduled", None, None
     lead.recheck_at = lead.planned_at or now
 
 
 def _plan_inputs(person: Person, lead: Lead, earliest: Earliest, source: str, base: Instant) -> dict[str, Any]:
-    """Return what was weighed, as far as it is not said by `at`: a plan that nothing moved began and ended there."""
+    """Return the inputs of a plan that `at` does not already show."""
     found: dict[str, Any] = {"source": source}
     if base != lead.next_action_at:
         found["base"] = base
@@ -174,7 +174,7 @@ def _plan_inputs(person: Person, lead: Lead, earliest: Earliest, source: str, ba
         found["purpose"] = earliest.purpose
     if earliest.constraints and person.rules.rule_packs(person.company_id):
         found["law"] = person.law.stamp
-    if source != SCHEDULE_STEP and source != RETRY and lead.base_at is not None:  # noqa: PLR1714 - a set would be made anew
+    if source != SCHEDULE_STEP and source != RETRY and lead.base_at is not None:  # noqa: PLR1714 - a set would be built each time
         found["passed_over"] = [{"source": SCHEDULE_STEP, "base": lead.base_at}]
     return found
 
