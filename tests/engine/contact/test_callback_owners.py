@@ -1,4 +1,4 @@
-"""Is a promised call made by whom it was promised, made again when it reached nobody, and never lost at a gate?"""
+"""Is a callback placed for its owner, retried when it reached no one, and never lost at a gate?"""
 
 from typing import Any
 

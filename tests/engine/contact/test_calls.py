@@ -129,8 +129,8 @@ def test_that_it_rang_may_be_told_after_its_answer_and_takes_nothing_back(world:
     _progress(world, "established", 4000)
     answered_at, world.now = world.now, rang_at
     _progress(world, "ringing")
-    told = world.call(call.id)
-    assert (told.status, told.ringing_at, told.answered_at) == ("established", rang_at, answered_at)
+    reported = world.call(call.id)
+    assert (reported.status, reported.ringing_at, reported.answered_at) == ("established", rang_at, answered_at)
     world.now = answered_at
     _progress(world, "ringing", 1000)
     assert world.call(call.id).ringing_at == rang_at
@@ -290,13 +290,13 @@ def test_a_call_has_the_id_that_the_sender_gave_its_lead(world: World) -> None:
 def test_a_change_of_a_call_that_changes_nothing_is_told_of_nowhere(world: World) -> None:
     call = _called(world)
     changed = _change(world, call, revenue=4.0, buyer_converted=True, data={"a": 1})
-    told = len(world.facts)
+    reported = len(world.facts)
 
     for fields in ({}, {"revenue": 4.0}, {"buyer_converted": True, "data": {"a": 1}, "add_payout": 0.0}):
         assert _change(world, call, **fields) == changed
-    assert world.facts[told:] == []
+    assert world.facts[reported:] == []
     _change(world, call, revenue=5.0, buyer_converted=True)
-    assert [fact.data["fields"] for fact in world.facts[told:] if fact.type == "call.updated"] == [["revenue"]]
+    assert [fact.data["fields"] for fact in world.facts[reported:] if fact.type == "call.updated"] == [["revenue"]]
 
 
 def test_a_webhook_that_was_fired_by_hand_is_not_late_when_it_is_delivered(world: World) -> None:
@@ -337,8 +337,8 @@ def test_a_disposition_is_told_once_and_again_when_it_changes(world: World) -> N
     world.add("call_disposition", 11, CallDisposition(name="No interest"))
     for disposition_id in (10, 10, 11, None):
         _change(world, call, call_disposition_id=disposition_id)
-    told = [fact.data["disposition"] for fact in world.facts if fact.type == "call.dispositioned"]
-    assert told == ["SOLD", "No interest", None]
+    reported = [fact.data["disposition"] for fact in world.facts if fact.type == "call.dispositioned"]
+    assert reported == ["SOLD", "No interest", None]
 
 
 def test_a_time_to_call_back_is_kept_whatever_the_disposition_is(world: World) -> None:
@@ -405,12 +405,12 @@ def test_a_webhook_that_was_fired_is_told_of_the_call_with_what_came_of_it(world
     about |= {"command_id": order.command_id, "kind": "webhook", "outcome": "accepted", "occurred_at": world.now}
     world.ask(OutcomeRecorded(**about))
     world.ask(OutcomeRecorded(**{**about, "lead_id": 0, "outcome": "failed"}))
-    told = [
+    reported = [
         (fact.type, fact.data.get("outgoing_webhook_id"), fact.data.get("outcome"))
         for fact in world.facts
         if fact.call_id == call.id and fact.data.get("kind") == "webhook"
     ]
-    assert told == [
+    assert reported == [
         ("command.emitted", 9, None),
         ("outcome.recorded", None, "accepted"),
         ("outcome.recorded", None, "failed"),
@@ -513,8 +513,8 @@ def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> N
         world.ask(request)
     world.outcome("connected_human", cost=0.02)
     assert world.lead().status == "scheduled"
-    (told,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
-    assert (told.call_id, told.data["cost"]) == (call.id, 0.02)
+    (reported,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
+    assert (reported.call_id, reported.data["cost"]) == (call.id, 0.02)
 
 
 def test_a_deleted_call_takes_its_money_from_its_lead_so_that_reports_of_both_agree(world: World) -> None:
@@ -550,8 +550,8 @@ def test_what_a_call_cost_is_told_also_where_it_and_its_lead_were_deleted_meanwh
     world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))
     world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=call.lead_id or 0))
     world.outcome("connected_human", cost=0.02, call_id=call.id)
-    (told,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
-    assert (told.lead_id, told.call_id, told.data["cost"]) == (None, call.id, 0.02)
+    (reported,) = [fact for fact in world.facts if fact.type == "outcome.recorded"]
+    assert (reported.lead_id, reported.call_id, reported.data["cost"]) == (None, call.id, 0.02)
 
 
 def test_a_person_lists_a_bounded_number_of_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

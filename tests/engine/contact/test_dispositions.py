@@ -26,7 +26,7 @@ def disposition(**fields: Any) -> CallDisposition:
 
 
 def judge(world: World, found: CallDisposition | None, **fields: Any) -> Lead:
-    """Give the last call of the last lead a disposition, as whoever keeps the calls does."""
+    """Give the last call of the last lead a disposition, as the update of a call does."""
     draft = world._draft()
     person = Person(draft, 1, KEY)
     lead = person.lead(world.lead().id)
@@ -240,9 +240,9 @@ def test_the_action_group_of_a_disposition_is_done_at_once_as_far_as_it_reaches_
     lead = judge(world, grouped(world, *GROUP))
     assert (lead.data, lead.lead_priority, lead.step) == ({"tags": ["hot"], "said": "yes"}, 3, "text")
     assert world.steps() == ["call", "hook"]
-    told = world.commands[-1]
-    assert isinstance(told, PostWebhook)
-    assert (told.payload["type"], told.payload["data"]["lead"]["data"]["said"]) == ("call.dispositioned", "yes")
+    reported = world.commands[-1]
+    assert isinstance(reported, PostWebhook)
+    assert (reported.payload["type"], reported.payload["data"]["lead"]["data"]["said"]) == ("call.dispositioned", "yes")
     assert [fact.data["step_id"] for fact in world.facts if fact.type == "step.skipped"] == ["text"]
 
 

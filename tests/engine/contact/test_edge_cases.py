@@ -1,4 +1,4 @@
-"""The edge cases E11, E16 to E30 and E32 to E37 of research/domain.md 3.10, by name, on the contact that decides them.
+"""The edge cases E11, E16 to E30 and E32 to E37 of `tests/engine/rules.md`, by name, on the contact that decides them.
 
 E1 to E15 are also tests/engine/calendar/test_edge_cases.py; E17's 409 is answered before anything is asked of a contact
 (tests/adapters/http/test_submissions.py), and what is asked of one twice is refused here.
@@ -229,13 +229,13 @@ def test_e27_an_input_that_is_decided_again_orders_under_the_same_name() -> None
     world = World()
     world.schedule(CALL)
     asked = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,))
-    orders = []
+    commands = []
     for _ in range(2):
         draft = world._draft()
         world.aggregate.decide(draft, asked, Envelope(id="r", type="lead.submitted", source="/test"))
-        orders.append([(order.id, order.value) for order in draft.commands])
-    assert orders[0] == orders[1]
-    assert len(orders[0]) == 1
+        commands.append([(order.id, order.value) for order in draft.commands])
+    assert commands[0] == commands[1]
+    assert len(commands[0]) == 1
 
 
 @pytest.mark.parametrize(("ahead", "marked"), [(5 * MINUTE, False), (5 * MINUTE + 1, True), (DAY, True)])

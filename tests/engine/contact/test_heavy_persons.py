@@ -71,7 +71,7 @@ def test_a_head_stays_small_whatever_happens_to_the_person() -> None:
     assert len(to_json(person.head)) <= HEAD_BYTES_MAX, sizes
 
 
-# -- whoever is heavy can be stopped -------------------------------------------------------------------------------------
+# -- a contact with large state can be stopped ------------------------------------------------------------------------------
 
 HOOK = {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 3}
 LARGEST = 985_000
@@ -245,8 +245,8 @@ def test_an_opt_out_never_fails_for_what_is_kept_of_the_person_and_nothing_is_or
     flown = any(flies for _, _, flies in leads)
     assert len(fenced) == 4 or ((scope != "company" or way == "update that moves") and not flown)
     for later in [sealed, *partition.run(NOON + 30 * DAY)]:
-        ordered = {one.topic for one in later.decision.commands if not one.id.startswith("fence/")}
-        assert ordered <= ({"commands.webhook", "commands.call"} if channel else {"commands.webhook"}), later.decision.facts
+        emitted = {one.topic for one in later.decision.commands if not one.id.startswith("fence/")}
+        assert emitted <= ({"commands.webhook", "commands.call"} if channel else {"commands.webhook"}), later.decision.facts
     if not channel and listed <= 2_000:
         for number in range(len(leads)):
             lead = partition.state.get(lead_key(LEAD_ID + number * 4_096), Lead)

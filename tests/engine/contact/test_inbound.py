@@ -152,8 +152,8 @@ def test_a_call_that_does_not_ring_yet_is_called_off_and_made_later() -> None:
 def test_a_call_that_rings_is_let_be() -> None:
     world = on_schedule(CALL)
     lead = world.lead()
-    order = world.commands[0]
-    world.ask(CallProgressed(company_id=1, contact_key=KEY, lead_id=lead.id, command_id=order.command_id, state="ringing",
+    command = world.commands[0]
+    world.ask(CallProgressed(company_id=1, contact_key=KEY, lead_id=lead.id, command_id=command.command_id, state="ringing",
         occurred_at=world.now, call_id=lead.attempted_call_id))  # fmt: skip
     ring(world)
     assert world.fences == []

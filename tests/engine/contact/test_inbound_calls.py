@@ -1,4 +1,4 @@
-"""What becomes of a call that the person makes to us: its record, its lead, and what comes out of order?"""
+"""How is an inbound call recorded: its record, its lead, and reports that come out of sequence?"""
 
 from typing import Any
 
@@ -171,8 +171,8 @@ def test_what_is_known_only_after_the_end_is_taken_in_then(world: World) -> None
         assert (call.ended_at, call.talk_seconds, call.outcome) == (ended.ended_at, 20, "connected_human")
     assert _rings(world, "connected", cost=9.0).cost == 0.12
     assert _rings(world, "ended", transcription_status="pending").transcription_status == "completed"
-    (told,) = [fact for fact in world.facts if fact.type == "call.updated"]
-    assert (told.call_id, told.data) == (call.id, {"fields": list(later)})
+    (reported,) = [fact for fact in world.facts if fact.type == "call.updated"]
+    assert (reported.call_id, reported.data) == (call.id, {"fields": list(later)})
 
 
 def test_a_report_from_the_future_is_of_now(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What holds for a contact whatever is asked of it, in whatever order, with whatever outcome and however late?"""
+"""What holds for a contact under any sequence of requests and outcomes, however late?"""
 
 from collections.abc import Callable
 from functools import partial
@@ -185,8 +185,8 @@ class WatchedWorld(World):
         assert head is None or head.blocked_at is None, "a person who is blocked is never contacted"
         assert head is None or head.suppressed_at is None, "a person on the do-not-call list is never contacted"
         assert head is None or (head.inbound_until or 0) <= self.now, "a person who is calling us is not contacted"
-        assert head is None or (head.review_until or 0) <= self.now, "nobody is contacted who may have opted out"
-        assert not self.behind, "nobody is contacted while requests are unread"
+        assert head is None or (head.review_until or 0) <= self.now, "no contact while an opt-out text is under review"
+        assert not self.behind, "no contact while requests are unread"
         assert command.not_after is None or command.not_after > self.now
         if isinstance(command, PlaceCall | SendSms):
             _check_telephone(self, command)
@@ -227,7 +227,7 @@ def _check_telephone(world: World, command: PlaceCall | SendSms) -> None:
 
 def _check_lead(lead: Lead) -> None:
     if lead.schedule_id == 1:
-        # A promised call may go one beyond (research/domain.md 3.7).
+        # A callback may exceed the limit by one.
         assert lead.attempts <= LIMIT + (lead.callbacks > 0), "attempts never pass the limit"
     if lead.status not in LIVE_STATUSES:
         assert lead.next_action_at is None

@@ -1,4 +1,4 @@
-"""Is nobody contacted more often than the law allows, whoever asks, by whichever way, whatever comes of it?"""
+"""Is no number contacted more often than the law allows, for any lead, on any channel, with any outcome?"""
 
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -95,8 +95,8 @@ def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_for(keep
 # -- the call under way ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("hangs_up", "orders"), [(False, 1), (True, 2)])
-def test_a_block_ends_the_call_under_way_only_where_that_is_asked_for(hangs_up: bool, orders: int) -> None:
+@pytest.mark.parametrize(("hangs_up", "commands"), [(False, 1), (True, 2)])
+def test_a_block_ends_the_call_under_way_only_where_that_is_asked_for(hangs_up: bool, commands: int) -> None:
     world = World()
     world.schedule(CALL)
     world.submit()
@@ -104,8 +104,8 @@ def test_a_block_ends_the_call_under_way_only_where_that_is_asked_for(hangs_up: 
     world.update(blocked=True, hangup_live=hangs_up)
 
     call, *more = world.commands
-    assert len(world.commands) == orders
-    assert [order.call_command_id for order in more if isinstance(order, HangUp)] == [call.command_id] * (orders - 1)
+    assert len(world.commands) == commands
+    assert [order.call_command_id for order in more if isinstance(order, HangUp)] == [call.command_id] * (commands - 1)
 
 
 def test_hanging_up_is_refused_where_nobody_is_blocked() -> None:

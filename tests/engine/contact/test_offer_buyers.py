@@ -1,4 +1,4 @@
-"""Does a step that names nobody call for the buyers of the offer, and does a lead wait while their caps are used up?"""
+"""Does a step that names no buyers call for those of the offer, and does a lead wait while their caps are used up?"""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def offered(*, group: dict[str, Any] | None = None, **offer: Any) -> World:
     return world
 
 
-def ordered(world: World) -> tuple[int | None, int | None]:
+def emitted(world: World) -> tuple[int | None, int | None]:
     (command,) = world.commands
     assert isinstance(command, PlaceCall)
     return command.buyer_group_id, command.buyer_id
@@ -38,7 +38,7 @@ def ordered(world: World) -> tuple[int | None, int | None]:
 def test_a_step_without_connect_takes_its_buyer_from_the_offer_of_the_lead() -> None:
     world = offered()
     world.submit()
-    group_id, buyer_id = ordered(world)
+    group_id, buyer_id = emitted(world)
     assert group_id == 7
     assert buyer_id in {70, 71}
     world.outcome("connected_buyer", buyer_id=buyer_id)
@@ -60,7 +60,7 @@ def test_groups_go_before_buyers_and_low_tiers_before_high(
 ) -> None:
     world = offered(group=group, **offer)
     world.submit()
-    group_id, buyer_id = ordered(world)
+    group_id, buyer_id = emitted(world)
     assert (group_id, None if found == (7, None) else buyer_id) == found
 
 
@@ -68,7 +68,7 @@ def test_the_connect_of_a_step_goes_before_the_buyers_of_the_offer() -> None:
     world = offered()
     world.schedule({**CALL, "connect": {"buyer_ids": [73]}}, record_id=2)
     world.submit(schedule_id=2)
-    assert ordered(world) == (None, 73)
+    assert emitted(world) == (None, 73)
 
 
 def test_a_lead_waits_where_nobody_of_the_offer_takes_calls() -> None:

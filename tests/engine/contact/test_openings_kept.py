@@ -1,4 +1,4 @@
-"""Does what is kept ready ever change an answer? Openings asked for in any order, against each asked for by itself."""
+"""Does the cache of openings ever change an answer? Openings in any sequence, against each computed alone."""
 
 from typing import Any
 

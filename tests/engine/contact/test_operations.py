@@ -1,6 +1,6 @@
-"""Does each operation do to a lead what the table of research/domain.md 3.6 says, column by column, in the order of 3.8?
+"""Does each operation change a lead as its row of the table below says, column by column, in the sequence of precedence?
 
-The lead was called once: it stands before a text that is due in two hours, or its call does not ring yet.
+The lead was called once: it waits for a text that is due in two hours, or its call does not ring yet.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ OTHER = "+13055550199"
 class Row(Struct, frozen=True):
     """One row of the table.
 
-    `step`, `status`, `attempts` and `ends` (the end steps carried out by then) are those of a lead that stood, without a
-    promise; `callback` says whether a promise is kept; `fenced` whether what was ordered is called off; `after` is where a
-    lead stands whose call was on its way, when its outcome has come (None: it has ended).
+    `step`, `status`, `attempts` and `ends` (the end steps carried out by then) are those of a waiting lead without a
+    callback; `callback`: a callback is kept; `fenced`: the open command is fenced; `after`: the step of a lead whose call
+    was open, once its outcome has come (None: it has ended).
     """
 
     do: Callable[[World], Any]
@@ -109,7 +109,7 @@ ROWS: dict[str, Row] = {
 
 
 def flying() -> World:
-    """A lead whose call was ordered."""
+    """A lead whose call command is open."""
     world = World()
     world.add("outgoing_webhook", 3, OutgoingWebhook(name="crm", url="https://example.com"))
     world.schedule({**START, "duration": "5h"}, {**TEXT, "id": "other"}, record_id=2)
@@ -121,7 +121,7 @@ def flying() -> World:
 
 
 def standing() -> World:
-    """A lead that stands before its text, due in two hours."""
+    """A lead that waits for its text, due in two hours."""
     world = flying()
     world.outcome("no_answer")
     world.wait(40)
@@ -145,8 +145,8 @@ def test_whether_a_promise_outlives_an_operation(name: str) -> None:
     world.update(schedule_callback_at=world.now + 3 * HOUR)
     row.do(world)
     assert (world.lead().callback_at is not None) == row.callback
-    told = {"callback.cancelled", "callback.fulfilled"} & set(world.fact_types())
-    assert bool(told) is not row.callback
+    reported = {"callback.cancelled", "callback.fulfilled"} & set(world.fact_types())
+    assert bool(reported) is not row.callback
     world.wait(4 * 3600)
     assert ("(callback)" in world.steps()) == row.callback
 
@@ -154,14 +154,14 @@ def test_whether_a_promise_outlives_an_operation(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_what_becomes_of_a_call_that_is_on_its_way(name: str) -> None:
     row, world = ROWS[name], flying()
-    order = world.commands[0]
+    command = world.commands[0]
     row.do(world)
     assert bool(world.fences) == row.fenced
     ended = world.lead().status not in {"running", "queue", "scheduled", "waiting"}
     assert ended == (row.after is None)
-    world.outcome("rejected_at_gate" if row.fenced else "no_answer", order)
+    world.outcome("rejected_at_gate" if row.fenced else "no_answer", command)
     lead = world.lead()
-    assert (lead.flight is not None and lead.flight.command_id == order.command_id, lead.step) == (False, row.after)
+    assert (lead.flight is not None and lead.flight.command_id == command.command_id, lead.step) == (False, row.after)
     assert len(world.head().ledger) == (0 if row.fenced else 1 + world.steps().count("bye"))
     if row.after is None:
         world.wait(30 * 86400)

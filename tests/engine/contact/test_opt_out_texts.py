@@ -82,7 +82,7 @@ KNOWN: dict[str, Meaning] = {
 
 
 def misread(label: str) -> dict[str, Meaning]:
-    """Return the texts of a label that are read as something else, and as what; a word of opt-in stops nobody either."""
+    """Return the texts of a label that get another meaning, and which; an opt-in word stops no contact either."""
     read = {one.text: meaning_of(one.text) for one in corpus() if one.label == label}
     return {text: meaning for text, meaning in read.items() if meaning not in {MEANT[label], "opt_in"}}
 

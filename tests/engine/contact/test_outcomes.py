@@ -141,7 +141,7 @@ def test_a_command_that_our_own_delay_dropped_counts_no_attempt_and_its_step_is_
     lead = world.lead()
     assert (lead.attempts, getattr(lead, count), lead.step) == (0, 0, command.step_id)
     world.wait(30)
-    assert world.steps() == [command.step_id] * 2, "8 minutes late, but by our own delay: lateness is measured anew"
+    assert world.steps() == [command.step_id] * 2, "8 minutes late, but by our own delay: lateness is measured again"
 
     world.wait(8 * 60 + 1)
     world.outcome("expired")

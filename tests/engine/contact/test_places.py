@@ -48,7 +48,7 @@ class PlacesTown(World):
                 self._apply(draft)
         return fired
 
-    def ordered(self) -> list[int]:
+    def emitted(self) -> list[int]:
         return [command.lead_id for command in self.commands]
 
     def end(self, lead: Lead, outcome: str = "delivered") -> None:
@@ -73,7 +73,7 @@ def test_one_company_has_half_of_the_places_and_the_rest_wait_due(step: dict[str
     town = PlacesTown(step, REST)
     leads = [town.come() for _ in range(5)]
 
-    assert town.ordered() == [lead.id for lead in leads[:2]]
+    assert town.emitted() == [lead.id for lead in leads[:2]]
     for lead in map(town.lead, (lead.id for lead in leads[2:])):
         assert (lead.status, lead.status_wait, lead.awaits_place) == ("waiting", WAITS_FOR_PLACE, step["kind"])
         assert lead.wake_at is not None
@@ -91,7 +91,7 @@ def test_an_outcome_frees_a_place_for_the_most_urgent_lead_and_newcomers_line_up
 
     assert town.lead(newcomer.id).awaits_place == "sms", "a place is free, but others have waited for it"
     assert town.fire() == [high.id]
-    assert town.ordered()[2:] == [high.id]
+    assert town.emitted()[2:] == [high.id]
     assert town.lead(low.id).awaits_place == "sms"
 
 
@@ -102,7 +102,7 @@ def test_an_outcome_that_never_comes_frees_its_place_when_it_times_out() -> None
 
     town.fire()
 
-    assert town.ordered() == [lead.id for lead in leads]
+    assert town.emitted() == [lead.id for lead in leads]
 
 
 def test_another_company_orders_at_once_while_a_burst_waits() -> None:
@@ -111,7 +111,7 @@ def test_another_company_orders_at_once_while_a_burst_waits() -> None:
         town.come()
     other = town.come(company_id=2)
 
-    assert town.ordered()[2:] == [other.id]
+    assert town.emitted()[2:] == [other.id]
 
 
 def test_of_two_companies_that_wait_each_gets_its_share() -> None:
@@ -120,14 +120,14 @@ def test_of_two_companies_that_wait_each_gets_its_share() -> None:
     others = [town.come(company_id=2) for _ in range(10)]
 
     for _ in range(18):
-        town.end(next(lead for lead in map(town.lead, town.ordered()) if lead.flight is not None))
+        town.end(next(lead for lead in map(town.lead, town.emitted()) if lead.flight is not None))
         town.fire()
         assert town.state.places.used("sms") <= 4
 
-    mine = [lead_id for lead_id in town.ordered() if lead_id in {lead.id for lead in others}]
+    mine = [lead_id for lead_id in town.emitted() if lead_id in {lead.id for lead in others}]
     assert len(mine) >= 6, "at least half of what it would get where the two took turns"
     assert mine == [lead.id for lead in others][: len(mine)]
-    assert len(town.ordered()) - len(mine) < len(burst)
+    assert len(town.emitted()) - len(mine) < len(burst)
 
 
 def test_a_lead_that_waits_for_a_place_still_expires() -> None:

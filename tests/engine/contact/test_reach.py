@@ -104,7 +104,7 @@ def test_a_mail_that_waits_at_the_address_is_fenced_there(world: World, stop: Ca
 
 
 def test_an_opt_out_of_a_channel_recalls_what_another_contact_was_asked_to_send(world: World) -> None:
-    """Its own fences do not reach an order that lies under the key of an address."""
+    """Its own fences do not cover a command under the key of an address."""
     world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK, optout_scope="channel"), version=2)
     world.schedule(MAIL, record_id=2)
     world.submit(email=ADDRESS)

@@ -1,4 +1,4 @@
-"""What follows from a rule that changes? Every lead that rests on it is planned anew, at once, and nobody else is."""
+"""Which leads are planned again when a rule changes? Every lead that depends on it, at once, and no other."""
 
 from itertools import count
 from typing import Any
@@ -286,7 +286,7 @@ def test_many_leads_are_gone_through_by_bounded_ticks_and_each_once() -> None:
     for _ in range(350):
         number = f"+1305556{next(numbers):04d}"
         world.submit(caller_id=number, contact_key=f"1|{number}")
-    told = len(world.facts)
+    reported = len(world.facts)
 
     world.add("rule_pack", 5, TEN_TO_SIX)
     ticks = _ticks(world)
@@ -294,7 +294,7 @@ def test_many_leads_are_gone_through_by_bounded_ticks_and_each_once() -> None:
     assert ticks == 4
     assert sorted(replanned(world)) == world.lead_ids()
     assert {world.lead(lead_id).next_action_at for lead_id in world.lead_ids()} == {at("2026-07-16 10:00")}
-    assert len(world.facts) > told
+    assert len(world.facts) > reported
 
 
 def _ticks(world: World) -> int:

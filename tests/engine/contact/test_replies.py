@@ -87,8 +87,8 @@ def test_the_same_text_told_twice_is_one() -> None:
     world = World()
     world.schedule(REST, CALL)
     world.submit()
-    told = [text(world, "yes", provider="twilio", provider_ref=name).extra for name in ("SM1", "SM1", "SM2")]
-    assert [(one["meaning"], one["repeated"]) for one in told] == [("reply", False), (None, True), ("reply", False)]
+    reported = [text(world, "yes", provider="twilio", provider_ref=name).extra for name in ("SM1", "SM1", "SM2")]
+    assert [(one["meaning"], one["repeated"]) for one in reported] == [("reply", False), (None, True), ("reply", False)]
     assert world.fact_types().count("sms.received") == 2
 
 
@@ -142,7 +142,7 @@ def test_an_answer_holds_contacts_for_a_day_and_not_what_contacts_nobody() -> No
     world.submit()
     text(world, "yes please")
     lead = world.lead()
-    assert (lead.status, lead.next_action_at) == ("scheduled", NOON + HOUR)  # a tag reaches nobody
+    assert (lead.status, lead.next_action_at) == ("scheduled", NOON + HOUR)  # a tag reaches no one
     world.wait(3600)
     lead = world.lead()
     assert (lead.data["tags"], lead.status, lead.status_wait) == (["warm"], "waiting", "reply_pause")
@@ -262,14 +262,14 @@ def test_start_lets_a_later_submission_be_texted_again_and_neither_called_nor_re
     text(world, "START")
     assert (world.lead(first.id).status, world.lead(first.id).opt_out) == ("opt_out", False)
     assert (world.head().opted_out_at, set(world.head().opt_outs)) == (None, {"channel/call", "channel/email"})
-    ordered = len(world.commands)
+    emitted = len(world.commands)
     world.wait(2 * 86400)
-    assert len(world.commands) == ordered
+    assert len(world.commands) == emitted
     world.now = NOON + 3 * DAY
     again = world.submit()
     assert isinstance(world.commands[-1], SendSms)
     world.outcome("delivered")
-    assert (world.lead(again.id).status, len(world.commands)) == ("opt_out", ordered + 1)
+    assert (world.lead(again.id).status, len(world.commands)) == ("opt_out", emitted + 1)
 
 
 def test_start_lifts_an_opt_out_of_the_channel_that_a_text_made() -> None:

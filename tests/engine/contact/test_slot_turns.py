@@ -77,7 +77,7 @@ class TurnsTown(World):
         return [lead_id for lead_id in self.lead_ids() if self.lead(lead_id).slot_waits]
 
     def requests(self) -> list[str]:
-        """Return the ids of requests that the account was asked and not told to forget, in order."""
+        """Return the ids of requests that the account got and that were not withdrawn, in sequence."""
         found: dict[str, None] = {}
         for letter in self.messages:
             if letter.type == "slot.requested":
@@ -141,7 +141,7 @@ def test_a_more_urgent_lead_takes_the_place_of_the_least_urgent() -> None:
     assert town.fire() == [sent_back.id]
     assert (
         town.lead(sent_back.id).slot_id != ordinary[2].slot_id
-    )  # asked for anew: an answer under way is not meant any more
+    )  # requested again: an answer to the old request does not count
 
 
 @few
@@ -274,7 +274,7 @@ def _do(town: TurnsTown, act: str, priority: float, old: list[tuple[int, str]]) 
 
 
 def _holds(town: TurnsTown, *, at_turn: bool = False) -> None:
-    """Check what is always true, and what is true once everybody had a turn: until then whoever comes takes free room."""
+    """Check what is always true, and what is true once every lead had a turn: until then any lead takes free capacity."""
     assert town.open == town.asked
     assert len(town.open) <= 3
     leads = {lead_id: town.lead(lead_id) for lead_id in town.lead_ids()}

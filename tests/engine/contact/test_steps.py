@@ -1,4 +1,4 @@
-"""In which order, and when, are the steps of a schedule carried out?"""
+"""In which sequence, and when, are the steps of a schedule carried out?"""
 
 from typing import Any
 
@@ -59,8 +59,8 @@ def test_a_webhook_carries_the_lead_and_the_version_that_it_was_decided_on(world
     (command,) = world.commands
     assert isinstance(command, PostWebhook)
     assert (command.outgoing_webhook_id, command.webhook_version) == (3, 2)
-    told = command.payload["data"]["lead"]
-    assert (told["id"], told["country"], told["data"]) == (lead.id, "US", {"plan": "gold"})
+    reported = command.payload["data"]["lead"]
+    assert (reported["id"], reported["country"], reported["data"]) == (lead.id, "US", {"plan": "gold"})
 
 
 @pytest.mark.parametrize(

@@ -155,18 +155,18 @@ def test_the_number_that_calls_come_from_is_told_whatever_a_sender_wrote_under_i
     world.add("number", 1, Number(number="+12125550101"))
     world.schedule({**TEXT, "template": "Call {{svc_number}}"})
     world.submit(data={"svc_number": "+19005550000"})
-    order = world.commands[0]
-    assert isinstance(order, SendSms)
-    assert order.body == "Call +12125550101"
+    command = world.commands[0]
+    assert isinstance(command, SendSms)
+    assert command.body == "Call +12125550101"
 
 
 def test_an_order_says_of_how_many_messages_it_consists() -> None:
     world = World()
     world.schedule({**TEXT, "template": "{{essay}}"})
     world.submit(data={"essay": "a" * 400})
-    order = world.commands[0]
-    assert isinstance(order, SendSms)
-    assert order.segments == 3
+    command = world.commands[0]
+    assert isinstance(command, SendSms)
+    assert command.segments == 3
     assert next(fact for fact in world.facts if fact.type == "command.emitted").data["segments"] == 3
 
 

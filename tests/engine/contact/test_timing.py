@@ -33,10 +33,10 @@ def test_without_a_word_about_it_a_call_follows_a_call_after_the_guard() -> None
 
 
 def test_the_aging_of_a_schedule_without_any_is_not_told_of_each_lead() -> None:
-    for aging, told in ((0.0, b""), (2.0, b'"aging":2.0')):
+    for aging, reported in ((0.0, b""), (2.0, b'"aging":2.0')):
         world = two_calls(priority_aging=aging)
-        assert (b'"aging"' in to_json(world.lead())) is bool(told)
-        assert told in to_json(world.lead())
+        assert (b'"aging"' in to_json(world.lead())) is bool(reported)
+        assert reported in to_json(world.lead())
 
 
 @pytest.mark.parametrize(

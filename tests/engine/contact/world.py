@@ -1,4 +1,4 @@
-"""How is the contact aggregate tried out? In a world of one partition whose clock is set and whose orders are kept."""
+"""How is the contact aggregate tested? In one partition with a manual clock, whose commands are collected."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -189,11 +189,11 @@ class World:
     # -- what came of it -----------------------------------------------------------------------------------------------
 
     def steps(self) -> list[str]:
-        """Return the steps whose commands were emitted, in order."""
+        """Return the steps whose commands were emitted, in sequence."""
         return [command.step_id for command in self.commands]
 
     def fact_types(self) -> list[str]:
-        """Return the types of all facts, in order."""
+        """Return the types of all facts, in sequence."""
         return [fact.type for fact in self.facts]
 
     def _draft(self) -> Draft:

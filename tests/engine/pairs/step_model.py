@@ -50,7 +50,7 @@ class Expected:
 
 
 class Walk:
-    """One lead on its way; `status` is how it ended."""
+    """One live lead; `status` is how it ended."""
 
     def __init__(self, scene: Scene, step: Mapping[str, Any]) -> None:
         self.scene, self.step, self.kind = scene, step, step["kind"]
@@ -125,7 +125,7 @@ class Walk:
                 return outcome, at
 
     def _disposition(self, outcome: str) -> timedelta:
-        """Wait for what the agent says of a call in which somebody was spoken to; here nobody ever says anything."""
+        """Wait for the disposition of an answered call; in these cases none ever comes."""
         return (
             span(self.step["await_disposition"]) if outcome == "good" and "await_disposition" in self.step else timedelta()
         )

@@ -119,7 +119,7 @@ PLAIN: Mapping[str, dict[str, Any]] = {
 }
 
 NOT_HERE: Mapping[str, str] = {
-    "webhook": "reaches nobody and knows no hours; tests/engine/contact/test_steps.py has its three fields",
+    "webhook": "reaches no one and has no hours; tests/engine/contact/test_steps.py has its three fields",
     "wait": "duration or until, never both (refused by publishing); tests/engine/calendar/test_waits.py has mode and until",
     "wait_for": "tests/engine/contact/test_steps.py has each event with its ways out",
     "branch": "two fields that share one choice: tests/engine/contact/test_branching.py",
@@ -137,11 +137,11 @@ NOT_HERE: Mapping[str, str] = {
 }
 """Kinds of steps that have no pairs here, and why."""
 
-_UNSENT = "of a message that is not sent nobody sees the words, the sender or the outcome"
+_UNSENT = "a message that is not sent shows no text, sender or outcome"
 _CONSENTED = "lateness is measured from the consent, which is only asked for of a step that is not late"
 
 NEVER_TOGETHER: Mapping[tuple[str, frozenset[str]], str] = {
-    ("call", frozenset({"await_disposition", "on_late"})): "nobody is spoken to in a call that is passed over",
+    ("call", frozenset({"await_disposition", "on_late"})): "a skipped call is not answered",
     ("sms", frozenset({"require_opt_in", "on_late"})): _CONSENTED,
     ("sms", frozenset({"require_opt_in", "max_lateness"})): _CONSENTED,
     ("email", frozenset({"on_late", "missing_token"})): "who is late is passed over before any words are looked for",
@@ -174,17 +174,17 @@ def _decided(scene_name: str, step: bytes) -> Log:
     after = {"id": "after", "kind": "email", "subject": "Hello", "template": "Bye"}
     world.schedule(json.loads(step), after, windows={"call": hours, "sms": hours, "email": hours}, hours_to_expire=400)
     _submit(world, scene)
-    attempts, told, stood_still = 0, 0, {0}
+    attempts, reported, waited = 0, 0, {0}
     while world.lead().status in LIVE_STATUSES:
-        while told < len(world.commands):
-            command = world.commands[told]
-            told += 1
+        while reported < len(world.commands):
+            command = world.commands[reported]
+            reported += 1
             outcome = scene.outcome(attempts) if command.step_id == "it" else "good"
             attempts += command.step_id == "it"
             if outcome != "silent":
                 world.outcome(_outcome(command, outcome), command)
-        if world.lead().flight is None and attempts in scene.stands_still.keys() - stood_still:
-            stood_still.add(attempts)
+        if world.lead().flight is None and attempts in scene.stands_still.keys() - waited:
+            waited.add(attempts)
             world.now += _milliseconds(scene.stands_still[attempts])
         if world.lead().status in LIVE_STATUSES:
             _go_on(world, scene)

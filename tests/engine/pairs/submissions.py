@@ -97,7 +97,7 @@ GROUNDS: tuple[dict[str, Any], ...] = (
 """What else a case about two parameters may say."""
 
 _ALIASES = ("assign_svc_number", "svc_assign_number", "assign_trackdrive_number")
-_STOPPED = "whoever is blocked is not contacted, whenever and however often it was to be"
+_STOPPED = "a blocked person is not contacted, whatever the plan"
 
 NEVER_TOGETHER: Mapping[frozenset[str], str] = {
     **{frozenset(pair): "names of one parameter: either says all" for pair in combinations(_ALIASES, 2)},
@@ -105,9 +105,9 @@ NEVER_TOGETHER: Mapping[frozenset[str], str] = {
     frozenset({"blocked", "schedule_callback_in_seconds"}): _STOPPED,
     frozenset({"blocked", "next_action_at"}): _STOPPED,
     frozenset({"blocked", "max_contact_attempts"}): _STOPPED,
-    frozenset({"blocked", "restart_schedule"}): "whoever is blocked begins nothing again",
-    frozenset({"unblock_contact", "update_only"}): "whoever is blocked has no live lead: refused, and the block stays",
-    frozenset({"unblock_contact", "expire_existing"}): "whoever is blocked has no live lead that could expire",
+    frozenset({"blocked", "restart_schedule"}): "a blocked person starts nothing again",
+    frozenset({"unblock_contact", "update_only"}): "a blocked person has no live lead: refused, and the block stays",
+    frozenset({"unblock_contact", "expire_existing"}): "a blocked person has no live lead that could expire",
     frozenset({"expire_existing", "delete_existing"}): "deleting wins where both are asked for",
     frozenset({"update_all_matching_leads", "delete_existing"}): "no matching lead is left that could be updated",
     frozenset({"apply_to", "delete_existing"}): "no matching lead is left whose calls could take the data",

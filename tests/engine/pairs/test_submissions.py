@@ -1,4 +1,4 @@
-"""Do any two parameters of `POST /leads` together do what the documents say of them, whoever is there already?"""
+"""Do any two parameters of `POST /leads` together do what the documents say, with any existing lead?"""
 
 from collections import Counter
 from itertools import combinations

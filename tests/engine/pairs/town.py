@@ -16,14 +16,14 @@ OUTCOMES = {PlaceCall: "connected_human", SendSms: "delivered", SendEmail: "deli
 
 
 class PairsTown(World):
-    """A world in which every call is answered, and every message delivered, at the instant of its order."""
+    """A world in which every call is answered, and every message delivered, at the instant of its command."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.add("number", 9, Number(number="+12125550100", voice=True, sms=True))
         self.answered = 0
         self.numbers: dict[int, int] = {}
-        """Id of a lead -> its place in the order in which leads came to be."""
+        """Id of a lead -> its place in the sequence of creation."""
 
     def send(self, body: dict[str, Any]) -> tuple[Any, ...]:
         """Send a body to `POST /leads` with a key that may update leads; return what is answered."""
@@ -46,7 +46,7 @@ class PairsTown(World):
         self.ask(CallerActed(company_id=1, contact_key=lead.contact_key, schedule_id=lead.schedule_id, action="opt_out"))
 
     def settle(self) -> None:
-        """Answer what was ordered, and name the leads that are new."""
+        """Answer the open commands, and name the new leads."""
         while self.answered < len(self.commands):
             command = self.commands[self.answered]
             self.answered += 1

@@ -154,7 +154,7 @@ def test_a_timer_that_fails_leaves_a_dead_letter_and_its_lead_waits_to_be_tried_
     partition = SizedPartition(REST, TEXT)
     partition.submit()
     with monkeypatch.context() as patch:
-        patch.setattr("engine.contact.aggregate.go_on", lambda *_: 1 / 0)
+        patch.setattr("engine.contact.aggregate.advance", lambda *_: 1 / 0)
         failed = partition.tick(NOON + HOUR)
 
     [letter] = [one for one in failed.records if one.topic == "deadletter"]
@@ -173,7 +173,7 @@ def test_a_timer_that_fails_leaves_a_dead_letter_and_its_lead_waits_to_be_tried_
 def test_a_lead_that_fails_for_a_day_is_tried_a_bounded_number_of_times_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     partition = SizedPartition(REST, TEXT)
     partition.submit()
-    monkeypatch.setattr("engine.contact.aggregate.go_on", lambda *_: 1 / 0)
+    monkeypatch.setattr("engine.contact.aggregate.advance", lambda *_: 1 / 0)
     now, tries = NOON + HOUR, 0
     while partition.lead.status != "failure":
         partition.tick(now)
