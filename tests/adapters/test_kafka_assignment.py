@@ -24,10 +24,10 @@ SESSION_SECONDS = 6.0
 ANOTHER_PROCESS = """
 import asyncio, sys
 from adapters.kafka.assignment import GroupAssignment
-from adapters.kafka.connection import Connection
+from adapters.kafka.connection import KafkaConnection
 
 async def main():
-    member = GroupAssignment(Connection(sys.argv[1]), sys.argv[2], sys.argv[3], session_seconds=float(sys.argv[4]))
+    member = GroupAssignment(KafkaConnection(sys.argv[1]), sys.argv[2], sys.argv[3], session_seconds=float(sys.argv[4]))
     await member.start()
     async for partitions in member.changes():
         print(len(partitions), flush=True)
