@@ -22,7 +22,7 @@ async def act(lead_id: int) -> None:
 
 
 async def main(jobs: int, at_once: int) -> None:
-    """Put the jobs there, then let one worker run them all."""
+    """Enqueue the jobs, then let one worker run them all."""
     async with app.open_async():
         if not await app.check_connection_async():
             await app.schema_manager.apply_schema_async()

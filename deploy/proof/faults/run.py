@@ -44,7 +44,7 @@ ROLES = (
 
 
 class StrikePlan(Struct, frozen=True, kw_only=True):
-    """For how long (seconds), how many submissions a second, and by which chance. `only`: words of the faults to make."""
+    """Duration, submissions a second and seed. `only`: words of the faults to inject."""
 
     seconds: float
     per_second: float
@@ -53,7 +53,7 @@ class StrikePlan(Struct, frozen=True, kw_only=True):
 
 
 class StrikeOutcome(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The verdict, and how long each fault was felt."""
 
     rows: list[VerdictRow]
     recoveries: list[Recovery]

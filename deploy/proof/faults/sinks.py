@@ -16,7 +16,7 @@ from deploy.proof.neighbours.receivers import ANSWER, HEAD_BYTES_MAX, content_le
 
 MAILS_KEPT = 10
 WORK_SECONDS = 0.1
-"""A receiver takes its time, so that a kill may come in the middle of a call."""
+"""A receiver is slow, so that a kill may come in the middle of a call."""
 
 
 class CountingMailbox(Mailbox):

@@ -1,4 +1,4 @@
-"""Who submits leads while everything breaks? A careful producer and a careful HTTP client: again until acknowledged."""
+"""Who submits leads while everything breaks? A producer and an HTTP client that retry until acknowledged."""
 
 import asyncio
 import time
@@ -52,7 +52,7 @@ class Trickle:
         self.acknowledged: set[str] = set()
         self.answered: set[str] = set()
         self.refused: list[str] = []
-        """Answers that no retry makes better."""
+        """Answers that are not worth a retry."""
         self.undecided = OpenWaits(LATE_SECONDS)
         self.unanswered = OpenWaits(ANSWER_LATE_SECONDS)
         self._context = context

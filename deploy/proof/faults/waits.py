@@ -39,7 +39,7 @@ class OpenWaits:
             self.longest_seconds = max(self.longest_seconds, time.monotonic() - begun_at)
 
     def oldest_seconds(self) -> float:
-        """Return for how long the oldest has waited; 0 where none waits."""
+        """Return how long the oldest has waited; 0 if none waits."""
         return time.monotonic() - next(iter(self._since.values())) if self._since else 0.0
 
     def __len__(self) -> int:
