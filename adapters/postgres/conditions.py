@@ -1,4 +1,4 @@
-"""How does a filter become SQL? Fixed pieces, chosen by name, joined by AND; what a caller sent is only ever a parameter."""
+"""How does a filter become SQL? By fixed pieces, chosen by name and joined by AND. Values are always parameters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from adapters.reads.ports import CallFilter, LeadFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 
 NEVER = "false"
-"""For a value that no row can have: an id beyond bigint, text that PostgreSQL cannot hold."""
+"""The condition for a value that no row can have: an id beyond bigint, text that PostgreSQL cannot store."""
 
 LEAD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
@@ -26,7 +26,7 @@ LEAD_PIECES: dict[str, str] = {
     "status": "status = ?",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",
-    # Looked up first: the planner does not know how few have one address, and would walk all leads for it.
+    # As a subquery: the planner does not know how few leads share an address, and would scan all leads.
     "email": "id = ANY (ARRAY(SELECT e.id FROM {read}.leads AS e WHERE e.company_id = $1 AND e.deleted_at IS NULL"
     " AND e.email IS NOT NULL AND lower(e.email) = lower(?::text)))",
     "fulltext": "EXISTS (SELECT 1 FROM {read}.lead_words AS w"
@@ -82,14 +82,14 @@ INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_ac
 
 
 TAG_LENGTH = 200
-"""Characters of a tag, as the read schema cuts them."""
+"""Characters of a tag, at which the read schema cuts it."""
 
 
 class Statement:
-    """SQL in the making: pieces with `?` where a value belongs, and the values under `$1`, `$2` and so on.
+    """Builds SQL: pieces with `?` in place of a value, and the values as `$1`, `$2` and so on.
 
-    `is_frequent`: it is known that more rows match than are ever counted. `is_old`: more rows came after those that match
-    than there are among them, so that a list that begins with the newest would pass many in vain.
+    `is_frequent`: more rows match than are ever counted. `is_old`: many more rows came after those that match, so a scan
+    from the newest would skip many in vain.
     """
 
     def __init__(self, *values: Any) -> None:
@@ -104,12 +104,12 @@ class Statement:
         return f"${len(self.values)}"
 
     def add_condition(self, piece: str, value: Any) -> None:
-        """Add a condition; a value that no row can have makes it false."""
+        """Add a condition; it is false for a value that no row can have."""
         self.where += " AND " + (piece.replace("?", self.bind(value)) if is_storable(value) else NEVER)
 
 
 def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
-    """Add the conditions of a filter of leads; its `fulltext` is a tsquery by now."""
+    """Add the conditions of a filter of leads, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
     calls = fields.pop("completed_calls")
     if calls is not None:
@@ -118,7 +118,7 @@ def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
 
 
 def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
-    """Add the conditions of a filter of calls; its `fulltext` is a tsquery by now."""
+    """Add the conditions of a filter of calls, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
     token = fields.pop("token_value")
     if token is not None and is_storable(list(token)):
@@ -127,7 +127,7 @@ def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
     elif token is not None:
         statement.where += f" AND {NEVER}"
     if wanted.ended_to is not None and wanted.created_to is None:
-        # A call ends after it was made, give or take a clock: the newest of an old span are not looked for among the newest.
+        # A call ends after its creation, up to clock skew: this bound lets an index on creation serve an old span.
         statement.add_condition("created_at < ?", to_datetime(wanted.ended_to + DAY))
     _add_conditions(statement, CALL_PIECES, CALL_FLAGS, fields)
 
@@ -138,7 +138,7 @@ def add_record_conditions(wanted: RecordFilter, statement: Statement) -> None:
 
 
 def is_storable(value: Any) -> bool:
-    """Tell whether a column could hold a value at all."""
+    """Return whether a column can store a value at all."""
     if isinstance(value, str):
         return "\0" not in value and _is_encodable(value)
     if isinstance(value, int):
@@ -160,7 +160,7 @@ def _add_conditions(
         if value is None:
             continue
         if name in flags:
-            # Not compared with a parameter: only the bare column is what the partial indexes say.
+            # Not compared with a parameter: partial indexes are only used for the bare column.
             statement.where += f" AND {flags[name]}" if value else f" AND NOT {flags[name]}"
         else:
             statement.add_condition(pieces[name], to_datetime(value) if name in INSTANTS else value)

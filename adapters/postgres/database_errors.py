@@ -1,4 +1,4 @@
-"""What is said where the database fails? That it is away and what to do, or that a read takes too long."""
+"""How are errors of the database reported? As one sentence that says what is wrong and what to do."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,23 +26,23 @@ REMEDIES: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (asyncpg.PostgresConnectionError, AWAY),
     (asyncpg.OperatorInterventionError, AWAY),  # it is starting, or being stopped
 )
-"""Error -> what is wrong, and what to do; the first that fits."""
+"""Error -> what is wrong, and what to do; the first match counts."""
 
 FAULT = ("refuses a statement", "this is a fault of leadclock; tell us")
-"""Of every other error that the server itself reports."""
+"""For every other error that the server reports."""
 
 
 class DatabaseAwayError(DependencyError):
-    """PostgreSQL does not answer, or refuses us; `str(error)` names it, the reason and the cure."""
+    """PostgreSQL does not answer or refuses us; `str(error)` names the server, the reason and the remedy."""
 
 
 def describe_database_error(dsn: str, error: BaseException) -> str:
-    """Return one sentence about a failure: which database, what is wrong, and what to do."""
+    """Return one sentence about an error: which database, what is wrong, and what to do."""
     if isinstance(error, ReadsUnavailableError):
         return str(error) if error.__cause__ is None else describe_database_error(dsn, error.__cause__)
     reason = " ".join((str(error) or type(error).__name__).split())
-    wrong, cure = _find_remedy(error)
-    return f"PostgreSQL at {database_location(dsn)} {wrong} ({reason}); {cure}"
+    wrong, remedy = _find_remedy(error)
+    return f"PostgreSQL at {database_location(dsn)} {wrong} ({reason}); {remedy}"
 
 
 def _find_remedy(error: BaseException) -> tuple[str, str]:
@@ -52,7 +52,7 @@ def _find_remedy(error: BaseException) -> tuple[str, str]:
 
 @contextmanager
 def convert_connection_errors(dsn: str) -> Iterator[None]:
-    """Turn every failure of the database but faults of ours into `DatabaseAwayError`."""
+    """Convert errors of the database to `DatabaseAwayError`, except bugs of ours."""
     try:
         yield
     except (*FAILURES, ReadsUnavailableError) as error:
@@ -63,7 +63,7 @@ def convert_connection_errors(dsn: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def convert_read_errors() -> AsyncIterator[None]:
-    """Turn every failure of the database into `ReadsUnavailableError`."""
+    """Convert errors of the database to `ReadsUnavailableError`."""
     try:
         yield
     except asyncpg.QueryCanceledError as error:

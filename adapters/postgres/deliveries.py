@@ -1,6 +1,6 @@
-"""How does PostgreSQL remember which commands were claimed? One row each in `work.deliveries`; see gateway/ports.py.
+"""Where are claims of commands stored? One row each in `work.deliveries`; `adapters.gateway.ports` says what they promise.
 
-Claims, records and posts of many deliveries at once share their commits (`GroupCommit`): a commit costs more than its rows.
+Claims, records and posts of simultaneous deliveries share a commit (`GroupCommit`): a commit costs more than its rows.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -24,14 +24,14 @@ FORGET_ROWS = 2_000
 """Rows deleted in one statement, so that it holds its locks for milliseconds."""
 
 FORGET_STATEMENTS_MAX = 5_000
-"""Statements of one purge: ten days of a million orders each; what is left goes with the next one."""
+"""Statements of one purge: ten days of a million commands each; the next purge deletes the rest."""
 
 
 _HELD = CommandClaim(state="held")
 
 
 class _ClaimRow(Struct, frozen=True):
-    """One claim asked for; the fields are columns of the query."""
+    """A claim to make; its fields are columns of the query."""
 
     command_id: str
     company_id: int
@@ -43,7 +43,7 @@ class _ClaimRow(Struct, frozen=True):
 
 
 class _OutcomeRow(Struct, frozen=True):
-    """One record to make; the fields are columns of the query."""
+    """An outcome to record; its fields are columns of the query."""
 
     command_id: str
     claimant: str
@@ -56,7 +56,7 @@ class _OutcomeRow(Struct, frozen=True):
 
 
 class _PostedRow(Struct, frozen=True):
-    """One command that needs nothing more; the fields are columns of the query."""
+    """A command whose outcome was posted; its fields are columns of the query."""
 
     command_id: str
     posted_at: datetime
@@ -73,7 +73,7 @@ class PostgresDeliveries:
         self._posts = GroupCommit(self._mark_posted, key=lambda posted: posted.command_id)
 
     async def incarnation(self) -> Instant:
-        """Return when this schema was begun."""
+        """Return when this `work` schema was created."""
         born_at = await self._run(self._pool.fetchval(self._sql["incarnation"]))
         if born_at is None:
             raise StoreError("the work schema has no incarnation: run the migrations")
@@ -95,12 +95,12 @@ class PostgresDeliveries:
         return await self._claims.submit(_ClaimRow(command_id, company_id, kind, claimant, claim_id, at, lease_seconds))
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
-        """Let claims be their claimant's for `lease_seconds` from now; return the commands whose claim still is."""
+        """Extend leases to `lease_seconds` from now; return the commands whose claim still belongs to the claimant."""
         given = list(claims), list(claims.values()), claimant, lease_seconds
         return {row["command_id"] for row in await self._run(self._pool.fetch(self._sql["renew"], *given))}
 
     async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
-        """Record what came of a command; False where the claim is somebody else's."""
+        """Record the outcome of a command; return False if another process has the claim."""
         recorded_outcome = from_json(outcome, OutcomeRecorded) if outcome else None
         provider, reference = (
             (None, None) if recorded_outcome is None else (recorded_outcome.provider, recorded_outcome.provider_ref)
@@ -110,26 +110,26 @@ class PostgresDeliveries:
         return await self._records.submit(said)
 
     async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
-        """Take back a claim under which no provider was asked."""
+        """Release a claim under which no provider was called."""
         await self._run(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
-        """Remember that the recorded outcome is on `contacts.requests`."""
+        """Store that the recorded outcome is on `contacts.requests`."""
         await self._posts.submit(_PostedRow(command_id, to_datetime(posted_at)))
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every command is done."""
+        """Return the offset before which every command is finished."""
         offset = await self._run(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
         return None if offset is None else int(offset)
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        """Save that every command before `offset` is done."""
+        """Save that every command before `offset` is finished."""
         await self._run(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
 
     async def forget(self, before: Instant) -> int:
-        """Delete all claims made before an instant, in small steps, and return how many; for housekeeping.
+        """Delete claims made before an instant, in small steps, and return how many.
 
-        `before` must be longer ago than the commands topics keep their records, or a command could be carried out twice.
+        `before` must be older than the retention of the commands topics, or a command could be carried out twice.
         """
         forgotten = 0
         for _ in range(FORGET_STATEMENTS_MAX):

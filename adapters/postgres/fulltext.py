@@ -1,4 +1,4 @@
-"""Which leads or calls hold the words that are searched for? A few are named by their ids; of many each row is asked."""
+"""Which leads or calls match a full-text search? Few matches are found by id; for many, each row is tested by a tsquery."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,25 +9,25 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.reports import WORK_MEM
 
 MATCHES_MAX = 10_000
-"""So many rows that a search matches are looked up by id. Where there are more, the newest page is soon found by walking."""
+"""Matches that are looked up by id. With more, a scan from the newest soon fills a page."""
 
 SAMPLED = 2_000
-"""Rows of a sample of the words, some milliseconds."""
+"""Rows of a sample of the table of words: some milliseconds."""
 
 SAMPLED_MIN = 200_000
-"""In a table with fewer rows all that match are found in no time."""
+"""A smaller table needs no sample: all matches are found in milliseconds."""
 
 SAMPLED_ERROR = 30
-"""Matches of a sample that may be chance: those of one page of the table are alike."""
+"""Matches of a sample that may be chance: rows of one page are alike."""
 
 COMMON_MATCHES = 5 * MATCHES_MAX
-"""Of more matches, by a sample, only the newest are looked for; to find them all would take seconds."""
+"""With more matches, by a sample, the search only scans from the newest: finding all would take seconds."""
 
 
 class SearchMatches(NamedTuple):
-    """What a search came to: a tsquery to ask each row with, or the ids of all rows that there can be (None: any).
+    """The result of a search: a tsquery to test each row with, or the ids of all matches (None: any row).
 
-    With a query, `more_than` so many rows match it.
+    More rows than `more_than` match the query.
     """
 
     query: str | None
@@ -36,7 +36,7 @@ class SearchMatches(NamedTuple):
 
 
 class FulltextSearch:
-    """The words of leads and calls; `sql` are the queries of `reads.sql`. Raises `ReadsUnavailableError`."""
+    """Searches leads and calls; `sql` are the queries of `reads.sql`. Raises `ReadsUnavailableError`."""
 
     def __init__(self, pool: Pool, sql: Mapping[str, str]) -> None:
         self._pool = pool
@@ -45,7 +45,7 @@ class FulltextSearch:
     async def find(
         self, kind: str, company_id: int, text: str | None, ids: tuple[int, ...] | None, tags: Sequence[str] = ()
     ) -> SearchMatches:
-        """Look text and tags up among the words of leads or calls: the ids where they are few, else how to ask each row."""
+        """Search text and tags among the words of leads or calls: return the ids if they are few, else a tsquery."""
         if text is None and not tags:
             return SearchMatches(None, ids)
         words = [] if text is None else await self._split_words(text)
@@ -56,20 +56,20 @@ class FulltextSearch:
             sampled = await self._sampled(connection, kind, company_id, [query, *words, *tags])
             if sampled.get(query, 0) > COMMON_MATCHES:
                 return SearchMatches(query, ids, more_than=MATCHES_MAX)
-            # What nearly every row has is no way to find one: it is asked of those that the other words find.
+            # Words of nearly every row do not select: test them only on rows that other words find.
             asked = [one for one in (*words, *tags) if sampled.get(one, 0) <= COMMON_MATCHES]
             asked = asked or [min((*words, *tags), key=lambda one: sampled.get(one, 0))]
-            # The planner thinks that each word is in one row of two hundred, and would read the rows rather than the index.
+            # The planner assumes each word in one row of two hundred, and would scan the table rather than the index.
             await connection.execute(f"SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '{WORK_MEM}'")
             matching = self._words_sql("matching", kind)
             matches = await connection.fetch(matching, company_id, " & ".join(asked), query, MATCHES_MAX + 1)
         if len(matches) > MATCHES_MAX:
-            return SearchMatches(query, ids, more_than=MATCHES_MAX)  # the newest of so many are soon met on the way down
+            return SearchMatches(query, ids, more_than=MATCHES_MAX)  # a scan from the newest soon fills a page
         matched = tuple(match["id"] for match in matches)
         return SearchMatches(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
 
     async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
-        """Return of each query about how many rows match, by a sample; nothing where the table is small."""
+        """Estimate by a sample how many rows match each query; {} if the table is small."""
         rows = await connection.fetchval(self._words_sql("words_estimated", kind))
         if rows < SAMPLED_MIN:
             return {}
@@ -78,11 +78,11 @@ class FulltextSearch:
         return {row["asked"]: max(0, row["found"] - SAMPLED_ERROR) / share for row in found}
 
     def _words_sql(self, name: str, kind: str) -> str:
-        """Return a statement about the words of leads or of calls: the same for both tables."""
+        """Return a statement on the words of leads or calls."""
         return self._sql[name].replace("{kind}", kind)
 
     async def _split_words(self, text: str) -> list[str]:
-        """Return the words of a text as the database cuts them, each to be found by its beginning."""
+        """Return the words of a text as the database splits them, each as a prefix search."""
         if not is_storable(text):
             return []
         async with convert_read_errors():

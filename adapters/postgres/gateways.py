@@ -1,6 +1,6 @@
-"""Who carries out commands? Gateways write it into `work.gateways`, the API reads it; see the ports of both.
+"""Which gateways serve which channels? Gateways write it into `work.gateways`, the API reads it.
 
-Times are the database's own (wall time), so that no process's clock matters.
+Times are of the database's clock, so that the clocks of processes do not matter.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from adapters.reads.ports import Serving
 RENEW_SECONDS = 15.0
 
 LIVE_SECONDS = 4 * RENEW_SECONDS
-"""A gateway that has not renewed its row for so long, or said that it stops, is not there."""
+"""A gateway whose row is older than this, or that has said that it stops, counts as gone."""
 
 SERVED_SECONDS = 86_400.0
-"""A channel counts as served for a day after its last gateway: neither a restart nor a night's repair refuses a schedule."""
+"""A channel counts as served for a day after its last gateway: no schedule is refused for a restart or a night's repair."""
 
 RETENTION_SECONDS = 7 * SERVED_SECONDS
-"""Rows of processes that are gone are of use to whoever looks for what ran last week."""
+"""Rows of stopped processes help to find out what ran last week."""
 
 
 class PostgresGateways:
@@ -33,15 +33,15 @@ class PostgresGateways:
         self._sql = queries("gateways", schemas)
 
     async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
-        """Say that a process serves these channels now."""
+        """Store that a process serves these channels now."""
         await self._execute("renew", process, list(providers), list(providers.values()))
 
     async def stop(self, process: str) -> None:
-        """Say that a process serves nothing any more."""
+        """Store that a process has stopped."""
         await self._execute("stop", process)
 
     async def forget(self) -> None:
-        """Delete the rows of processes that are long gone."""
+        """Delete the rows of processes that stopped a week ago."""
         await self._execute("forget", RETENTION_SECONDS)
 
     async def _execute(self, name: str, *values: object) -> None:
@@ -61,11 +61,11 @@ class PostgresServing:
 
     @property
     def last(self) -> Serving:
-        """Return what was read last."""
+        """Return the result of the last read."""
         return self._last
 
     async def read(self) -> Serving:
-        """Read who serves what. Raises `ReadsUnavailableError`."""
+        """Read which channels are served. Raises `ReadsUnavailableError`."""
         async with convert_read_errors():
             rows = await self._pool.fetch(self._sql["served"], SERVED_SECONDS, LIVE_SECONDS)
         self._last = Serving(

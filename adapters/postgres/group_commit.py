@@ -1,4 +1,4 @@
-"""How do many small writes share one commit? They wait for the one under way, then go together in one statement."""
+"""How do many small writes share one commit? They wait for the statement in progress, then go together in the next one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,13 +8,14 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 GROUP_MAX = 200
-"""Questions in one statement: a few milliseconds of work for the server."""
+"""Requests in one statement: a few milliseconds of work for the server."""
 
 
 class GroupCommit(Generic[Q, A]):
-    """Answers questions in groups, one group at a time. No group holds two questions of the same `key`.
+    """Executes requests in groups, one group at a time. No group holds two requests with the same `key`.
 
-    `answer` gets up to `GROUP_MAX` questions and returns as many answers; what it raises, every asker of the group gets.
+    `answer` gets up to `GROUP_MAX` requests and returns as many answers; if it raises, every caller of the group gets the
+    error.
     """
 
     def __init__(self, answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]], key: Callable[[Q], str]) -> None:
@@ -24,7 +25,7 @@ class GroupCommit(Generic[Q, A]):
         self._working: asyncio.Task[None] | None = None
 
     async def submit(self, question: Q) -> A:
-        """Ask a question; who is cancelled meanwhile may have asked it all the same."""
+        """Submit a request and return its answer. A request may be executed although its caller was cancelled."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, future))
         if self._working is None or self._working.done():
@@ -36,7 +37,7 @@ class GroupCommit(Generic[Q, A]):
             group = self._next_group()
             try:
                 answers = await self._answer([question for question, _ in group])
-            except Exception as error:  # noqa: BLE001 - it is the askers' to handle
+            except Exception as error:  # noqa: BLE001 - the callers handle it
                 for _, future in group:
                     if not future.done():
                         future.set_exception(error)

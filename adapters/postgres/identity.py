@@ -16,11 +16,11 @@ from schemas.errors import DependencyError
 from schemas.wire import to_json
 
 LOCK_KEY = 0x6C65616470726573
-"""`leadpres…` as a number: every process that uses the database holds this advisory lock, shared."""
+"""`leadpres` as a number: every process that uses the database holds this advisory lock, shared."""
 
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 5.0
-"""How long a process whose connection was cut goes without the lock before it tries again."""
+"""How long a process whose connection was lost waits before it takes the lock again."""
 
 
 class NotMigratedError(DependencyError):
@@ -43,9 +43,9 @@ async def record_identity(
     adopt: bool = False,
     schemas: Schemas = Schemas(),  # noqa: B008 - frozen
 ) -> Deployment | None:
-    """Record an identity where there is none, and return the one that the database then has.
+    """Record an identity if there is none, and return the one that the database then has.
 
-    None where the database was used before it had one, and is not meant to be adopted.
+    None if the database was used before it had an identity, and `adopt` is false.
     Raises `NotMigratedError`, `DatabaseAwayError`.
     """
     sql = queries("identity", schemas)
@@ -71,9 +71,9 @@ async def _read(connection: Any, sql: dict[str, str]) -> Deployment | None:
 
 
 class Presence:
-    """Shows the others that a process of the deployment uses the database, for as long as it is held.
+    """Shows other processes that this one uses the database, until it leaves.
 
-    A connection of its own holds an advisory lock, so what is seen is certain: the lock ends with the process.
+    A connection of its own holds an advisory lock, which ends with the process: no stale entries.
     """
 
     def __init__(self, dsn: str, name: str, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
@@ -84,9 +84,9 @@ class Presence:
         self._task: asyncio.Task[None] | None = None
 
     async def take_alone(self) -> list[str]:
-        """Begin to be present where no other process is; else return the names of those that are.
+        """Take the lock if no other process has it; else return the names of those that do.
 
-        Two that begin at the same time do not both succeed. Raises `DatabaseAwayError`.
+        Of two that do this at the same time, at most one succeeds. Raises `DatabaseAwayError`.
         """
         try:
             connection = await self._open()
@@ -112,12 +112,12 @@ class Presence:
         self.leave()
 
     def leave(self) -> None:
-        """Be seen no more."""
+        """Release the lock."""
         if self._connection is not None:
             self._connection.terminate()
 
     async def _hold_lock(self) -> None:
-        """Hold the lock; where the connection is cut, take it again."""
+        """Hold the lock; take it again if the connection is lost."""
         while True:
             with suppress(*FAILURES):
                 if self._connection is None or self._connection.is_closed():

@@ -1,4 +1,4 @@
-"""How is one page of a list read? Stretch by stretch in its order, or down the ids from a cursor."""
+"""How is one page of a list read? Range by range in the order of sorting, or by descending id from a cursor."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from adapters.postgres.sql import Schemas
 from adapters.reads.ports import Page, Paging, Row
 
 COUNT_MAX = 10_000
-"""A total is exact up to here, and None beyond: counting on would cost more than the page itself."""
+"""A total is exact up to here and None beyond: counting further would cost more than the page."""
 
 
 class Lists:
@@ -31,7 +31,7 @@ class Lists:
         self._sql = sql
 
     async def page(self, name: str, statement: Statement, paging: Paging, order: str) -> Page:
-        """Return a page of the rows of a statement: by cursor, or ordered by a column or an expression."""
+        """Return a page of the rows of a statement: by cursor, or sorted by a column or an expression."""
         if paging.cursor is not None:
             return await self._cursored(name, statement, paging)
         offset = (paging.page - 1) * paging.per_page
@@ -47,7 +47,7 @@ class Lists:
     async def _sorted(
         self, name: str, statement: Statement, paging: Paging, order: SortKey, skipped: int
     ) -> tuple[list[Row], SortPosition | None]:
-        """Return the rows of a page behind those that are skipped, and where the next page begins."""
+        """Return the rows of a page after the skipped ones, and where the next page begins."""
         rows: list[Row] = []
         first = paging.after[0] if paging.after else 0
         found = sort_ranges(order, descending=paging.descending)
@@ -103,12 +103,12 @@ class Lists:
 
 
 def _skip_to(statement: Statement, sort_range: SortRange, place: tuple[Any, ...], *, descending: bool) -> None:
-    """Leave out what was seen before: the rows of a stretch up to a place in it."""
+    """Exclude the rows of a range up to a position in it (keyset pagination)."""
     sign = "<" if descending else ">"
     values = ", ".join(statement.bind(value) for value in place)
     statement.where += f" AND ({', '.join(sort_range.order_by)}) {sign} ({values})"
 
 
 def exact_count(count: int) -> int | None:
-    """Return a count, None where it is over what is counted."""
+    """Return a count, or None above `COUNT_MAX`."""
     return count if count <= COUNT_MAX else None

@@ -1,4 +1,4 @@
-"""How is a connection made? One pool per process and purpose, with jsonb as Python values and uuids as text."""
+"""How are connections made and bounded? One pool per process and purpose, with jsonb as Python values and uuids as text."""
 
 import asyncio
 from contextlib import suppress
@@ -11,60 +11,60 @@ from adapters.postgres.jsonb_numbers import decode_jsonb
 
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 30.0
-"""No statement of ours takes longer on a healthy server; a hung connection is noticed by this."""
+"""No statement of ours takes longer on a healthy server; this timeout detects a hung connection."""
 
 STATEMENT_SHARE = 2 / 3
-"""Of that time, after which the server itself gives a statement up and says so: a report over too much, not an outage."""
+"""Share of that time after which the server cancels a statement: then a report was too large; the server is up."""
 
 WAIT_SHARE = 1 / 2
-"""Of that time, after which whoever waits for a connection goes without: behind a database that is silent, each would else
-wait for all before it."""
+"""Share of that time after which waiting for a connection fails: with a silent database, each would otherwise wait for all
+before it."""
 
 RELEASE_SECONDS = 5.0
-"""A statement that was given up is called off on a connection of its own; where that goes unheard, ours is cut."""
+"""An abandoned statement is cancelled on another connection; if that takes longer, its own connection is terminated."""
 
 CLOSE_SECONDS = 10.0
-"""After which connections that are still in use are cut: whoever used them is gone or waits for nothing."""
+"""After this, connections that are still in use are terminated."""
 
 QUERIES_MAX = 50_000
 IDLE_SECONDS = 300.0
-"""asyncpg's own: when a connection is made anew, and when one that nobody needs is given up."""
+"""Defaults of asyncpg: when a connection is replaced, and when an idle one is closed."""
 
 POOL_SIZE = 8
-"""Two cores of a small server are busy with four; the rest waits for locks and commits."""
+"""Four keep two cores of a small server busy; the others wait for locks and commits."""
 
 RESULTS_CHANNEL = "leadclock_results"
-"""Where the projector says that results were written (NOTIFY); the word carries nothing, listeners look for themselves."""
+"""The NOTIFY channel on which the projector announces results; without payload, listeners query the results."""
 
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-"""What a statement may fail with: the server refuses it, is away, or cuts the connection. asyncpg tells the last as a fault
-of its own where the next statement comes before it has read to the end why."""
+"""Errors of a statement: the server refuses it, is down, or closes the connection. asyncpg may report the last as an
+internal error, if the next statement comes before it has read the reason."""
 
 Pool = Any
-"""`asyncpg.Pool`; its generic parameter is of no use to anybody here."""
+"""`asyncpg.Pool`, without its generic parameter."""
 
 
 class BoundedPool(asyncpg.Pool):  # type: ignore[misc]
-    """A pool in which nobody waits without a bound: not for a connection, not to give it back, not for the end."""
+    """A pool with a timeout for each wait: for a connection, for its release, for the close."""
 
     wait_seconds = WAIT_SHARE * COMMAND_SECONDS
 
     def acquire(self, *, timeout: float | None = None) -> Any:
-        """Lend a connection. Raises `TimeoutError` where none is free or can be made in time."""
+        """Acquire a connection. Raises `TimeoutError` if none is free or can be made in time."""
         return super().acquire(timeout=self.wait_seconds if timeout is None and not self._has_one_ready() else timeout)
 
     def _has_one_ready(self) -> bool:
-        """Tell whether the next to be lent, the one that was given back last, is open: a timer would cost more than it."""
-        free = self._queue._queue  # noqa: SLF001 - its own way to look costs as much
+        """Return whether the next connection (last in, first out) is open; then a timer would be wasted."""
+        free = self._queue._queue  # noqa: SLF001 - the public way costs as much as the timer
         return bool(free) and free[-1].is_connected()
 
     async def release(self, connection: Any, *, timeout: float | None = None) -> None:
-        """Take a connection back. Raises `TimeoutError` where its statement cannot be called off in time; then it is cut."""
+        """Release a connection. Raises `TimeoutError` if its statement cannot be cancelled in time; then it is closed."""
         await super().release(connection, timeout=RELEASE_SECONDS if timeout is None else timeout)
 
     async def close(self) -> None:
-        """End all connections, those still in use by force when the time is up."""
-        with suppress(TimeoutError):  # then asyncpg has cut them
+        """Close all connections; terminate those still in use after `CLOSE_SECONDS`."""
+        with suppress(TimeoutError):  # then asyncpg has terminated them
             async with asyncio.timeout(CLOSE_SECONDS):
                 await super().close()
 
@@ -72,9 +72,9 @@ class BoundedPool(asyncpg.Pool):  # type: ignore[misc]
 async def open_pool(
     dsn: str, *, size: int = POOL_SIZE, command_seconds: float = COMMAND_SECONDS, minimum: int = 0, name: str = "leadclock"
 ) -> Pool:
-    """Open a pool. Connections are made when they are needed, so the server may be away at first.
+    """Open a pool. Connections are made on demand, so the server may be down at first.
 
-    Raises `OSError` or `asyncpg.PostgresError` where `minimum` connections cannot be made.
+    Raises `OSError` or `asyncpg.PostgresError` if `minimum` connections cannot be made.
     """
     pool = BoundedPool(
         dsn,
@@ -100,7 +100,7 @@ async def open_pool(
 
 
 async def prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Set the codecs of a connection: jsonb is decoded, a uuid is its text."""
+    """Set the codecs of a connection: jsonb as a Python value, uuid as text."""
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encode_jsonb, decoder=decode_jsonb, format="text")
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
 
@@ -110,4 +110,4 @@ def _encode_jsonb(value: object) -> str:
 
 
 async def _skip_reset(connection: object) -> None:
-    """Save a round trip per use: nothing of ours leaves session state behind; listeners take their leave."""
+    """Do nothing, which saves a round trip per use: statements leave no session state, and listeners remove themselves."""

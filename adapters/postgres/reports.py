@@ -1,4 +1,4 @@
-"""How are leads and calls added up? One grouped statement a report, of fixed pieces; rates are worked out elsewhere."""
+"""How are leads and calls added up for reports? By one GROUP BY statement per report; the API computes rates."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -10,22 +10,22 @@ from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grou
 from schemas.instant import to_datetime
 
 GROUPS_MAX = 100_000
-"""Of one statement: so many rows of sums are read and added up in a second."""
+"""Groups of one statement: so many are read and added up in a second."""
 
 SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
-"""How many rows of a filter are looked at before a report is computed, to see whether it has too many groups: a few
-milliseconds; and where most of those were groups of their own, more, some tenths of a second."""
+"""Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
+groups of their own, a larger sample: some tenths of a second."""
 
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
-"""Groupings whose values senders make up; of the others a company has some dozens, of units of time the number is known."""
+"""Groupings with free values; others have some dozens per company, and units of time a known number."""
 
 SLICE_GROUPS = 2_000
 
 WORK_MEM = "64MB"
-"""For the groups of one report, in memory rather than on disk; five reports a second at most are allowed to a company."""
+"""Keeps the groups of one report in memory rather than on disk; a company may run five reports a second."""
 
 _CONVERTED_CALL = (
-    "(SELECT {told} FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
+    "(SELECT {expression} FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
     " AND c.buyer_converted AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
 _DISPOSITION = (
@@ -33,7 +33,7 @@ _DISPOSITION = (
     " AND c.call_disposition_id IS NOT NULL AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
 NEVER_FILLED = "NULL::bigint"
-"""Nothing fills it: every lead is in the group without a value."""
+"""Nothing fills this column: every lead is in the group without a value."""
 
 LEAD_GROUPINGS: Mapping[str, str] = {
     **{
@@ -45,10 +45,10 @@ LEAD_GROUPINGS: Mapping[str, str] = {
     },
     "schedule_action_id": "step",
     "buyer_converted_schedule_action_id": "CASE WHEN buyer_converted THEN "
-    + _CONVERTED_CALL.replace("{told}", "c.schedule_action_id")
+    + _CONVERTED_CALL.replace("{expression}", "c.schedule_action_id")
     + " END",
     "buyer_converted_days": "CASE WHEN buyer_converted THEN "
-    + _CONVERTED_CALL.replace("{told}", "floor(extract(epoch FROM c.created_at - leads.created_at) / 86400)::bigint")
+    + _CONVERTED_CALL.replace("{expression}", "floor(extract(epoch FROM c.created_at - leads.created_at) / 86400)::bigint")
     + " END",
     "recent_call_disposition_id": _DISPOSITION,
     "inbound_calls_count": "coalesce((rest ->> 'inbound_calls_count')::bigint, 0)",
@@ -66,7 +66,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
         )
     },
     "disposition_id": "call_disposition_id",
-    # A zone that the database has not heard of would end the statement; its calls have no hour.
+    # A zone unknown to the database would raise an error; its calls have no hour.
     "hour_of_day": "CASE WHEN time_zone = ANY ({zones})"
     " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",
 }  # fmt: skip
@@ -89,10 +89,10 @@ LEAD_SUMS: Mapping[str, str] = {
 }
 TOKENS = "token_values_map"
 LOCAL_HOUR = "hour_of_day"
-"""Over rows it has a statement of its own: a clock is read once for each zone and quarter of an hour, not for each call."""
+"""For rows it has a statement of its own, which computes the hour once per zone and quarter, not per call."""
 
 _KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), "float8")
-"""Of sums of sums; the others are whole numbers."""
+"""Types of sums; others are integers."""
 
 CONNECTED = "outcome IN ('connected_human', 'connected_buyer')"
 CALL_SUMS: Mapping[str, str] = {
@@ -119,10 +119,10 @@ _TABLES: Mapping[str, tuple[Measure, Mapping[str, str], Mapping[str, str]]] = {
 def pieces(
     table: str, statement: Statement, category: Grouping | None, pivot: Grouping | None, zones: Sequence[str]
 ) -> dict[str, str]:
-    """Return what belongs into the statement that adds up leads or calls: the sums of the rows that a filter leaves.
+    """Return the pieces of the statement that adds up the leads or calls of a filter.
 
-    A group of a unit of time is the number of its bucket. `zones` are those that the database knows: another one would end
-    the statement.
+    A group of a unit of time is the number of its bucket. `zones` are those that the database knows: others would raise an
+    error.
     """
     joins, by = "", {}
     for place, wanted in (("category", category), ("pivot", pivot)):
@@ -137,7 +137,7 @@ def pieces(
             by[place] = bucket(wanted, statement) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
     return {
         **by,
-        "sums": ", ".join(f"{told} AS {name}" for name, told in sums_of(table).items()),
+        "sums": ", ".join(f"{expression} AS {name}" for name, expression in sums_of(table).items()),
         "sums_again": sums_again(table),
         "joins": joins,
         "where": statement.where,
@@ -146,42 +146,42 @@ def pieces(
 
 
 def tokens_joined(place: str) -> str:
-    """Return the join by which a lead is in the group of each of its tokens; without any, in the group without a value."""
-    return f" LEFT JOIN LATERAL jsonb_each_text(data) AS {place}_token (key, told) ON true"
+    """Return the join that puts a lead into the group of each of its tokens, or into the group without a value."""
+    return f" LEFT JOIN LATERAL jsonb_each_text(data) AS {place}_token (key, token_value) ON true"
 
 
 def token(place: str) -> str:
-    """Return the group of a joined token."""
-    return f"{place}_token.key || ':' || left({place}_token.told, 100)"
+    """Return the SQL of a joined token's group."""
+    return f"{place}_token.key || ':' || left({place}_token.token_value, 100)"
 
 
 def bucket(wanted: Grouping, statement: Statement, moment: str = "created_at") -> str:
-    """Return the number of the bucket that a moment lies in."""
+    """Return the SQL of the number of an instant's bucket."""
     if not wanted.edges:
         return "NULL::integer"
     return f"width_bucket({moment}, {statement.bind([to_datetime(edge) for edge in wanted.edges])}::timestamptz[])"
 
 
 def sums_of(table: str) -> Mapping[str, str]:
-    """Return each sum of a table and how it is worked out."""
+    """Return each sum of a table and its SQL."""
     measure, _, sums = _TABLES[table]
     return {name: sums[name] for name in measure.sums}
 
 
 def sums_again(table: str) -> str:
-    """Return how sums are added up: as floats, exact up to 2**53 and several times faster than whole numbers."""
+    """Return the SQL that adds up sums: as floats, exact up to 2**53 and several times faster than integers."""
     return ", ".join(f"sum({name}::float8)::{_KINDS.get(name, 'bigint')} AS {name}" for name in _TABLES[table][0].sums)
 
 
 def may_be_many(category: Grouping | None, pivot: Grouping | None) -> bool:
-    """Tell whether a report may have more groups or cells than one may."""
+    """Return whether a report may exceed the limits of groups or cells."""
     wanted = [one for one in (category, pivot) if one is not None]
     known = prod(len(one.names) or 1 for one in wanted)
     return known > CELLS_MAX or any(one.name in MANY_VALUES for one in wanted)
 
 
 def is_beyond(sample: Row, category: Grouping | None, pivot: Grouping | None) -> bool:
-    """Tell whether a sample alone has more groups or cells than one report may."""
+    """Return whether a sample alone exceeds the limits of groups or cells."""
     crossed = [
         len(one.names) or sample[count] or 1  # rows without a value are a group too
         for one, count in ((category, "categories"), (pivot, "pivots"))
@@ -191,7 +191,7 @@ def is_beyond(sample: Row, category: Grouping | None, pivot: Grouping | None) ->
 
 
 async def groups(rows: Sequence[Row]) -> list[Group]:
-    """Return the groups of rows of sums, some at a time: others use the loop too."""
+    """Return the groups of rows of sums, in slices, so that other tasks get the event loop."""
     found: list[Group] = []
     for start in range(0, len(rows), SLICE_GROUPS):
         found += [Group(row["category"], row["pivot"], row) for row in rows[start : start + SLICE_GROUPS]]

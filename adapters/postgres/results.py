@@ -1,6 +1,6 @@
-"""When is a request's result there? One connection per process listens for all who wait; a word that is lost is made up for.
+"""How does a request wait for its result? One connection per process listens for all; polls make up for lost NOTIFYs.
 
-Every look asks for all awaited requests at once, so a thousand waiting requests cost one query per look.
+Each poll queries all awaited requests at once, so a thousand waiting requests cost one query per poll.
 """
 
 import asyncio
@@ -12,21 +12,21 @@ from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import ReadsUnavailableError, Result
 
 POLL_SECONDS = 0.1
-"""Between two looks while words arrive; a lost word costs this much."""
+"""Between two polls while listening; a lost notification costs this much."""
 
 UNNOTIFIED_POLL_SECONDS = 0.025
-"""Between two looks while there is no connection to listen on."""
+"""Between two polls while no connection listens."""
 
 RELISTEN_SECONDS = 1.0
 ALIVE_SECONDS = 10.0
-"""How often the listening connection is asked whether it is still there: a silent one looks like a quiet one."""
+"""How often the listening connection is checked: a dead one is as silent as an idle one."""
 
 WAITING_MAX = 10_000
-"""Requests that wait at once in one process; a further one is told at once that there is no result yet."""
+"""Requests that wait at once in one process; a further one does not wait."""
 
 
 class ResultWaiter:
-    """Waits for results. `start` inside the running loop; `close` at the end."""
+    """Waits for results. Call `start` inside the running loop, `close` at the end."""
 
     def __init__(self, pool: Pool, reads: PostgresReads) -> None:
         self._pool = pool
@@ -38,23 +38,23 @@ class ResultWaiter:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen and poll."""
         self._tasks = [
             asyncio.create_task(self._listen(), name="listen for results"),
             asyncio.create_task(self._poll(), name="look for results"),
         ]
 
     async def close(self) -> None:
-        """Stop; whoever still waits runs into its timeout. Never raises."""
+        """Stop; callers that still wait run into their timeout. Never raises."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
-        """Return what came of a request as soon as the projection shows it, or None when the time is up.
+        """Return the result of a request as soon as the projection has it, or None after the timeout.
 
-        With `timeout_seconds` 0 it only looks. Raises `ReadsUnavailableError` where the last look failed.
+        With `timeout_seconds` 0 it queries once. Raises `ReadsUnavailableError` if the last poll failed.
         """
         if timeout_seconds <= 0 or len(self._waiting) >= WAITING_MAX:
             return await self._reads.result(request_id)
@@ -124,6 +124,6 @@ class ResultWaiter:
                 await connection.remove_listener(RESULTS_CHANNEL, heard)
             with suppress(*FAILURES):
                 if connection.is_closed():
-                    # It may not have been tidied up after yet; asyncpg would warn that it still listens. Where a warning
-                    # is an error, the pool then never gets it back.
+                    # asyncpg may not have cleaned up yet and would warn about a leaked listener. Where warnings are errors,
+                    # the connection would never return to the pool.
                     connection.terminate()

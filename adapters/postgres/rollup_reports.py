@@ -1,7 +1,7 @@
-"""Which sums that were made beforehand answer a report, and how are they added up with the rows that they leave out?
+"""Which pre-aggregated sums (rollups) answer a report, and how are they added to the rows that have none yet?
 
-There are sums of every category alone, and of pairs of categories of which one is in `PAIRED`. A report needs as many as its
-category, its pivot and its filters have between them; a unit of time needs none, its buckets are put together of spans.
+There are rollups by one category, and by pairs of categories of which one is in `PAIRED`. A report needs those of its
+category, pivot and filters together; a unit of time needs none, because its buckets are sums of spans.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,47 +30,47 @@ from engine.views.report import TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 ALL = "all"
-"""The category of the sums of all rows: of reports by time, and of those by what nothing fills."""
+"""The category of the rollups of all rows: for reports by time, and by columns that are never filled."""
 
 WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TOKENS), "calls": ()}
-"""What has nearly as many values in a day as there are rows: it has sums of months and years only, and no pairs."""
+"""Categories with nearly as many values in a day as rows: they have rollups of months and years only, and no pairs."""
 
 HOURLY: Mapping[str, tuple[str, ...]] = {
     "leads": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "recent_call_disposition_id"),
     "calls": ("status", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "buyer_converted"),
 }
-"""What reports by day and week are cut by once more: leads by a pivot, calls by a filter. They have sums of hours, as days
-begin at another hour in every zone. The disposition is among them because it has to be looked for among a lead's calls."""
+"""What reports by day and week are also grouped by: leads by a pivot, calls by a filter. They have rollups of hours, because
+days begin at a different hour in each zone. The disposition is one because it must be searched among a lead's calls."""
 
 QUARTER = 15 * MINUTE
-"""Of an hour: the clocks of all zones are apart by whole ones."""
+"""Of an hour: zones differ by multiples of it."""
 
 _GROUPINGS: Mapping[str, Mapping[str, str]] = {
     table: {name: value for name, value in groupings.items() if value != NEVER_FILLED}
     for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
 }
 PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}
-"""Of each pair that has sums one is among these: a pivot of leads is by anything, a filter of calls by little. Pairs have
-sums of months and years, as a day has hardly fewer of them than rows."""
+"""One category of each pair with rollups: leads are pivoted by anything, calls are filtered by few. Pairs have rollups of
+months and years, because a day has hardly fewer pairs than rows."""
 
 _FILTERED = {"buyer_group_ids": "buyer_group_id"}
-"""Filters that are called otherwise than the category whose values they ask for."""
+"""Filter -> its category, where the names differ."""
 
 
-# -- which are made ----------------------------------------------------------------------------------------------------
+# -- making rollups ----------------------------------------------------------------------------------------------------
 
 
 def daily_categories(table: str) -> str:
-    """Return the categories that have sums of days but not of hours, each with its value as text, as the rows of VALUES.
+    """Return the categories with rollups of days but not of hours, each with its value as text, as rows of VALUES.
 
-    That of all rows is among them: its hours are put together of quarters.
+    `ALL` is among them: its hours are sums of quarters.
     """
     names = [name for name in _narrow(table) if name not in HOURLY[table]]
     return ", ".join([f"('{ALL}', NULL::text)", *_category_values(table, names)])
 
 
 def hourly_categories(table: str) -> str:
-    """Return the categories that have sums of hours and days, each with its value as text, as the rows of VALUES."""
+    """Return the categories with rollups of hours and days, each with its value as text, as rows of VALUES."""
     return ", ".join(_category_values(table, HOURLY[table]))
 
 
@@ -79,7 +79,7 @@ def _category_values(table: str, names: Sequence[str]) -> list[str]:
 
 
 def wide_pieces(table: str) -> list[dict[str, str]]:
-    """Return each category that has sums of months only, and how its value is read from a row."""
+    """Return each category with rollups of months only, and the SQL of its value."""
     return [
         {"category": name, "value": _GROUPINGS[table][name], "joins": tokens_joined("row") if name == TOKENS else ""}
         for name in WIDE[table]
@@ -87,7 +87,7 @@ def wide_pieces(table: str) -> list[dict[str, str]]:
 
 
 def pair_pieces(table: str) -> dict[str, str]:
-    """Return how the values of all pairs are read from a row. A set of them is known by the bits of what it leaves out."""
+    """Return the SQL of all pairs. GROUPING() identifies a grouping set by the bits of the columns that it leaves out."""
     names = sorted(_narrow(table))
     bits = {name: 1 << place for place, name in enumerate(reversed(names))}
     kept = [
@@ -109,19 +109,19 @@ def pair_pieces(table: str) -> dict[str, str]:
 
 
 def pairs(table: str) -> list[tuple[str, str]]:
-    """Return the pairs of categories that have sums, each by name."""
+    """Return the pairs of categories that have rollups, sorted by name."""
     return [pair for pair in combinations(sorted(_narrow(table)), 2) if {*pair} & {*PAIRED[table]}]
 
 
 def _narrow(table: str) -> Mapping[str, str]:
-    return {name: told for name, told in _GROUPINGS[table].items() if name not in WIDE[table]}
+    return {name: value for name, value in _GROUPINGS[table].items() if name not in WIDE[table]}
 
 
-# -- which are asked for -----------------------------------------------------------------------------------------------
+# -- choosing rollups -----------------------------------------------------------------------------------------------
 
 
 class RollupReport(Struct, frozen=True):
-    """A report that sums can answer. `names`: the categories that they must be of, none, one or a pair."""
+    """A report that rollups can answer. `names`: the categories of the rollups: none, one or a pair."""
 
     table: str
     category: Grouping | None
@@ -131,12 +131,12 @@ class RollupReport(Struct, frozen=True):
 
     @property
     def unit(self) -> Grouping | None:
-        """The unit of time that it is by."""
+        """Return the unit of time of its category or pivot."""
         return next((one for one in (self.category, self.pivot) if one is not None and one.name in TIME_UNITS), None)
 
     @property
     def tiers(self) -> Sequence[str]:
-        """The tiers that have these sums, widest first; none where rows must be added up."""
+        """Return the tiers with these rollups, widest first; none if rows must be added up."""
         if self.unit is not None and not self.names:
             return ("day",) if all(edge % QUARTER == 0 for edge in self.unit.edges) else ()
         if len(self.names) > 1 or {*self.names} & {*WIDE[self.table]}:
@@ -145,18 +145,18 @@ class RollupReport(Struct, frozen=True):
 
     @property
     def cuts(self) -> Sequence[Instant]:
-        """Where no span may reach across: of a bucket all spans are its own. Quarters of an hour need none."""
+        """Return the edges that no span may cross, because a span belongs to one bucket. Quarters of an hour need none."""
         return self.unit.edges if self.unit is not None and self.names else ()
 
     def column(self, name: str) -> str:
-        """Return the column of the sums that holds the values of a category."""
+        """Return the column of the rollups that holds the values of a category."""
         return ("value", "other")[self.names.index(name)]
 
 
 def find_rollup_report(
     wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
 ) -> RollupReport | None:
-    """Return a report as the sums know it, None where none of them answer it."""
+    """Return the report that rollups can answer, or None."""
     table = "leads" if isinstance(wanted, LeadFilter) else "calls"
     filters = _filters(table, wanted)
     by = [one.name for one in (category, pivot) if one is not None]
@@ -169,7 +169,7 @@ def find_rollup_report(
 
 
 def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]] | None:
-    """Return which values of which categories a filter asks for, as text; None where it asks for anything else."""
+    """Return category -> values of a filter, as text; None if it filters by anything else."""
     found = {}
     for field, value in asdict(wanted).items():
         if value is None or field in {"created_from", "created_to"}:
@@ -182,13 +182,13 @@ def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]
     return found
 
 
-# -- how they are added up ---------------------------------------------------------------------------------------------
+# -- adding them up ---------------------------------------------------------------------------------------------
 
 
 def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zones: Sequence[str]) -> dict[str, str]:
-    """Return what belongs into the statement that adds up sums, and rows where there are none.
+    """Return the pieces of the statement that adds up rollups, and rows where there are no rollups.
 
-    The statement holds the conditions of the filters, without the span of creation, which `found` covers.
+    `statement` has the conditions of the filters, without the span of creation, which `found` covers.
     """
     since, until = _bind_spans(statement, found.gaps)
     return {
@@ -205,7 +205,7 @@ def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zone
         "where": statement.where,
         "gaps": f"unnest({since}, {until}) AS gap (since, until)",
         "names": ", ".join(sums_of(report.table)),
-        "sums": ", ".join(f"{told} AS {name}" for name, told in sums_of(report.table).items()),
+        "sums": ", ".join(f"{expression} AS {name}" for name, expression in sums_of(report.table).items()),
         "sums_again": sums_again(report.table),
         "limit": str(GROUPS_MAX + 1),
     }
@@ -214,7 +214,7 @@ def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zone
 def _grouped_by(
     report: RollupReport, statement: Statement, place: str, wanted: Grouping | None, zones: Sequence[str]
 ) -> dict[str, str]:
-    """Return how the value of a category or pivot is read from sums and from a row."""
+    """Return the SQL of a category or pivot, from rollups and from a row."""
     rolled = raw = "NULL::text"
     if wanted is not None and wanted.name in TIME_UNITS:
         rolled, raw = bucket(wanted, statement, "at"), bucket(wanted, statement)
@@ -227,19 +227,19 @@ def _grouped_by(
 
 
 def _rollup_spans(report: RollupReport, statement: Statement, found: Cover) -> dict[str, str]:
-    """Return the tiers and the stretches of time whose sums are added up; of buckets of all rows the hours in them."""
+    """Return the tiers and spans whose rollups are added up; for buckets of all rows, the hours in them."""
     spans = found.spans
     if report.unit is not None and not report.names:
         tier = HOURS if all(edge % HOUR == 0 for edge in report.unit.edges) else "quarter"
         spans = [Span(tier, span.start, span.until) for span in spans]
-    told = merge_adjacent(spans)
-    tiers = statement.bind([one.tier for one in told])
-    since, until = _bind_spans(statement, [(one.start, one.until) for one in told])
+    merged = merge_adjacent(spans)
+    tiers = statement.bind([one.tier for one in merged])
+    since, until = _bind_spans(statement, [(one.start, one.until) for one in merged])
     return {"spans": f"unnest({tiers}::text[], {since}, {until}) AS s (tier, since, until)"}
 
 
 def _bind_spans(statement: Statement, spans: Sequence[tuple[Instant, Instant]]) -> tuple[str, str]:
-    """Bind the beginnings and the ends of spans and return their placeholders."""
+    """Bind the starts and ends of spans and return their placeholders."""
     ends = [[to_datetime(span[place]) for span in spans] for place in (0, 1)]
     first, last = (f"{statement.bind(moments)}::timestamptz[]" for moments in ends)
     return first, last
@@ -256,4 +256,4 @@ _VALUES: Mapping[str, str] = {
     ),
     **dict.fromkeys(("buyer_converted", "offer_converted"), "boolean"),
 }
-"""Type of a value that is no text."""
+"""Category -> type of its values, if not text."""

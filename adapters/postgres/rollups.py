@@ -1,4 +1,4 @@
-"""Which sums are made beforehand? Those of days that were marked since, then of the months and years that hold them."""
+"""Which sums are pre-aggregated, and when? Those of marked (changed) days, then of their months and years."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,30 +19,29 @@ from adapters.postgres.sql import Schemas, queries
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 DAYS_AT_ONCE = 5
-"""Marked days of one transaction: with 100,000 calls a day some ten seconds, half of what a statement may take."""
+"""Marked days per transaction: with 100,000 calls a day some ten seconds, half of the statement timeout."""
 
 PAIRED_AT_ONCE = 50_000
-"""Rows whose pairs one statement adds up: 50 us for a call, 100 us for a lead, three times that on a busy machine."""
+"""Rows whose pairs one statement adds up: 50 us per call, 100 us per lead, three times that on a busy machine."""
 
 SPANS_AT_ONCE = 50
-"""Months or years that are looked up at a time; each has a transaction of its own."""
+"""Months or years read at once; each has a transaction of its own."""
 
 TURN_SECONDS = 40.0
-"""Of one turn, which comes each minute; what is left waits for the next one."""
+"""Of one run, which starts each minute; the next one does the rest."""
 
 LOCK_KEY = 7_108_301
-"""Of the advisory lock: one process rolls up at a time, the others leave it to that one."""
+"""Key of the advisory lock: one process makes rollups at a time."""
 
 GAPS: Mapping[str, Instant] = {"day": 5 * MINUTE, "month": HOUR, "year": 6 * HOUR}
-"""At least so long between two sums of one span: one that is written to all the time is meanwhile answered from what is
-below it, rather than rolled up all the time."""
+"""Minimum time between two rollups of one span. A span that keeps changing is meanwhile added up from the tier below."""
 
 SOURCES = ("leads", "calls")
 _OF_DAYS = (
     *("forget_days", "forget_hours", "roll_up_values_by_hour", "roll_up_days_of_hours"),
     *("roll_up_days", "roll_up_quarters", "roll_up_hours"),
 )
-"""What is done with days, in order: days are put together of what hours there are by then, and hours of quarters."""
+"""Statements for days, in order: days are sums of the hours made before, and hours of quarters."""
 
 _PARTS: Mapping[str, str] = {"month": "day", "year": "month"}
 
@@ -59,9 +58,9 @@ class RollupSpan(Struct, frozen=True):
 
 
 class Rollups:
-    """Keeps the sums; run it every minute. `now` is read for `gaps` alone, wall time of this process.
+    """Makes the rollups; run it every minute. `now` is read for `gaps` only, wall time of this process.
 
-    `days_at_once` is for whoever rolls up years of a known size in one go.
+    Raise `days_at_once` to roll up years of a known size at once.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Rollups:
         self._zones = ""
 
     async def run(self, seconds: float = TURN_SECONDS) -> int:
-        """Roll up what is due and return the number of days, months and years. Raises `ReadsUnavailableError`."""
+        """Make the rollups that are due; return the number of days, months and years. Raises `ReadsUnavailableError`."""
         until, rolled = time.monotonic() + seconds, 0
         async with convert_read_errors():
             self._zones = self._zones or await self._pool.fetchval(self._sql["zones"])
@@ -93,7 +92,7 @@ class Rollups:
 
     async def _days(self) -> int:
         async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
-            if not await self._is_alone(connection):
+            if not await self._take_lock(connection):
                 return 0
             marks = await connection.fetch(self._sql["take_marks"], self._days_at_once, self._before("day"))
             days = {(mark["source"], mark["company_id"], mark["day"]) for mark in marks}
@@ -106,7 +105,7 @@ class Rollups:
     async def _roll_up_days(
         self, connection: Connection, source: str, companies: Sequence[int], days: Sequence[datetime]
     ) -> None:
-        # The calls of a day lie among those of its neighbours: read page by page, not call by call.
+        # Calls of a day are stored near those of adjacent days: read pages, not single rows by an index.
         await connection.execute("SET LOCAL enable_indexscan = off")
         for name in _OF_DAYS:
             await connection.execute(self._filled(name, source), companies, days)
@@ -127,9 +126,9 @@ class Rollups:
         return sum(done)
 
     async def _span(self, tier: str, span: RollupSpan) -> bool:
-        """Roll up a month or year. A mark that was made since stays, and with it the span is not used."""
+        """Roll up a month or year. A mark made meanwhile stays, so that the span is not used."""
         async with self._pool.acquire() as connection, connection.transaction():
-            if not await self._is_alone(connection):
+            if not await self._take_lock(connection):
                 return False
             source, company, start = span.source, span.company_id, span.start
             await connection.execute(self._filled("forget_span", source, tier), company, start)
@@ -143,7 +142,7 @@ class Rollups:
             return True
 
     async def _roll_up_pairs(self, connection: Connection, month: RollupSpan) -> None:
-        """Roll up the pairs of a month, in parts where it has many rows: what two values come to may be several sums."""
+        """Roll up the pairs of a month, in parts if it has many rows: a pair of values may have several sums."""
         source, company = month.source, month.company_id
         statement = self._filled("roll_up_pairs", source, "month", pair_pieces(source))
         rows = await connection.fetchval(self._filled("rows_of_days", source), company, month.start, month.until)
@@ -152,8 +151,8 @@ class Rollups:
         for since, until in pairwise(edges):
             await connection.execute(statement, company, month.start, since, until)
 
-    async def _is_alone(self, connection: Connection) -> bool:
-        """Take the lock, where no other process has it, and the memory that sums need; both until the transaction ends."""
+    async def _take_lock(self, connection: Connection) -> bool:
+        """Take the lock if no other process has it, and set the memory for sums; both until the transaction ends."""
         if not await connection.fetchval(self._sql["alone"], LOCK_KEY):
             return False
         await connection.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
@@ -165,7 +164,7 @@ class Rollups:
         if source:
             sums = sums_of(source)
             pieces |= {"names": ", ".join(sums), "sums": ", ".join(sums.values()), "sums_again": sums_again(source)}
-            pieces["named_sums"] = ", ".join(f"{told} AS {name}" for name, told in sums.items())
+            pieces["named_sums"] = ", ".join(f"{expression} AS {name}" for name, expression in sums.items())
             pieces |= {"daily": daily_categories(source), "hourly": hourly_categories(source), "zones": self._zones}
         text = self._sql[name]
         for piece, value in pieces.items():

@@ -1,7 +1,8 @@
-"""How is a list sorted so that an index gives its order? In stretches, one after the other, each by an index of its own.
+"""Which index serves a sorted list? A list is read in ranges, one after the other, each in the order of its own index.
 
-Rows without a value come last either way. Rows that are equal stand by creation, then id, in the direction of the list. An
-amount or a priority that most rows share is a stretch of its own, so that only the others need to be in the index.
+Rows without a value come last in both directions. Equal rows are sorted by creation, then id, in the direction of the list.
+An amount or priority that most rows share is a range of its own, so that only other values need to be in the index. The
+indexes are in `migrations/read`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 PLAIN = frozenset({"created_at", "id"})
-"""Their own indexes give the order as it is; both are known of every row."""
+"""Columns that are never null and have an index of their own."""
 
 
 class SortKey(Struct, frozen=True):
-    """What a list is sorted by: an expression, the column that rows may lack for it, and the value that most rows have."""
+    """What a list is sorted by: an expression, the column that may be null for it, and the value that most rows have."""
 
     expression: str
     nullable_column: str | None = None
@@ -22,7 +23,7 @@ class SortKey(Struct, frozen=True):
 
 
 class SortRange(Struct, frozen=True):
-    """A part of a sorted list: which rows (a condition, or nothing), and how they are ordered."""
+    """A part of a sorted list: which rows (a condition, or none), and what they are sorted by."""
 
     where: str
     order_by: tuple[str, ...]
@@ -42,13 +43,13 @@ CALL_SORT_KEYS: Mapping[str, SortKey] = {
 
 
 def find_sort_key(table: str, name: str) -> SortKey:
-    """Return the order of a list of leads, calls or records by a column, or by an expression of records."""
+    """Return the sort key of a list of leads, calls or records for a column, or for an expression of records."""
     known = {"leads": LEAD_SORT_KEYS, "calls": CALL_SORT_KEYS}.get(table, {})
     return known.get(name) or SortKey(name, nullable_column=None if name in PLAIN else name)
 
 
 def sort_ranges(order: SortKey, *, descending: bool) -> Sequence[SortRange]:
-    """Return the stretches of a list in their order."""
+    """Return the ranges of a list in their order."""
     by_value = (order.expression, *(name for name in ("created_at", "id") if name != order.expression))
     if order.expression in PLAIN:
         return [SortRange("", by_value[: 1 if order.expression == "id" else 2])]
@@ -68,15 +69,15 @@ def sort_ranges(order: SortKey, *, descending: bool) -> Sequence[SortRange]:
 
 
 def order_by_sql(sort_range: SortRange, *, descending: bool) -> str:
-    """Return the ORDER BY of a stretch."""
+    """Return the ORDER BY of a range."""
     direction = "DESC" if descending else "ASC"
     return ", ".join(f"{expression} {direction}" for expression in sort_range.order_by)
 
 
 SortPosition = tuple[int, tuple[Any, ...]]
-"""Where a row stands in its list: the number of its stretch, and the values that the stretch is ordered by."""
+"""A row's position in its list: the number of its range, and the values that the range is sorted by."""
 
 
 def sort_position(row: Mapping[str, Any], number: int, sort_range: SortRange) -> SortPosition:
-    """Return where a row stands; it has `ordered_by`, which is what the list is sorted by."""
+    """Return a row's position; its `ordered_by` is the value of the sort key."""
     return number, tuple(row[name] if name in PLAIN else row["ordered_by"] for name in sort_range.order_by)

@@ -1,4 +1,4 @@
-"""Which sums answer for a span of time? The widest that hold within it; what none of them covers are gaps, to be read."""
+"""Which rollups cover a span of time? The widest valid ones within it; the rest are gaps, whose rows are read."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,14 +10,14 @@ from msgspec import Struct
 from schemas.instant import DAY, HOUR, Instant, from_datetime, to_datetime
 
 TIERS = ("year", "month", "day")
-"""Widest first; their spans begin at midnight UTC."""
+"""Tiers of rollups, widest first; their spans begin at midnight UTC."""
 
 HOURS = "hour"
-"""The tier below them: its sums are made together with their day's, and hold where that day's do."""
+"""The tier below: its rollups are made with those of their day, and are valid if that day's are."""
 
 
 class Span(Struct, frozen=True):
-    """A year, a month, a day, or some hours of a day, to be added up from the sums of that tier."""
+    """A year, a month, a day, or some hours of a day, to be added up from the rollups of that tier."""
 
     tier: str
     start: Instant
@@ -25,20 +25,20 @@ class Span(Struct, frozen=True):
 
 
 class Cover(Struct, frozen=True):
-    """Spans with sums and gaps without, which together are the span asked for; neighbouring gaps are one."""
+    """Spans with rollups and gaps without, which together are the requested span; adjacent gaps are merged."""
 
     spans: Sequence[Span]
     gaps: Sequence[tuple[Instant, Instant]]
 
 
 class RollupState(Struct, frozen=True):
-    """Which spans hold sums, by tier, and the days that were changed since theirs were made."""
+    """Which spans have rollups, by tier, and the days that have changed since (marked)."""
 
     starts: Mapping[str, Collection[Instant]]
     marked: Collection[Instant]
 
     def fresh(self, tiers: Sequence[str]) -> dict[str, set[Instant]]:
-        """Return the beginnings of the spans whose sums hold; of hours, those of the days that they lie in."""
+        """Return the starts of the spans with valid rollups; for hours, of their days."""
         return {tier: self._fresh("day" if tier == HOURS else tier) for tier in tiers}
 
     def _fresh(self, tier: str) -> set[Instant]:
@@ -47,16 +47,16 @@ class RollupState(Struct, frozen=True):
 
 
 def bounds(since: Instant | None, until: Instant | None, created: tuple[Instant, Instant]) -> tuple[Instant, Instant]:
-    """Return the span to answer for: what was asked for, no wider than the years of what there is.
+    """Return the requested span, limited to the years that have rows.
 
-    `created`: when the first and the last rows were created.
+    `created`: when the first and the last row were created.
     """
     first, last = _start("year", created[0]), _end("year", _start("year", created[1]))
     return max(first, since if since is not None else first), min(last, until if until is not None else last)
 
 
 def cover(since: Instant, until: Instant, rolled: RollupState, tiers: Sequence[str], cuts: Sequence[Instant] = ()) -> Cover:
-    """Return what answers for a span of time with the sums of some tiers, none of them across a cut (in order)."""
+    """Cover a span of time by rollups of some tiers, none of them across a cut; `cuts` are sorted."""
     fresh = rolled.fresh(tiers)
     edges = (since, *(cut for cut in cuts if since < cut < until), until)
     steps = [step for first, last in pairwise(edges) for step in _steps(first, last, fresh)]
@@ -65,7 +65,7 @@ def cover(since: Instant, until: Instant, rolled: RollupState, tiers: Sequence[s
 
 
 def merge_adjacent(spans: Sequence[Span]) -> list[Span]:
-    """Return spans in order, those of one tier that touch as one."""
+    """Merge adjacent spans of one tier."""
     found: list[Span] = []
     for span in spans:
         if found and (found[-1].tier, found[-1].until) == (span.tier, span.start):
@@ -76,7 +76,7 @@ def merge_adjacent(spans: Sequence[Span]) -> list[Span]:
 
 
 def _steps(since: Instant, until: Instant, fresh: Mapping[str, Collection[Instant]]) -> Iterator[Span]:
-    """Go through a span of time: by the widest sums there are, else to the next midnight (a step without a tier)."""
+    """Yield the widest rollups of a span of time, else a step without a tier to the next midnight."""
     hours = fresh.get(HOURS, ())
     wide = {tier: starts for tier, starts in fresh.items() if tier != HOURS}
     at = since
@@ -91,7 +91,7 @@ def _steps(since: Instant, until: Instant, fresh: Mapping[str, Collection[Instan
 
 
 def _hours(since: Instant, until: Instant) -> Iterator[Span]:
-    """Go through a part of a day: by its whole hours, and what is left before and after them."""
+    """Yield the whole hours of a part of a day, and what is left before and after them."""
     first = min(until, since + -since % HOUR)
     last = max(first, until - until % HOUR)
     parts = (Span("", since, first), Span(HOURS, first, last), Span("", last, until))
@@ -112,7 +112,7 @@ def _end(tier: str, start: Instant) -> Instant:
 
 
 def rolled(rows: Collection[Mapping[str, Any]], marks: Collection[datetime]) -> RollupState:
-    """Return what the database says of sums: rows of (tier, start), and the days that are marked."""
+    """Build the state from rows of (tier, start) and the marked days."""
     starts: dict[str, set[Instant]] = {tier: set() for tier in TIERS}
     for row in rows:
         starts[row["tier"]].add(from_datetime(row["start"]))

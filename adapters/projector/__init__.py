@@ -1,1 +1,1 @@
-"""How do decisions become rows? Read committed decisions, keep the last row of each id, write them with the position."""
+"""How do decisions become rows? Read committed decisions, keep the last row of each id, write rows and position together."""

@@ -1,7 +1,7 @@
-"""What does a run of decisions of one partition write? The last row of each id, the facts, the results, and the position.
+"""What do consecutive decisions of one partition write? The last row of each id, facts, results, and the position.
 
-Collapsing keeps the database's work at one row per id and batch, however often a lead changed within it. A batch that is
-split anywhere, or applied again, leaves the same tables (tests/adapters/projector/test_projection_laws.py).
+Collapsing costs the database one row per id and batch, however often a lead changed. A batch that is split anywhere, or
+applied again, leaves the same tables (tests/adapters/projector/test_projection_laws.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,19 +17,19 @@ from schemas.decisions import REMOVED
 from schemas.instant import Instant
 
 ERROR_LENGTH_MAX = 500
-"""Of the reason kept with a decision that cannot be shown."""
+"""Characters of the reason stored with a decision that cannot be projected."""
 
 
 NO_ANSWER = REMOVED
-"""What msgspec leaves in a `Raw` field where the JSON has nothing; it reads `Raw | None` as null only."""
+"""What msgspec leaves in a `Raw` field that is absent from the JSON; it reads `Raw | None` as null only."""
 
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, KeyError)
-"""What reading a decision that is none of ours may raise."""
+"""What decoding a foreign or damaged record may raise."""
 
 
 class ReadCause(Struct, frozen=True):
-    """What of a cause is shown."""
+    """The parts of a cause that are projected."""
 
     kind: str
     id: str | None = None
@@ -60,7 +60,7 @@ class ReadMessage(Struct, frozen=True):
 
 
 class ReadDecision(Struct, frozen=True):
-    """The parts of `schemas.decisions.Decision` that are shown; the rest is skipped, not decoded."""
+    """The parts of `schemas.decisions.Decision` that are projected; the rest is skipped, not decoded."""
 
     sequence: int
     decided_at: Instant
@@ -91,7 +91,7 @@ class ReadPart(Struct, frozen=True):
 
 
 class ReadOwner(Struct, frozen=True):
-    """What of a lead or call says which of its parts are newer."""
+    """The version of a lead or call, by which its newer parts are known."""
 
     version: int = 1
 
@@ -101,14 +101,14 @@ PART_OWNERS = msgspec.json.Decoder(ReadOwner)
 
 
 class SplitRow(Struct, frozen=True):
-    """A row whose tokens are in so many parts, as the decision of this sequence number left it."""
+    """A row whose tokens are in `count` parts, as the decision of this sequence number left it."""
 
     sequence: int
     count: int
 
 
 class Removal(Struct, frozen=True):
-    """A row that is to be marked or deleted: by which decision, and when."""
+    """A row to mark as deleted or to delete: by which decision, and when."""
 
     key: tuple[int | str, ...]
     sequence: int
@@ -116,7 +116,7 @@ class Removal(Struct, frozen=True):
 
 
 class OffsetRange(Struct, frozen=True):
-    """Who writes which stretch of a partition: from `offset`, where the position must stand, to before `offset_after`."""
+    """Which owner (`epoch`) writes which offsets: from `offset`, the present position, to before `offset_after`."""
 
     topic: str
     partition: int
@@ -128,10 +128,11 @@ class OffsetRange(Struct, frozen=True):
 class ProjectionBatch(Struct):
     """Everything that one transaction writes; `rows` and `removals` by table name, then by primary key.
 
-    `parts` are the parts of tokens that changed, by owner and number, `part_removals` the owners that are gone, with the
-    sequence number of that, and `split` the rows whose tokens are to be put together from their parts.
+    `parts` are the changed parts of tokens, by owner and number; `part_removals` the removed owners, with the sequence
+    number of the removal; `split` the rows whose tokens are joined from their parts.
 
-    `gaps` counts decisions that did not follow the one before: the topic does not hold, or could not say, what lies between.
+    `gaps` counts decisions whose sequence number does not follow the one before: records between them are missing or
+    unreadable.
     """
 
     offset_range: OffsetRange
@@ -149,7 +150,7 @@ class ProjectionBatch(Struct):
 
     @property
     def rows_count(self) -> int:
-        """How many rows it writes at most."""
+        """Count the rows that it writes at most."""
         return (
             sum(len(rows) for rows in self.rows.values())
             + sum(len(removals) for removals in self.removals.values())
@@ -163,8 +164,8 @@ class ProjectionBatch(Struct):
 def build_batch(records: Sequence[LogRecord], offset_range: OffsetRange, sequence: int, *, topic: str) -> ProjectionBatch:
     """Collapse committed decisions, in order, into a batch.
 
-    `sequence` is that of the last decision before; `topic` is the name under which facts are kept, without any prefix. A
-    decision, or a value in one, that cannot be read becomes a fault: the partition goes on without it, and says so.
+    `sequence` is that of the last decision before; `topic` is the name stored with facts, without a prefix. A decision,
+    or a value in one, that cannot be read becomes a fault: the partition continues without it.
     """
     batch = ProjectionBatch(offset_range=offset_range, sequence=sequence)
     newest: dict[str, _Value] = {}
@@ -185,13 +186,13 @@ def build_batch(records: Sequence[LogRecord], offset_range: OffsetRange, sequenc
 
 
 def fault_row(record: LogRecord, sequence: int | None, error: Exception, topic: str) -> Row:
-    """Return the row that says why a decision is not shown."""
+    """Return the row that says why a decision is not projected."""
     reason = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX].replace("\0", "\ufffd")
     return (topic, record.partition, record.offset, sequence, reason)
 
 
 class _Value(Struct, frozen=True, gc=False):
-    """What a decision made of one key; only the last of a batch is decoded and becomes a row."""
+    """The value of one key after a decision; only the last one of a batch is decoded and becomes a row."""
 
     shape: Shape
     json: msgspec.Raw
@@ -200,7 +201,7 @@ class _Value(Struct, frozen=True, gc=False):
 
 
 class _DecisionRows:
-    """What one decision adds to a batch; built whole before anything is added, so that none is added by half."""
+    """What one decision adds to a batch; built completely first, so that no decision is added by half."""
 
     def __init__(self, record: LogRecord, topic: str) -> None:
         decision = DECISIONS.decode(without_nul(record.value or b""))
@@ -231,7 +232,7 @@ class _DecisionRows:
         self.result = _result(decision, company_id)
 
     def _take_parts(self, partition: int, moved: frozenset[str]) -> None:
-        """Take in the parts of tokens; those of a lead that moves stay until it arrives, as its row does."""
+        """Collect parts of tokens; those of a lead that moves stay until it arrives, as its row does."""
         decision = self.decision
         changes = {change.key: change.value for change in decision.changes if change.key.partition("/")[0] == "part"}
         if not changes:
@@ -260,7 +261,7 @@ class _DecisionRows:
 
 
 def _add_rows(batch: ProjectionBatch, values: Iterable[_Value], removals: Iterable[tuple[str, Removal]], topic: str) -> None:
-    """Make rows of the last values."""
+    """Build rows of the last values and add them, with removals, to the batch."""
     for value in values:
         table = value.shape.table
         try:
@@ -278,7 +279,7 @@ def _add_rows(batch: ProjectionBatch, values: Iterable[_Value], removals: Iterab
 
 
 def _find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
-    """Return the company and contact that a decision is about, as far as its keys tell."""
+    """Return the company and contact of a decision, if its keys name them."""
     key = decision.cause.key or ""
     for candidate in (key, *(change.key for change in decision.changes)):
         kind, _, rest = candidate.partition("/")
@@ -302,7 +303,7 @@ OWNERS = msgspec.json.Decoder(_Owner)
 
 
 def _moved_lead_keys(decision: ReadDecision) -> frozenset[str]:
-    """Return the keys of leads that are on their way to another partition: their rows stay until they arrive there."""
+    """Return the keys of leads that move to another partition: their rows stay until they arrive there."""
     if not decision.messages:
         return frozenset()
     return frozenset(
@@ -311,7 +312,7 @@ def _moved_lead_keys(decision: ReadDecision) -> frozenset[str]:
 
 
 def _removed_key(key: str, company_id: int | None) -> tuple[int | str, ...]:
-    """Return the primary key of a removed entity's row. Raises `ValueError` where the decision does not tell the company."""
+    """Return the primary key of a removed entity's row. Raises `ValueError` if the decision names no company."""
     kind, _, rest = key.partition("/")
     if kind == "head":
         return (rest,)
@@ -327,7 +328,7 @@ def _removed_key(key: str, company_id: int | None) -> tuple[int | str, ...]:
 
 
 def _result(decision: ReadDecision, company_id: int | None) -> Row | None:
-    """Return the row that a waiting request looks for; a repeat says nothing new, the first answer stands."""
+    """Return the row that a waiting request polls for; a repeat has none, because the first answer holds."""
     cause = decision.cause
     if cause.kind != "request" or cause.id is None or decision.answer == NO_ANSWER or decision.verdict == "repeated":
         return None

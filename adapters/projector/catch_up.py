@@ -1,4 +1,4 @@
-"""How does a projection get as far as a given decision of each partition, and no further?"""
+"""How is each partition projected up to a given offset, and no further?"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,27 +27,27 @@ class RebuildLimits(Struct, frozen=True, kw_only=True):
     """The bounds of a rebuild."""
 
     records_max: int = 2_000
-    """Decisions per poll and batch, as of the running projector."""
+    """Decisions per poll and batch, as in `ProjectorLimits`."""
     writers_max: int = 4
     """Partitions that are read and written at the same time."""
     poll_seconds: float = 1.0
     stalls_max: int = 30
-    """Empty polls in a row after which the log is given up."""
+    """Empty polls in a row, after which the rebuild fails."""
     near_offsets: int = 2_000
-    """So few, over all partitions, that the projectors can wait for them: about a tenth of a second."""
+    """Offsets left over all partitions at which the freeze begins: about a tenth of a second of work."""
     rounds_max: int = 20
-    """Of catching up before the first freeze; each is shorter than the one before."""
+    """Rounds of catching up before a freeze; each is shorter than the one before."""
     freeze_seconds: float = 10.0
-    """How long the projectors are held up at most; their own statements give up after 30 s."""
+    """How long the projectors are blocked at most; their own statements time out after 30 s."""
     freezes_max: int = 5
     retries_max: int = 8
     retry_seconds: float = 0.5
     roll_up_seconds: float = 300.0
-    """For the sums of hours; what is left is made by the projectors after the swap."""
+    """For rollups; the projectors make the rest after the swap."""
 
 
 class BoundedProjector:
-    """Projects into a store, up to a bound in each partition; goes on from where the store's positions are."""
+    """Projects into a store, from its positions up to a bound in each partition."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class BoundedProjector:
             raise error.exceptions[0] from error
 
     def count_remaining(self, bounds: Mapping[TopicPartition, int]) -> int:
-        """Return how many offsets are still to come; every partition must have been projected once."""
+        """Count the offsets that are left; every partition must have been projected once."""
         return sum(max(0, bound - self._partition_writers[place].offset) for place, bound in bounds.items())
 
     def forget_positions(self) -> None:
-        """Take every partition again before the next decision: a write that was cut off may have come through."""
+        """Take every partition again before the next decision: a write that was cancelled may have been committed."""
         self._partition_writers.clear()
 
     async def _project_partition(self, place: TopicPartition, bound: int, total: int) -> None:
@@ -127,7 +127,7 @@ class BoundedProjector:
 
 
 async def retry_store(work: Callable[[], Awaitable[T]], limits: RebuildLimits) -> T:
-    """Do it, again where the database is away for a moment. Raises `RebuildError`."""
+    """Call; retry when the database fails. Raises `RebuildError`."""
     for left in reversed(range(limits.retries_max)):
         try:
             return await work()

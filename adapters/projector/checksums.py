@@ -1,6 +1,6 @@
-"""Do two projections hold the same? Sums over the digests of all rows, per table and partition, of one snapshot.
+"""Do two projections hold the same rows? Compare the sum of row digests per table and partition, in one snapshot.
 
-The sums need no order and no key: rows that are the same give the same, whoever wrote them and in which batches.
+A sum needs no sorting and no key: equal rows give equal sums, in whatever order and batches they were written.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,17 +14,17 @@ from schemas.instant import Instant, to_rfc3339
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
 CHECKSUM_SECONDS = 3_600.0
-"""Of one table: a million rows take some ten seconds."""
+"""Timeout of one table: a million rows take some ten seconds."""
 
 EXAMPLES_MAX = 5
-"""Differing rows that are named, of each table."""
+"""Differing rows named per table."""
 
 Connection = Any
 """An asyncpg connection, of a pool or not."""
 
 
 class _ChecksummedTable(Struct, frozen=True):
-    """A table: from which partition of which topic a row comes, as SQL, and its primary key."""
+    """A table, its primary key, and the SQL that names a row's topic and partition (`place`)."""
 
     name: str
     place: str
@@ -46,7 +46,7 @@ CHECKSUMMED_TABLES = (
     _ChecksummedTable("faults", _OF_TOPIC, ("topic", "partition", '"offset"')),
     _ChecksummedTable("request_results", "'all'", ("request_id",)),
 )
-"""What follows from decisions alone; words, rollups and marks follow from these by triggers and turns of housekeeping."""
+"""Tables that follow from decisions alone; fulltext, rollups and marks follow from these by triggers and periodic jobs."""
 
 
 class TableChecksum(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class TableChecksum(Struct, frozen=True, kw_only=True):
 
 
 class TableDifference(Struct, frozen=True, kw_only=True):
-    """Rows that are not the same: how many are shown and how many the decisions give, and the keys of some of them."""
+    """Rows that differ: how many are shown, how many the decisions give, and the keys of some."""
 
     table: str
     place: str
@@ -77,9 +77,9 @@ async def read_checksums(
     results_after: Instant,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[TableChecksum]:
-    """Return the sums of a schema, table by table; results that may be purged meanwhile (`results_after`) do not count.
+    """Return the checksums of a schema by table, without results up to `results_after`, which may be purged meanwhile.
 
-    Inside a transaction of one snapshot they belong to the positions that it sees.
+    In a repeatable-read transaction they belong to the positions that it sees.
     """
     text = queries("rebuild")["checksum"].replace("{schema}", schema)
     found: list[TableChecksum] = []
@@ -100,16 +100,16 @@ async def read_checksums(
 async def compare_tables(
     connection: Connection,
     schemas: Schemas,
-    shadow: str,
+    rebuild_schema: str,
     *,
     results_after: Instant,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[TableDifference]:
-    """Compare what is shown with what was built beside it, within one snapshot; [] where all is the same."""
+    """Compare the read schema with the rebuild schema in one snapshot; return [] if they are equal."""
     shown = {(one.table, one.place): one for one in await _of(connection, schemas.read, results_after, progress)}
-    decided = {(one.table, one.place): one for one in await _of(connection, shadow, results_after, progress)}
+    decided = {(one.table, one.place): one for one in await _of(connection, rebuild_schema, results_after, progress)}
     unlike = [key for key in sorted({*shown, *decided}) if shown.get(key) != decided.get(key)]
-    examples = {table: await _examples(connection, schemas, shadow, table, results_after) for table, _ in unlike}
+    examples = {table: await _examples(connection, schemas, rebuild_schema, table, results_after) for table, _ in unlike}
     return [
         TableDifference(
             table=key[0],
@@ -127,10 +127,10 @@ async def _of(connection: Connection, schema: str, after: Instant, progress: Cal
 
 
 async def _examples(
-    connection: Connection, schemas: Schemas, shadow: str, name: str, after: Instant
+    connection: Connection, schemas: Schemas, rebuild_schema: str, name: str, after: Instant
 ) -> dict[str, tuple[str, ...]]:
     table = next(table for table in CHECKSUMMED_TABLES if table.name == name)
-    text = queries("rebuild", schemas)["differing"].replace("{shadow}", shadow).replace("{table}", name)
+    text = queries("rebuild", schemas)["differing"].replace("{rebuild}", rebuild_schema).replace("{table}", name)
     text = text.replace("{key}", ", ".join(table.key)).replace("{only}", _only(table, after))
     rows = await connection.fetch(text.replace("{examples}", str(EXAMPLES_MAX)), timeout=CHECKSUM_SECONDS)
     return {
@@ -145,5 +145,5 @@ def _only(table: _ChecksummedTable, after: Instant) -> str:
 
 
 def combine_checksums(found: Sequence[TableChecksum]) -> str:
-    """Return one checksum of many sums: that of their sum."""
+    """Return one checksum of many: their sum."""
     return f"{sum(int(one.checksum, 16) for one in found) % 2**64:016x}"

@@ -1,6 +1,6 @@
-"""From which decision on does the log still say what the rows hold? Retention deletes the oldest ones.
+"""Where does the log of each partition begin? Retention deletes the oldest decisions.
 
-Rows that no later decision touched cannot be built again, nor judged: they are carried over as they are shown.
+Rows that no later decision changed can be neither rebuilt nor verified: a rebuild copies them from the read schema.
 """
 
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from schemas.topics import ACCOUNTS_DECISIONS
 
 POLL_SECONDS = 1.0
 STALLS_MAX = 30
-"""Empty polls in a row after which the log is given up."""
+"""Empty polls in a row, after which the log counts as failed."""
 
 READ_AT_ONCE = 100
-"""The first decision that can be read is nearly always the first record."""
+"""Records per poll: the first decision that can be read is nearly always the first record."""
 
 ABOVE_ALL_SEQUENCES = 2**62
-"""Above every number of a decision."""
+"""Higher than every sequence number."""
 
 _OF_ACCOUNTS = frozenset({"records", "slots"})
 
 
 class LogStart(Struct, frozen=True, kw_only=True):
-    """Where the log of a partition begins, after retention deleted what was before.
+    """Where the log of a partition begins after retention deleted earlier records.
 
-    `sequence` is the number of the first decision that it holds, `decided_at` when it was decided; both null where it holds
-    none any more. `offset` is the first one that it still has.
+    `sequence` and `decided_at` are of the first decision that it holds; both are null if it holds none. `offset` is the
+    first offset.
     """
 
     topic: str
@@ -44,12 +44,12 @@ class LogStart(Struct, frozen=True, kw_only=True):
 
     @property
     def before(self) -> int:
-        """The number below which rows are not covered."""
+        """Return the sequence number below which rows cannot be rebuilt."""
         return ABOVE_ALL_SEQUENCES if self.sequence is None else self.sequence
 
 
 async def find_log_starts(log: Log, names: TopicNames, places: Sequence[TopicPartition]) -> list[LogStart]:
-    """Return where each partition begins whose first decisions were deleted. Raises `LogError`."""
+    """Return the start of each partition whose first decisions were deleted. Raises `LogError`."""
     found = []
     for topic in TOPICS:
         numbers = [number for name, number in places if name == topic]
@@ -92,12 +92,12 @@ async def _find_log_start(reader: Reader, topic: str, number: int) -> LogStart |
 
 
 def carry_over_statements(
-    one: LogStart, shown: PartitionPosition, read: str, shadow: str, results_after: Instant
+    one: LogStart, shown: PartitionPosition, read: str, rebuild_schema: str, results_after: Instant
 ) -> list[str]:
-    """Return the SQL that carries over what a partition's log does not cover any more, and begins the shadow behind that.
+    """Return the SQL that copies rows which a partition's log no longer holds, and sets the rebuild's position after them.
 
-    Only for a partition of which the shadow holds nothing. A row that is marked as deleted by a decision which the log holds
-    goes back to before that: it is to be marked again.
+    Only for a partition of which the rebuild schema holds nothing. A row that a later decision marked as deleted is copied
+    unmarked: that decision will mark it again.
     """
     place, before = f"t.partition = {one.partition}", one.before
     of_topic = f"t.topic = '{one.topic}' AND {place}"
@@ -113,10 +113,10 @@ def carry_over_statements(
         "faults": f'{of_topic} AND t."offset" < {one.offset}',
         "request_results": _results(one, results_after),
     }
-    fill = "INSERT INTO {shadow}.{table} SELECT t.* FROM {read}.{table} AS t WHERE {only} ON CONFLICT DO NOTHING"
-    back = "UPDATE {shadow}.{table} AS t SET deleted_at = NULL, sequence = {last} WHERE {only}"
+    fill = "INSERT INTO {rebuild}.{table} SELECT t.* FROM {read}.{table} AS t WHERE {only} ON CONFLICT DO NOTHING"
+    back = "UPDATE {rebuild}.{table} AS t SET deleted_at = NULL, sequence = {last} WHERE {only}"
     begin = (
-        "UPDATE {shadow}.positions AS t SET next_offset = {offset}, sequence = {last}, decided_at = r.decided_at "
+        "UPDATE {rebuild}.positions AS t SET next_offset = {offset}, sequence = {last}, decided_at = r.decided_at "
         "FROM {read}.positions AS r WHERE r.topic = t.topic AND r.partition = t.partition AND {only}"
     )
     last = shown.sequence if one.sequence is None else one.sequence - 1
@@ -127,7 +127,7 @@ def carry_over_statements(
         (begin, "positions", of_topic),
     ]
     return [
-        text.replace("{shadow}", shadow)
+        text.replace("{rebuild}", rebuild_schema)
         .replace("{read}", read)
         .replace("{table}", table)
         .replace("{last}", str(last))
@@ -138,6 +138,6 @@ def carry_over_statements(
 
 
 def _results(one: LogStart, results_after: Instant) -> str:
-    """A result does not say which partition it is of: those that may be older than what the log holds are carried over."""
+    """Copy results that may be older than the log: a result does not say of which partition it is."""
     kept = f"t.decided_at > '{to_rfc3339(results_after)}'"
     return kept if one.decided_at is None else f"{kept} AND t.decided_at <= '{to_rfc3339(one.decided_at)}'"

@@ -1,4 +1,4 @@
-"""How is a stretch of one partition written? From where its owner stands, and where a row does not fit, without that one."""
+"""How are the decisions of one partition written? In order from its position, without those that do not fit."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,9 +8,9 @@ from engine.partition.ports import LogRecord
 
 
 class PartitionWriter:
-    """A partition as its owner knows it: `offset` is the next one to write, `sequence` that of the last decision written.
+    """Writes one owned partition: `offset` is the next one to write, `sequence` that of the last decision written.
 
-    `written` is told of each batch that the store took, with the number of its decisions.
+    `written` is called with each batch that the store took, and the number of its decisions.
     """
 
     def __init__(
@@ -24,9 +24,9 @@ class PartitionWriter:
         self._on_written = written
 
     async def write(self, store: ProjectionStore, records: Sequence[LogRecord]) -> None:
-        """Write decisions that follow what is written; records from before `offset` are passed over.
+        """Write the next decisions; records before `offset` are skipped.
 
-        Raises `StoreError`, `OwnershipLostError`, `PositionMovedError`; what was written until then stays written.
+        Raises `StoreError`, `OwnershipLostError`, `PositionMovedError`; batches written before the error stay written.
         """
         fresh = [record for record in records if record.offset >= self.offset]
         if not fresh:
@@ -40,7 +40,7 @@ class PartitionWriter:
             self._written(batch, len(fresh))
 
     async def skip(self, store: ProjectionStore, offset: int) -> None:
-        """Go on from `offset`: the log holds nothing any more before it, which counts as a gap. Raises as `write`."""
+        """Move on to `offset`, because the log holds nothing before it any more; this counts as a gap. Raises as `write`."""
         batch = ProjectionBatch(
             offset_range=OffsetRange(self.topic, self.number, self.epoch, self.offset, offset),
             sequence=self.sequence,
@@ -50,7 +50,7 @@ class PartitionWriter:
         self._written(batch, 0)
 
     async def _write_halves(self, store: ProjectionStore, records: Sequence[LogRecord], error: RowsRefusedError) -> None:
-        """Find the decision that does not fit: halve the run until it stands alone, and keep a fault in its place."""
+        """Find the decision that does not fit by bisection, and write a fault in its place."""
         if len(records) > 1:
             middle = len(records) // 2
             await self.write(store, records[:middle])

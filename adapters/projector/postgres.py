@@ -1,6 +1,6 @@
-"""How does a batch reach PostgreSQL? One transaction: the position first, then all rows by `unnest`, table by table.
+"""How is a batch written to PostgreSQL? In one transaction: the position first, then all rows by `unnest`, table by table.
 
-The position is moved before the rows are sent, so that a former owner finds out with its first statement.
+The position is moved before the rows are sent, so that a former owner fails with its first statement (fencing by epoch).
 """
 
 import asyncio
@@ -27,20 +27,20 @@ from adapters.projector.store import (
 from schemas.instant import from_datetime
 
 ANNOUNCE_GAP_SECONDS = 0.01
-"""Between two NOTIFYs of a process: each takes a lock that every other committing one waits for."""
+"""Between two NOTIFYs of a process: each takes a lock that all committing transactions wait for."""
 
 AWAY_SECONDS = 0.5
-"""Before the announcer asks for a connection again."""
+"""Before the announcer retries to get a connection."""
 
 AWAY = (OSError, asyncio.TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError)
-"""Errors of the way to the server, not of what was sent."""
+"""Connection errors: the statement itself may be right."""
 
 UNFIT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError, ValueError)
-"""Errors of a row: sending it again cannot help. What asyncpg cannot encode is a `ValueError`."""
+"""Errors of a row: retrying cannot help. asyncpg raises `ValueError` for what it cannot encode."""
 
 
 class PostgresStore:
-    """The projection in the schema `schemas.read`. One connection of the pool is kept for announcing."""
+    """The projection in the schema `schemas.read`. One connection of the pool is used for NOTIFY."""
 
     def __init__(self, pool: Pool, *, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
@@ -66,7 +66,7 @@ class PostgresStore:
                 raise RowsRefusedError(str(error)) from error
 
     async def announce(self) -> None:
-        """Wake whoever waits for a result."""
+        """Notify processes that wait for results."""
         self._announcer.announce()
 
     async def positions(self) -> list[PartitionPosition]:
@@ -87,11 +87,11 @@ class PostgresStore:
         ]
 
     async def close(self) -> None:
-        """Stop announcing; the pool belongs to whoever opened it."""
+        """Stop announcing; the pool stays open."""
         await self._announcer.close()
 
     async def _move(self, connection: Any, batch: ProjectionBatch) -> bool:
-        """Move the position on; False where this very batch is written already (its commit was in doubt)."""
+        """Move the position; return False if this very batch is written already (its commit was in doubt)."""
         offset_range = batch.offset_range
         moved = await connection.fetchval(
             self._sql["move_position"],
@@ -147,15 +147,15 @@ class PostgresStore:
             async with self._pool.acquire() as connection:
                 yield connection
         except AWAY as error:
-            cause = error.__context__ or error  # what a transaction says on its way out hides what had happened
+            cause = error.__context__ or error  # the error of the rollback hides the one before it
             raise StoreError(str(cause) or type(cause).__name__) from error
         except (asyncpg.PostgresError, asyncpg.InternalClientError) as error:
-            await self._pool.expire_connections()  # what they remember of types and plans may be what is wrong
+            await self._pool.expire_connections()  # cached types and plans of a connection may be stale
             raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
 class _Announcer:
-    """Says on a connection of its own that there are results. A word that is lost is made up for by those who poll."""
+    """Sends NOTIFY on a connection of its own. Listeners also poll, so a lost notification only costs time."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -177,10 +177,10 @@ class _Announcer:
         while True:
             with suppress(*FAILURES):
                 async with self._pool.acquire() as connection:
-                    await self._speak(connection)
+                    await self._notify_when_wanted(connection)
             await asyncio.sleep(AWAY_SECONDS)
 
-    async def _speak(self, connection: Any) -> None:
+    async def _notify_when_wanted(self, connection: Any) -> None:
         while True:
             await self._wanted.wait()
             self._wanted.clear()

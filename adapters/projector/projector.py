@@ -1,8 +1,8 @@
 """How does the projection follow the log? Take the partitions, read on from their positions, write batch by batch.
 
-The database owns the truth about how far it is: a reader is set to the position that `take` returned, never to a group
-offset. Each partition is a lane: while one batch of it is being written, what is read meanwhile becomes the next one, so
-batches grow with the load. Where the database is away the same records are tried again, for as long as it takes.
+The database knows how far it is: a reader is set to the position that `take` returned, never to a group
+offset. While one batch of a partition is being written, what is read meanwhile becomes the next one, so batches grow with
+the load. While the database is away the same records are retried, with backoff, without a limit.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
 
 ReportFault = Callable[[str, int, int, str], None]
-"""Is told of a decision, or a value in one, that could not be shown: topic, partition, offset, reason."""
+"""Called for each decision, or value in one, that cannot be projected: topic, partition, offset, reason."""
 
 
 class ProjectorLimits(Struct, frozen=True, kw_only=True):
@@ -38,28 +38,28 @@ class ProjectorLimits(Struct, frozen=True, kw_only=True):
     records_max: int = 2_000
     """Decisions per poll and per batch: about 100 ms of work, so that a request under load still sees its result soon."""
     buffered_max: int = 10_000
-    """Decisions of a topic that are read and not written; beyond it nothing more is read. About 20 MB."""
+    """Decisions of a topic that are read and not written; at this many, reading pauses (backpressure). About 20 MB."""
     poll_seconds: float = 0.5
     retry_seconds_min: float = 0.1
     retry_seconds_max: float = 5.0
     writers_max: int = 4
     """Partitions written at the same time."""
     lag_gap_seconds: float = 2.0
-    """Between two looks at the end of a partition."""
+    """Between two reads of a partition's end offset."""
     retake_after_seconds: float = 5.0
-    """A partition that another owner took, and that is still assigned here after this long, is taken again: the other may
-    have been a former owner that had not heard of it."""
+    """Take a lost partition again if it is still assigned here after this long: the other owner may have been a former
+    one that had not heard of the new assignment."""
 
 
 class Health(Struct, frozen=True):
-    """Whether rows are being written; `reason` says what it waits for where they are not."""
+    """Whether rows are being written; if not, `reason` says what the projector waits for."""
 
     ready: bool
     reason: str | None = None
 
 
 class _AssignedPartition(PartitionWriter):
-    """A partition that is projected: `pending` is what is read and not written, `end` the end that was last looked at."""
+    """An assigned partition: `pending` holds records that are read and not written, `end` the end offset read last."""
 
     def __init__(
         self, topic: str, number: int, owned: OwnedPartition, written: Callable[[ProjectionBatch, int], None]
@@ -71,7 +71,7 @@ class _AssignedPartition(PartitionWriter):
 
 
 class _Feed:
-    """One decisions topic: its reader, and the lanes of the partitions that are owned."""
+    """One decisions topic: its reader and the partitions that are owned."""
 
     def __init__(self, name: str, deployed: str) -> None:
         self.name = name
@@ -87,14 +87,14 @@ class _Feed:
 
     @property
     def buffered(self) -> int:
-        """How many decisions are read and not written."""
+        """Count the decisions that are read and not written."""
         return sum(len(partition.pending) for partition in self.partitions.values())
 
 
 class Projector:
     """Projects `contacts.decisions` and `accounts.decisions`. `assign` partitions, then `run`, or `run_once` step by step.
 
-    `lost` names partitions that another owner took while they were assigned here; `run` takes them again in time.
+    `lost` names partitions that another owner took while they were assigned here; `run` takes them again after a while.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Projector:
         skip: ReportFault = lambda _topic, _partition, _offset, _reason: None,
         describe: Callable[[Exception], str] = str,
     ) -> None:
-        """`describe` puts a failure of the log or the database into words that say what to do."""
+        """`describe` turns an error of the log or the database into a sentence that says what to do."""
         self._log = log
         self._store = store
         self._clock = clock
@@ -128,12 +128,12 @@ class Projector:
 
     @property
     def health(self) -> Health:
-        """Tell whether both topics are being projected."""
+        """Return whether both topics are being projected."""
         reasons = [f"{topic}: {problem}" for topic, problem in self.problems().items()]
         return Health(not reasons, "; ".join(reasons) or None)
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps which partitions from being projected: topic, or topic[partition] -> sentence."""
+        """Return why partitions are not being projected: topic, or topic[partition] -> sentence."""
         found = {}
         for feed in self._feeds:
             waiting = [number for number in feed.wanted if feed.stale or number not in feed.partitions]
@@ -145,7 +145,7 @@ class Projector:
 
     @property
     def lag(self) -> dict[tuple[str, int], int]:
-        """Return how many offsets each owned partition is behind the end that was last looked at."""
+        """Return how many offsets each owned partition is behind the end that was read last."""
         return {
             (feed.name, partition.number): max(0, partition.end - partition.offset) for feed, partition in self._assigned()
         }
@@ -156,7 +156,7 @@ class Projector:
         return {(feed.name, partition.number): partition.offset for feed, partition in self._assigned()}
 
     def assign(self, partitions: Sequence[int]) -> None:
-        """Say which partitions of both topics to project from now on; the next step takes them, and lets the others go."""
+        """Set the partitions of both topics to project from now on; the next step takes them and releases the others."""
         for feed in self._feeds:
             feed.wanted = tuple(sorted(partitions))
             feed.stale = True
@@ -164,7 +164,7 @@ class Projector:
         self.lost.clear()
 
     async def run_once(self, timeout_seconds: float = 0.0) -> int:
-        """Read what is there and write it; return the number of decisions written.
+        """Read once and write what was read; return the number of decisions written.
 
         Raises `StoreError`, `LogError`, `TopicChangedError`; what was read and not written is written by the next call.
         """
@@ -180,7 +180,7 @@ class Projector:
         return self.decisions_written - before
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Project until `stop` is set, through every failure of the log and the database."""
+        """Project until `stop` is set. Retry when the log or the database fails."""
         tasks = [asyncio.create_task(self._follow(feed, stop), name=f"project {feed.name}") for feed in self._feeds]
         try:
             await asyncio.gather(*tasks)
@@ -190,7 +190,7 @@ class Projector:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Let everything go; `run` must have ended. Never raises."""
+        """Release readers and the store; `run` must have ended. Never raises."""
         for feed in self._feeds:
             await self._release(feed)
         await self._store.close()
@@ -201,7 +201,7 @@ class Projector:
         return [(feed, partition) for feed in self._feeds for partition in feed.partitions.values()]
 
     async def _take(self, feed: _Feed) -> None:
-        """Take the wanted partitions; whatever was read and not written is read again."""
+        """Take the wanted partitions; records that were read and not written are read again."""
         feed.stale = False
         try:
             await self._release(feed)
@@ -232,14 +232,14 @@ class Projector:
             await reader.close()
 
     def _lose(self, feed: _Feed, partition: _AssignedPartition) -> None:
-        """Stop writing a partition that somebody else took; whoever assigns partitions sees it in `lost`."""
+        """Stop writing a partition that another process took; `lost` names it."""
         partition.pending.clear()
         feed.partitions.pop(partition.number, None)
         self.lost.add((feed.name, partition.number))
         feed.lost_since = self._clock.monotonic()
 
     def _retake_lost(self, feed: _Feed) -> None:
-        """Let what was lost a while ago be taken again, by the next step: nobody else may be writing it."""
+        """After `retake_after_seconds`, let the next step take lost partitions again: perhaps no other process has them."""
         if feed.lost_since is None or self._clock.monotonic() - feed.lost_since < self._limits.retake_after_seconds:
             return
         feed.lost_since = None
@@ -255,7 +255,7 @@ class Projector:
                 await self._read(feed, self._limits.poll_seconds)
             except (StoreError, LogError, TopicChangedError) as error:
                 feed.problem = self._describe(error)
-                feed.stale = True  # a reader that failed is not trusted any more
+                feed.stale = True  # do not trust a reader that failed
                 await self._pause(delay, stop)
                 delay = min(2 * delay, self._limits.retry_seconds_max)
                 continue
@@ -266,7 +266,7 @@ class Projector:
         await self._finish(feed)
 
     async def _read(self, feed: _Feed, timeout_seconds: float) -> None:
-        """Read on, and hand what came to the lanes."""
+        """Poll once and hand the records to their partitions."""
         if feed.stale:
             await self._take(feed)
         if feed.reader is None:
@@ -282,7 +282,7 @@ class Projector:
         await self._read_ends(feed, feed.reader)
 
     def _start_writing(self, feed: _Feed, stop: asyncio.Event) -> None:
-        """Let every lane write that has something to write; a fault of ours in one of them ends the projector."""
+        """Start a writer for each partition with pending records; a bug in one of them ends the projector."""
         for partition in list(feed.partitions.values()):
             if partition.writing is not None and partition.writing.done():
                 partition.writing.result()
@@ -291,19 +291,19 @@ class Projector:
                 partition.writing = asyncio.create_task(self._drain(feed, partition, stop), name=f"write {feed.name}")
 
     async def _wait_for_capacity(self, feed: _Feed, stop: asyncio.Event) -> None:
-        """Wait while too much is held; the lanes, which are writing it, say when they have moved on."""
+        """Wait while the buffer is full; writers set `capacity_freed` after each batch."""
         while feed.buffered >= self._limits.buffered_max and not stop.is_set() and not feed.stale:
             feed.capacity_freed.clear()
             await _first_of([asyncio.ensure_future(feed.capacity_freed.wait()), asyncio.ensure_future(stop.wait())])
             self._start_writing(feed, stop)
 
     async def _finish(self, feed: _Feed) -> None:
-        """Let the batches that are being written come to their end."""
+        """Wait for the batches that are being written."""
         writing = [partition.writing for partition in feed.partitions.values() if partition.writing is not None]
         await asyncio.gather(*writing)
 
     async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
-        spread = seconds * (0.5 + self._jitter() / 2)  # so that many processes do not come back at once
+        spread = seconds * (0.5 + self._jitter() / 2)  # many processes must not retry at the same moment
         await _first_of([asyncio.ensure_future(self._clock.sleep(spread)), asyncio.ensure_future(stop.wait())])
 
     def _describe_lost(self, feed: _Feed) -> str | None:
@@ -311,7 +311,7 @@ class Projector:
         return f"another owner took {numbers}" if numbers else None
 
     async def _read_ends(self, feed: _Feed, reader: Reader) -> None:
-        """Look how far the log has got, now and then: for the lag that is shown."""
+        """Read the end offsets every `lag_gap_seconds`, for the lag that is reported."""
         if self._clock.monotonic() - feed.end_read_at < self._limits.lag_gap_seconds:
             return
         feed.end_read_at = self._clock.monotonic()
@@ -323,7 +323,7 @@ class Projector:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     async def _drain(self, feed: _Feed, partition: _AssignedPartition, stop: asyncio.Event) -> None:
-        """Write a lane until it is empty, through every failure of the database; after `stop`, to the end of a batch."""
+        """Write a partition until nothing is pending. Retry when the database fails; after `stop`, finish the batch only."""
         try:
             await self._drain_partition(feed, partition, stop)
         finally:
@@ -349,7 +349,7 @@ class Projector:
         feed.problem = self._describe_lost(feed)
 
     async def _write_next(self, feed: _Feed, partition: _AssignedPartition) -> None:
-        """Write the next batch of a lane; only then is it no longer pending."""
+        """Write the next batch of a partition; its records stay pending until it is written."""
         async with self._writers:
             records = list(islice(partition.pending, self._limits.records_max))
             try:
@@ -375,7 +375,7 @@ class Projector:
 
 
 async def _first_of(waiting: Sequence["asyncio.Future[Any]"]) -> None:
-    """Wait for one of them and give the others up."""
+    """Wait for the first to finish and cancel the others."""
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:

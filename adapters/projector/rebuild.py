@@ -1,10 +1,10 @@
-"""How is a projection built again while it is read? Beside it, from the first decision, and then put in its place.
+"""How is the projection rebuilt while it is being read? In a second schema, from the first decision; then swap both.
 
-Positions of the read schema are never passed: the new rows are compared with the old at the very same decisions, in one
-snapshot, and swapped at the same decisions, so nobody who reads sees anything older than before. What is held up are the
-projectors alone, for as long as the last few decisions take. Interrupted anywhere, the next run goes on from there.
+The rebuild never passes the positions of the read schema: new and old rows are compared at the same decisions, in one
+snapshot, and swapped at the same decisions, so a reader never sees older rows than before. Only the projectors wait, for the
+last few decisions. After an interruption the next run resumes.
 
-Rows that only deleted decisions tell (retention) are carried over: they are not judged, and not lost.
+Rows whose decisions retention has deleted are copied: they are not verified, and not lost.
 """
 
 import asyncio
@@ -41,22 +41,22 @@ from engine.partition.runner import TopicNames
 from schemas.instant import Instant
 
 TURN_PAUSE_SECONDS = 0.1
-"""Between two turns of adding up, so that the projectors get theirs."""
+"""Between two runs of the rollups, so that the projectors get the lock too."""
 
 QUIET_TURNS = 3
-"""In a row without anything to add up: in one of them the projectors may have had the turn."""
+"""Runs in a row without work, after which rollups are done: in one of them a projector may have held the lock."""
 
 Progress = Callable[[str, int, int], None]
-"""Told how far a stage is: its name, how much is done, of how much."""
+"""Called with the progress of a stage: its name, how much is done, of how much."""
 
 
 class RebuildResult(Struct, frozen=True, kw_only=True):
-    """What a rebuild or a verification came to.
+    """The result of a rebuild or a verification.
 
-    `differences` is null where there was nothing to compare with (the topics were created anew), `gaps` counts the places
-    where decisions are missing within what the log holds, `former_kept` says that somebody still reads what was read before.
-    `begins` tells the partitions whose first decisions the log has deleted: rows of these are not proved, and `carried` of
-    them were carried over in this run.
+    `differences` is null if there was nothing to compare with (the topics were created again). `gaps` counts gaps between
+    the decisions that the log holds. `former_kept`: the former schema is still read and was not dropped. `begins` lists the
+    partitions whose first decisions the log has deleted: their earlier rows are not verified, and `carried` of them were
+    copied in this run.
     """
 
     decisions: int
@@ -72,7 +72,7 @@ class RebuildResult(Struct, frozen=True, kw_only=True):
 
 
 class _RebuildStore(PostgresStore):
-    """Writes a projection that nobody reads yet: no results that are over their time, and no word that there are any."""
+    """Writes a schema that has no readers yet: without expired results, and without NOTIFY."""
 
     def __init__(self, pool: Pool, schemas: Schemas, results_after: Instant) -> None:
         super().__init__(pool, schemas=schemas)
@@ -83,11 +83,11 @@ class _RebuildStore(PostgresStore):
         await super().write(batch)
 
     async def announce(self) -> None:
-        """Nobody waits for these."""
+        """Do nothing: no request waits for these results."""
 
 
 class Rebuild:
-    """Builds a second projection, within `async with`: `catch_up`, `compare`, `swap`. Raises `RebuildError`, `LogError`."""
+    """Builds a second projection. Within `async with`: `catch_up`, `compare`, `swap`. Raises `RebuildError`, `LogError`."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Rebuild:
             self._places = await list_partitions(self._log, self._names)
             self._topic_ids = {topic: await self._log.topic_id(self._names.of(topic)) for topic in TOPICS}
             self.begins = await find_log_starts(self._log, self._names, self._places)
-            # The note names where the log begins: rows built before retention deleted more may lack what it deleted.
+            # The note names the starts of the log: an earlier rebuild may lack decisions that retention deleted since.
             starts = [f"{one.topic}[{one.partition}]@{one.offset}" for one in self.begins]
             note = " ".join(["leadclock", version("leadclock"), *self._topic_ids.values(), *starts])
             self.resumed = await self._target.begin(note, afresh=self._afresh)
@@ -145,7 +145,7 @@ class Rebuild:
         await self._target.close()
 
     async def _carry_over(self) -> None:
-        """Carry over what the log does not cover, of partitions of which the shadow holds nothing yet."""
+        """Copy rows that the log no longer holds, of partitions that the rebuild schema does not have yet."""
         shown = {(one.topic, one.partition): one for one in await retry_store(self._shown.positions, self._limits)}
         built = {
             (one.topic, one.partition): one.next_offset for one in await retry_store(self._store.positions, self._limits)
@@ -159,7 +159,7 @@ class Rebuild:
                 self.carried += await self._target.fill(statements, CHECKSUM_SECONDS)
 
     async def is_overtaken_by_retention(self) -> bool:
-        """Tell whether retention deleted decisions that were still to be read; the next run begins anew."""
+        """Return whether retention deleted decisions before they were read; the next run then starts from scratch."""
         if not self.projector.gaps:
             return False
         noted = {(one.topic, one.partition): one.offset for one in self.begins}
@@ -167,14 +167,14 @@ class Rebuild:
         return any(one.offset > noted.get((one.topic, one.partition), 0) for one in now)
 
     async def catch_up(self) -> None:
-        """Project until it is as far as the read schema, or nearly: that may be moving on meanwhile."""
+        """Project until it is nearly as far as the read schema, which moves on meanwhile."""
         for _ in range(self._limits.rounds_max):
             await self.projector.project_to(await self._bounds())
             if self.projector.count_remaining(await self._bounds()) <= self._limits.near_offsets:
                 return
 
     async def finish(self) -> None:
-        """Make what follows from the rows: sums of hours, statistics, visibility; readers are to find them."""
+        """Make rollups, table statistics and visibility maps, which the first readers need."""
         await self._roll_up()
         tables = await self._target.tables()
         for done, table in enumerate(tables):
@@ -183,11 +183,11 @@ class Rebuild:
         self._progress("tidying", len(tables), len(tables))
 
     async def compare(self) -> list[TableDifference] | None:
-        """Compare both at the same decisions; None where the read schema is about other topics than those that are there."""
+        """Compare both at the same decisions; return None if the topics were created again since."""
         async with self._snapshot() as connection:
             if not self.comparable:
                 return None
-            done, after = 0, self._clock.now() - RESULT_RETENTION // 2  # older ones are purged some at a time
+            done, after = 0, self._clock.now() - RESULT_RETENTION // 2  # older results are purged in steps
 
             def compared(_table: str) -> None:
                 nonlocal done
@@ -199,20 +199,20 @@ class Rebuild:
             )
 
     async def swap(self) -> bool:
-        """Put it in the place of the read schema, and drop that; False where somebody still reads it: it is left there."""
+        """Replace the read schema and drop the former; return False if that is still being read, and stays."""
         async with self._at_same_decisions():
             await self._target.swap()
         return await self._target.drop_former(DROP_ATTEMPTS)
 
     async def drop(self) -> None:
-        """Drop what was built."""
+        """Drop the rebuild schema."""
         await self._target.drop()
 
     # -- both at the same decisions ------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[Any]:
-        """A connection that sees both at the same decisions, while the projectors go on."""
+        """Connect with a snapshot that sees both at the same decisions, while the projectors continue."""
         connection = await asyncpg.connect(self._dsn, timeout=CHECKSUM_SECONDS)
         try:
             transaction = connection.transaction(isolation="repeatable_read", readonly=True)
@@ -225,7 +225,7 @@ class Rebuild:
 
     @asynccontextmanager
     async def _at_same_decisions(self) -> AsyncIterator[None]:
-        """Hold the projectors up and bring the shadow to where they are; try again where that takes too long."""
+        """Freeze the projectors and catch up with them; retry if that takes too long."""
         for _ in range(self._limits.freezes_max):
             await self.catch_up()
             async with self._target.frozen():
@@ -240,14 +240,14 @@ class Rebuild:
             async with asyncio.timeout(self._limits.freeze_seconds):
                 await self.projector.project_to(bounds)
         except TimeoutError:
-            self.projector.forget_positions()  # what was cut off is not known: taken again, they tell
+            self.projector.forget_positions()  # a cancelled write may have been committed: read the positions again
             return False
         return not self.comparable or not await self._target.list_unequal_positions()
 
     # -- how far --------------------------------------------------------------------------------------------------------
 
     async def _bounds(self) -> dict[TopicPartition, int]:
-        """Return how far the read schema is; where it is about other topics than those that are there, how far these are."""
+        """Return the positions of the read schema; if it is of other topics, the end offsets of the present ones."""
         positions = {(one.topic, one.partition): one for one in await retry_store(self._shown.positions, self._limits)}
         self.comparable = all(one.topic_id == self._topic_ids.get(one.topic) for one in positions.values())
         if self.comparable:
@@ -255,7 +255,7 @@ class Rebuild:
         return await read_end_offsets(self._log, self._names, self._places)
 
     async def _roll_up(self) -> None:
-        """Make the sums that reports add up; the projectors' turn at it, for which this one waits, is short."""
+        """Make the rollups; the projectors hold their lock for a short time only."""
         rollups, rolled, quiet = Rollups(self._pool, self._target.schemas), 0, 0
         try:
             async with asyncio.timeout(self._limits.roll_up_seconds):
@@ -269,9 +269,9 @@ class Rebuild:
 
 
 async def rebuild(work: Rebuild, *, accept: bool) -> RebuildResult:
-    """Build it, compare, and swap where nothing differs, or where differences are accepted. Else what was built stays.
+    """Build, compare, and swap if nothing differs or differences are accepted. Otherwise the rebuild schema stays.
 
-    Raises `RebuildError`, `LogError`; the next run goes on from there.
+    Raises `RebuildError`, `LogError`; the next run resumes.
     """
     with _convert_errors():
         async with work:
@@ -286,7 +286,7 @@ async def rebuild(work: Rebuild, *, accept: bool) -> RebuildResult:
 
 
 async def verify(work: Rebuild) -> RebuildResult:
-    """Build it and compare; where nothing differs it is dropped, else kept for `rebuild` to go on with."""
+    """Build and compare; drop the rebuild schema if nothing differs, else leave it for `rebuild` to resume."""
     with _convert_errors():
         async with work:
             await work.catch_up()
@@ -317,7 +317,7 @@ def _build_result(
 
 @contextmanager
 def _convert_errors() -> Iterator[None]:
-    """Say what to do when the database goes away."""
+    """Convert errors of the database to `RebuildError`, which says what to do."""
     try:
         yield
     except (*FAILURES, MigrationError) as error:

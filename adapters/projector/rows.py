@@ -1,7 +1,7 @@
-"""What does a decision look like in tables? Pure functions from changes and facts to rows; no database in sight.
+"""How does a decision become rows? Pure functions from changes and facts to rows, without a database.
 
 A row is a tuple in the order of the columns of its table (`adapters.postgres.tables`). Instants stay whole milliseconds,
-jsonb is JSON text, lists of codes and zones are joined by commas (no code or zone holds one); SQL turns them into columns.
+jsonb is JSON text, lists of codes and zones are joined by commas (none contains one); SQL converts them to column types.
 """
 
 from collections.abc import Callable, Container
@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 
 class RawLead(Lead, kw_only=True):
-    """A lead whose open-ended parts stay JSON: they are stored as they came."""
+    """A lead whose free-form parts stay JSON; they are stored unchanged."""
 
     data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
     flight: msgspec.Raw = msgspec.Raw(b"null")  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class RawRecord(Record, kw_only=True):
 
 
 class RawHead(Head, kw_only=True):
-    """A contact's head; the ids of requests that it remembers, most of its bytes, are passed over."""
+    """A contact's head; `seen`, most of its bytes, is not decoded."""
 
     lead_ids: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
     seen: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
@@ -71,7 +71,7 @@ class RawHead(Head, kw_only=True):
 
 
 class CountedSlots(Struct, frozen=True):
-    """The slots of a resource, of which only the numbers are shown, and what is used of its caps."""
+    """The slots of a resource, of which only counts are projected, and what is used of its caps."""
 
     company_id: int
     resource: str
@@ -81,7 +81,7 @@ class CountedSlots(Struct, frozen=True):
     tallies: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-# `attrgetter` of several names makes a tuple in one step: a lead has 73 columns, and these are the most of them.
+# `attrgetter` of several names builds a tuple in one step, which is faster: a lead has 73 columns.
 _identity = attrgetter("company_id", "id", "uuid", "contact_key", "version")
 _standing = attrgetter("created_at", "updated_at", "status", "status_wait", "end_status")
 _target = attrgetter("offer_id", "schedule_id", "schedule_version", "caller_id", "email")
@@ -126,7 +126,7 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
 
 
 def call_row(call: RawCall, partition: int, sequence: int) -> Row:
-    """Return the row of a call, with what follows from its other fields (`engine.views.call` says which rule fills what)."""
+    """Return the row of a call, with derived columns (`engine.views.call`)."""
     is_callback = call.origin == "callback"
     return (
         *(call.company_id, call.id, call.uuid, call.contact_key, call.version, partition, sequence),
@@ -159,7 +159,7 @@ def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
 
 
 def record_row(record: RawRecord, partition: int, sequence: int) -> Row:
-    """Return the row of an account record; it is named by its `name`, a number by its number."""
+    """Return the row of an account record; column `name` is its `name`, or the number of a number."""
     body = _raw(record.body)
     named = NAMES.decode(body)
     return (
@@ -178,10 +178,10 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
 
 
 def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
-    """Return how the fields without a column are written: those that are not at their defaults, as one JSON object.
+    """Return a function that writes the fields without a column, if not at their defaults, as one JSON object.
 
-    A field that is added to the state is in here until it gets a column: what the engine would do next can be worked out
-    from a row alone (`adapters.why.case`).
+    A new field of the state is in it until it gets a column, so that a row alone suffices to compute what the engine does
+    next (`adapters.why.case`).
     """
     fields = [field for field in msgspec.structs.fields(kind) if field.name not in shown]
     values = attrgetter(*(field.name for field in fields))
@@ -199,7 +199,7 @@ _rest_of_head = _rest(Head, {*CONTACTS.columns, "seen"})
 
 
 PARTS = frozenset({"lead", "call"})
-"""Kinds of keys whose values may have their tokens in parts; their rows are put together by the store."""
+"""Kinds of keys whose tokens may be in parts; the store joins the parts of their rows."""
 
 
 class Shape(Struct, frozen=True):
@@ -221,11 +221,11 @@ SHAPES: dict[str, Shape] = {
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),
 }
-"""By the first part of a state key; other keys (relays, tokens, streams) are nobody's business but the engine's."""
+"""First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""
 
 
 def without_nul(raw: bytes) -> bytes:
-    """Return JSON without U+0000, which PostgreSQL stores in neither text nor jsonb; U+FFFD stands in its place."""
+    """Replace U+0000, which PostgreSQL stores in neither text nor jsonb, by U+FFFD."""
     if b"\\u0000" not in raw:
         return raw
     return to_json(_replaced(msgspec.json.decode(raw)))
@@ -254,7 +254,7 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
-    """Return an id that a sender wrote as a number or as text; anything else is no id."""
+    """Return an id that a sender wrote as a number or as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:20])
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= BIGINT_MAX else None
@@ -265,12 +265,12 @@ def _json(value: object) -> str:
 
 
 def _raw(value: Any) -> str:
-    """Return the text of a `msgspec.Raw`, which mypy takes for the type that it stands in for."""
+    """Return the text of a `msgspec.Raw`; mypy sees the type of the original field."""
     return bytes(value).decode()
 
 
 def _tokens(value: Any) -> str:
-    """Return tokens, in which senders write numbers of any size."""
+    """Return tokens with numbers that jsonb keeps: senders write numbers of any size."""
     return encode_for_jsonb(bytes(value)).decode()
 
 

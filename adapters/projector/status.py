@@ -1,4 +1,4 @@
-"""How far is the projection, is it of this release, and what does it hold? Asked without changing anything."""
+"""How far is the projection, is it of this release, and what does it hold? Read-only."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from engine.partition.runner import TopicNames
 from schemas.instant import Instant
 
 LAG_READ_MAX = 10_000
-"""Decisions that are read to tell the lag: a second's work."""
+"""Decisions that are read to count the lag exactly: about a second."""
 
 POLL_SECONDS = 0.5
 STALLS_MAX = 4
@@ -28,10 +28,10 @@ _SHADOW = "SELECT to_regnamespace('{read}_rebuild') IS NOT NULL"
 
 
 class PartitionStatus(Struct, frozen=True, kw_only=True):
-    """Where a partition stands: `next_offset` of `end`, `lag` decisions behind; `epoch` counts its owners.
+    """How far a partition is: at `next_offset` of `end`, `lag` decisions behind; `epoch` counts its owners.
 
-    `checksum` is that of all rows that came from it, at `next_offset`; null where none was asked for. `is_current` is false
-    where the topic was created again since: then the projection must be rebuilt.
+    `checksum` is of all its rows at `next_offset`; null if checksums were not requested. `is_current` is false if the topic
+    was created again since: rebuild the projection.
     """
 
     topic: str
@@ -47,7 +47,7 @@ class PartitionStatus(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionStatus(Struct, frozen=True, kw_only=True):
-    """The projection: its migration, files that are missing, and whether a rebuild was begun and not brought to its end."""
+    """The projection: its migration, missing migrations, and whether a rebuild is unfinished."""
 
     version: str | None
     missing: list[str]
@@ -69,7 +69,7 @@ async def status_of(
     with_checksums: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProjectionStatus:
-    """Look at everything. Raises `LogError`, `StoreError`, `MigrationError`."""
+    """Read the whole status. Raises `LogError`, `StoreError`, `MigrationError`."""
     files = [file for file in await migrate.status(dsn, schemas=schemas) if file.schema == "read"]
     applied = [file.name for file in files if file.applied]
     missing = [file.name for file in files if not file.applied]
@@ -99,7 +99,7 @@ async def _partitions(
     at: Mapping[TopicPartition, int],
     found: Sequence[TableChecksum] | None,
 ) -> list[PartitionStatus]:
-    """Return where each partition stands; those with sums stand where the sums belong to (`at`)."""
+    """Return the status of each partition; with checksums, at the positions that they belong to (`at`)."""
     places = await list_partitions(log, names)
     ids = {topic: await log.topic_id(names.of(topic)) for topic, _ in places}
     positions = {(one.topic, one.partition): one for one in await store.positions()}
@@ -122,7 +122,7 @@ async def _partitions(
 async def _summed(
     pool: Pool, schemas: Schemas, now: Instant, progress: Callable[[str], None]
 ) -> tuple[list[TableChecksum], dict[TopicPartition, int]]:
-    """Return the sums, and the positions that they belong to."""
+    """Return the checksums and the positions that they belong to."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(_POSITIONS.replace("{read}", schemas.read))
         found = await read_checksums(connection, schemas.read, results_after=now - RESULT_RETENTION // 2, progress=progress)
@@ -136,7 +136,7 @@ def _is_current(position: PartitionPosition | None, ids: Mapping[str, str]) -> b
 async def _lags(
     log: Log, names: TopicNames, places: Sequence[TopicPartition], offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, "_Lag"]:
-    """Return how many decisions are still to come: exact up to `LAG_READ_MAX`, beyond that offsets are counted."""
+    """Return the lag in decisions: exact up to `LAG_READ_MAX`; beyond that offsets are counted."""
     found: dict[TopicPartition, _Lag] = {}
     for topic in TOPICS:
         numbers = [number for name, number in places if name == topic]
@@ -155,7 +155,7 @@ async def _lags(
 
 
 async def _count(reader: Reader, ends: Mapping[int, int]) -> Counter[int]:
-    """Count decisions up to the ends: offsets between them are control records, and those do not lag."""
+    """Count decisions up to the ends; other offsets hold control records, which do not count as lag."""
     counts: Counter[int] = Counter()
     stalls = 0
     while any(reader.position(number) < end for number, end in ends.items()):

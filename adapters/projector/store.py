@@ -1,6 +1,6 @@
-"""What does the projector need from a database? To own partitions, to write a batch with its position, to say it is there.
+"""What does the projector need from a database? To own partitions, write a batch with its position, and announce results.
 
-The contract, which the simulator's store in memory keeps as well: tests/adapters/projector/test_stores.py.
+Contract suite, which the simulator's store in memory passes as well: tests/adapters/projector/test_stores.py.
 """
 
 from typing import Protocol
@@ -17,7 +17,7 @@ class OwnershipLostError(DependencyError):
 
 
 class PositionMovedError(DependencyError):
-    """The position was set back under its owner, by hand in the database: nothing was written; take the partition again."""
+    """The position was changed by hand in the database: nothing was written; take the partition again."""
 
 
 class RowsRefusedError(InternalError):
@@ -25,11 +25,11 @@ class RowsRefusedError(InternalError):
 
 
 class TopicChangedError(DependencyError):
-    """The topic was created again: positions and rows are about another one, and the projection must be rebuilt."""
+    """The topic was deleted and created again: positions and rows belong to the former one; rebuild the projection."""
 
 
 class OwnedPartition(Struct, frozen=True):
-    """A partition that was taken: read on from `next_offset`; `sequence` is that of the last decision written."""
+    """A partition that was taken: read from `next_offset`; `sequence` is that of the last decision written."""
 
     epoch: int
     next_offset: int
@@ -37,7 +37,7 @@ class OwnedPartition(Struct, frozen=True):
 
 
 class PartitionPosition(Struct, frozen=True, kw_only=True):
-    """Where a partition of the projection stands."""
+    """How far a partition is projected."""
 
     topic: str
     partition: int
@@ -49,24 +49,24 @@ class PartitionPosition(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionStore(Protocol):
-    """Rows and positions in one transaction. Every method raises `StoreError` where the database is away."""
+    """Rows and positions in one transaction. Every method raises `StoreError` when the database fails."""
 
     async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
-        """Become the owner of a partition; whoever was it before cannot write to it any more.
+        """Become the owner of a partition; the former owner cannot write to it any more.
 
-        Raises `TopicChangedError` where the position is about a topic of that name with another id.
+        Raises `TopicChangedError` when the position belongs to a topic of that name with another id.
         """
         ...
 
     async def write(self, batch: ProjectionBatch) -> None:
-        """Write rows and position, all or nothing; a batch that is written already is left as it is.
+        """Write rows and position, all or nothing. Idempotent: a batch that is written already changes nothing.
 
         Raises `OwnershipLostError`, `PositionMovedError` and `RowsRefusedError`.
         """
         ...
 
     async def announce(self) -> None:
-        """Wake whoever waits for a result: at most one word per 10 ms, so the last one may come that much later."""
+        """Notify processes that wait for results, at most once per 10 ms; the last notification may be that late."""
         ...
 
     async def positions(self) -> list[PartitionPosition]:
@@ -74,5 +74,5 @@ class ProjectionStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections. Never raises."""
+        """Close connections. Never raises."""
         ...

@@ -1,11 +1,11 @@
 -- incarnation --
--- When was this schema begun?
+-- When was this schema created?
 SELECT born_at FROM {work}.incarnation;
 
 -- claim --
--- Take commands that nobody has, or whose claim ran out, or that an earlier attempt of the same claimant left behind.
--- Returns those that were to be had. The same attempt asked again gets the same answer. Sorted, so that two processes that
--- claim the same commands wait for each other in the same order.
+-- Claim commands that are unclaimed, whose lease expired, or that an earlier attempt of the same claimant left behind.
+-- Return the claimed ones. Idempotent: a repeated attempt gets the same answer. Sorted against deadlocks: two processes
+-- lock the same commands in the same order.
 INSERT INTO {work}.deliveries AS held
        (command_id, company_id, channel, incarnation, claimant, claim_id, claimed_at, updated_at, leased_until)
 SELECT asked.command_id, asked.company_id, asked.channel, incarnation.id, asked.claimant, asked.claim_id, asked.claimed_at,
@@ -24,14 +24,14 @@ SELECT asked.command_id, asked.company_id, asked.channel, incarnation.id, asked.
 RETURNING command_id, taken_over;
 
 -- find --
--- What became of commands that could not be claimed?
+-- The state of commands that could not be claimed.
 SELECT found.command_id, state, outcome, posted_at,
        leased_until >= clock_timestamp() AND found.claimant <> asked.claimant AS is_leased
   FROM unnest($1::text[], $2::bigint[], $3::text[]) AS asked (command_id, company_id, claimant)
   JOIN {work}.deliveries AS found USING (command_id, company_id);
 
 -- renew --
--- Only what the claimant says that it works on, and only the attempt that it works on. Returns what is still its own.
+-- Extend the named attempts of the claimant only. Return those that still belong to it.
 UPDATE {work}.deliveries AS held
    SET leased_until = clock_timestamp() + $4 * interval '1 second'
   FROM unnest($1::text[], $2::text[]) AS kept (command_id, claim_id)
@@ -42,7 +42,7 @@ UPDATE {work}.deliveries AS held
 RETURNING held.command_id;
 
 -- record --
--- The second condition lets a record whose answer was lost be made again. Returns the commands that were recorded.
+-- The second condition lets a record be repeated whose answer was lost. Return the recorded commands.
 UPDATE {work}.deliveries AS held
    SET state = said.state,
        outcome = said.outcome,
@@ -58,7 +58,7 @@ UPDATE {work}.deliveries AS held
 RETURNING held.command_id;
 
 -- release --
--- A fresh claim has never been. Of one that was taken over nobody knows what its first claimant did: the next may have it.
+-- Delete a fresh claim. One that was taken over stays, expired: what its first claimant did is unknown.
 WITH given_up AS (
     UPDATE {work}.deliveries SET leased_until = clock_timestamp() - interval '1 second'
      WHERE command_id = $1 AND claimant = $2 AND claim_id = $3 AND state = 'claimed' AND taken_over
@@ -76,7 +76,7 @@ UPDATE {work}.deliveries AS held
 SELECT next_offset FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
 
 -- save_progress --
--- Progress of one topic never goes back; a topic that was made anew begins anew.
+-- Progress of a topic never goes back; a topic that was created again starts again.
 INSERT INTO {work}.delivery_progress AS saved (topic, topic_id, partition, next_offset)
 VALUES ($1, $2, $3, $4)
     ON CONFLICT (topic, partition) DO UPDATE
@@ -84,8 +84,7 @@ VALUES ($1, $2, $3, $4)
  WHERE saved.topic_id <> excluded.topic_id OR saved.next_offset < excluded.next_offset;
 
 -- forget --
--- Rows of commands that no topic holds any more.
--- The oldest first, without those that another gateway deletes at this moment.
+-- Delete rows of commands that topics no longer hold: the oldest first, without those that another gateway is deleting.
 DELETE FROM {work}.deliveries
  WHERE ctid = ANY (ARRAY(
      SELECT ctid FROM {work}.deliveries WHERE claimed_at < $1 ORDER BY claimed_at LIMIT $2 FOR UPDATE SKIP LOCKED

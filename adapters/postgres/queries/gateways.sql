@@ -1,4 +1,4 @@
--- Who carries out commands?
+-- Which gateways serve which channels?
 
 -- renew --
 INSERT INTO {work}.gateways (process, channel, provider, renewed_at)

@@ -1,4 +1,4 @@
--- Which deployment is this the database of, and which processes of it use it?
+-- Which deployment does the database belong to, and which of its processes use it?
 
 -- migrated --
 SELECT to_regclass('{work}.deployment') IS NOT NULL
@@ -7,7 +7,7 @@ SELECT to_regclass('{work}.deployment') IS NOT NULL
 SELECT identity FROM {work}.deployment
 
 -- record --
--- The first one stays: whoever comes second reads what the first has recorded.
+-- The first identity stays; a second process reads it.
 INSERT INTO {work}.deployment (id, identity) VALUES ($1, $2) ON CONFLICT DO NOTHING
 
 -- has_projection --
@@ -31,7 +31,7 @@ SELECT pg_try_advisory_lock($1)
 SELECT pg_advisory_unlock($1)
 
 -- others --
--- Who holds the shared lock, by the name of the connection; a name that this user may not see is empty.
+-- The names of the connections that hold the shared lock; a name that this user may not see is empty.
 SELECT coalesce(s.application_name, '') AS name
 FROM pg_locks AS l
 JOIN pg_stat_activity AS s USING (pid)

@@ -1,18 +1,18 @@
 -- How are decisions written as rows? All rows of a batch at once: one statement per table, partition and batch.
 --
 -- Decisions of one partition are in order, so its later ones win; between partitions the higher version wins, because it
--- rises through every move. So the rows of a moved lead may come from two partitions in any order, and come again.
+-- rises through every move. So the rows of a moved lead may come from two partitions in any order, and repeatedly.
 -- Rows arrive as arrays of the types of 0008_pre_row_types.sql: instants as milliseconds, jsonb as text, lists with commas.
 
 -- take_position --
--- A new owner: from here on every earlier one moves nothing.
+-- Raise the epoch: former owners move nothing from now on (fencing).
 INSERT INTO {read}.positions AS p (topic, partition, topic_id) VALUES ($1, $2, $3)
 ON CONFLICT (topic, partition) DO UPDATE SET epoch = p.epoch + 1
 RETURNING topic_id, epoch, next_offset, sequence
 
 -- move_position --
--- 0 rows: another owner, or the transaction that did it had come through after all. The commit need not wait for the disk:
--- the position is in the same transaction as the rows, so what a crash of the server forgets is read again.
+-- 0 rows: there is another owner, or this batch was committed before. The commit need not wait for the disk (synchronous_commit):
+-- the position is in the same transaction as the rows, so what a crash loses is projected again.
 UPDATE {read}.positions
 SET next_offset = $5, sequence = $6, decided_at = coalesce(to_timestamp($7::float8 / 1000), decided_at)
 WHERE topic = $1 AND partition = $2 AND epoch = $3 AND next_offset = $4
@@ -25,7 +25,7 @@ SELECT topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions 
 SELECT topic, partition, topic_id, epoch, next_offset, sequence, decided_at FROM {read}.positions ORDER BY topic, partition
 
 -- remove_leads --
--- Kept, so that an answer can say that it was deleted; only as this partition knew it, so that a lead that moved on stays.
+-- Mark, so that an answer can say that it was deleted; only this partition's row, so that a lead that moved stays.
 UPDATE {read}.leads AS t
 SET deleted_at = to_timestamp(u.at::float8 / 1000), sequence = u.sequence
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, at)
@@ -191,7 +191,7 @@ USING unnest($2::text[], $3::bigint[]) AS u (owner, sequence)
 WHERE t.owner = u.owner AND t.partition = $1 AND t.sequence < u.sequence
 
 -- join_leads --
--- The tokens of those leads whose rows this batch has written, and which are kept in parts.
+-- Join the tokens of leads that this batch wrote and whose tokens are in parts.
 UPDATE {read}.leads AS t
 SET data = coalesce(
     (
@@ -205,7 +205,7 @@ FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (compan
 WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence = u.sequence
 
 -- join_calls --
--- The tokens of those calls whose rows this batch has written, and which are kept in parts.
+-- Join the tokens of calls that this batch wrote and whose tokens are in parts.
 UPDATE {read}.calls AS t
 SET token_values = coalesce(
     (

@@ -1,4 +1,4 @@
--- What does the read API ask? Every query of a tenant's rows names the company first.
+-- The queries of the read API. Each query of a tenant's rows names the company first.
 --
 -- `{where}`, `{order}` and `{limit}` are put together in reads.py and lists.py from fixed pieces; values are always parameters.
 
@@ -21,7 +21,7 @@ ORDER BY is_live DESC, created_at DESC, id DESC
 LIMIT 1
 
 -- newest_named --
--- By the id of the sender's own system; which of the sender's leads it is may only be known from here.
+-- By `external_record_id`, the id in the sender's system.
 SELECT * FROM {read}.leads
 WHERE company_id = $1 AND external_record_id = $2 AND deleted_at IS NULL
     AND (offer_id = $3 OR schedule_id = ANY ($4::bigint[]))
@@ -33,12 +33,12 @@ SELECT {shown}, {ordered} AS ordered_by FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
 -- leads_gathered --
--- All ids first, which the index of a filter holds together with the creation; then the highest.
+-- First all ids, which the index of a filter holds beside the creation; then the highest.
 SELECT id FROM (SELECT id FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} OFFSET 0) AS found
 ORDER BY id DESC LIMIT {limit}
 
 -- leads_count --
--- Newest first, as the page itself: those are in memory.
+-- Newest first, like the page: these rows are cached.
 SELECT count(*) FROM (
     SELECT 1 FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
 ) AS found
@@ -61,7 +61,7 @@ GROUP BY 1, 2
 LIMIT {limit}
 
 -- leads_sampled --
--- How many groups there are among some rows: a report that has too many already is not computed.
+-- Count the groups of a sample: a report with too many is not computed.
 SELECT count(DISTINCT (category, pivot)) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
 FROM (
     SELECT {category} AS category, {pivot} AS pivot FROM {read}.leads{joins}
@@ -69,7 +69,7 @@ FROM (
 ) AS looked_at
 
 -- calls_sampled --
--- How many groups there are among some rows: a report that has too many already is not computed.
+-- Count the groups of a sample: a report with too many is not computed.
 SELECT count(DISTINCT (category, pivot)) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
 FROM (
     SELECT {category} AS category, {pivot} AS pivot FROM {read}.calls{joins}
@@ -144,7 +144,7 @@ WHERE company_id = $1 AND words @@ $2::text::tsquery AND ts_match_vq(words, $3::
 LIMIT $4
 
 -- words --
--- The words of a text, each quoted and to be found by its beginning; the parser leaves no quote within a word.
+-- The words of a text, each quoted as a prefix search; the parser leaves no quote within a word.
 SELECT ARRAY(SELECT quote_literal(lexeme) || ':*' FROM unnest({read}.words_of($1)))
 
 -- calls --
@@ -152,12 +152,12 @@ SELECT *, {ordered} AS ordered_by FROM {read}.calls
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
 -- calls_gathered --
--- All ids first, which the index of a filter holds together with the creation; then the highest.
+-- First all ids, which the index of a filter holds beside the creation; then the highest.
 SELECT id FROM (SELECT id FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} OFFSET 0) AS found
 ORDER BY id DESC LIMIT {limit}
 
 -- calls_count --
--- Newest first, as the page itself: those are in memory.
+-- Newest first, like the page: these rows are cached.
 SELECT count(*) FROM (
     SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
 ) AS found

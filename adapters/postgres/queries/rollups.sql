@@ -5,11 +5,11 @@
 SELECT pg_try_advisory_xact_lock($1)
 
 -- zones --
--- The zones that the database knows, as SQL: to look them up again in each statement takes longer than a day's sums.
+-- The zones that the database knows, as SQL: reading them in each statement would take longer than a day's sums.
 SELECT 'ARRAY[' || string_agg(quote_literal(name), ',') || ']' FROM pg_timezone_names
 
 -- take_marks --
--- Not of days that were rolled up a moment ago: one that is written to all the time would be rolled up all the time.
+-- Without days that were rolled up a moment ago: a day that keeps changing would be rolled up all the time.
 WITH taken AS (
     SELECT DISTINCT s.company_id, s.source, s.day FROM {read}.stale_days AS s
     WHERE NOT EXISTS (
@@ -97,14 +97,14 @@ SELECT u.company_id, $3, 'day', u.day, $4, false FROM unnest($1::bigint[], $2::t
 ON CONFLICT (source, company_id, tier, start) DO UPDATE SET rolled_at = excluded.rolled_at
 
 -- outdate --
--- The months and the years of days that were rolled up, whose marks are gone: a new one is due at once.
+-- The months and years of days that were rolled up and have no marks any more: they are due at once.
 INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, is_stale)
 SELECT DISTINCT u.company_id, $3, '{tier}', date_trunc('{tier}', u.start, 'UTC'), timestamptz 'epoch', true
 FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, start)
 ON CONFLICT (source, company_id, tier, start) DO UPDATE SET is_stale = true
 
 -- due --
--- Months or years that are stale, were not rolled up a moment ago, and whose parts all hold.
+-- Months or years that are stale, were not rolled up a moment ago, and whose parts are all valid.
 SELECT r.company_id, r.source, r.start, ends.at AS until
 FROM {read}.rolled_spans AS r
 CROSS JOIN LATERAL (
@@ -134,7 +134,7 @@ WHERE company_id = $1 AND tier = '{part}' AND at >= $2 AND at < $3
 GROUP BY 1, 2, 3, 4, 5, 6
 
 -- roll_up_rows --
--- What has nearly as many values in a day as there are rows, by the month.
+-- Categories with nearly as many values in a day as rows, by month.
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, {names})
 SELECT {source}.company_id, '{tier}', '{category}', $2::timestamptz, ({value})::text, {sums}
 FROM {read}.{source}{joins}
@@ -146,11 +146,11 @@ SELECT coalesce(sum({source}_count), 0)::bigint FROM {read}.{source}_rollup
 WHERE company_id = $1 AND category = 'all' AND tier = 'day' AND at >= $2 AND at < $3
 
 -- roll_up_pairs --
--- All pairs in one go through the rows. Of a group's values, `told`, two are its own: those that are not left out.
+-- All pairs in one scan. Two of `texts` are a group's own values: those that are not left out.
 INSERT INTO {read}.{source}_rollup (company_id, tier, category, at, value, other, {names})
-SELECT $1::bigint, '{tier}', pair.category, $2::timestamptz, told[pair.first], told[pair.second], {names}
+SELECT $1::bigint, '{tier}', pair.category, $2::timestamptz, texts[pair.first], texts[pair.second], {names}
 FROM (
-    SELECT ARRAY[{texts}] AS told, GROUPING({all}) AS left_out, {named_sums}
+    SELECT ARRAY[{texts}] AS texts, GROUPING({all}) AS left_out, {named_sums}
     FROM (
         SELECT {values}, {source}.* FROM {read}.{source}
         WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= $3 AND created_at < $4

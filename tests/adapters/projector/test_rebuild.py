@@ -258,7 +258,7 @@ async def test_a_rebuild_that_lost_its_right_writes_nothing_more(place: Place) -
     await store.close()
 
 
-async def test_a_new_shadow_fences_even_who_built_the_one_before(place: Place) -> None:
+async def test_a_new_rebuild_fences_the_one_before(place: Place) -> None:
     store = PostgresStore(place.pool, schemas=RebuildSchema(place.dsn).schemas)
     topic_id = await place.log.topic_id(TOPIC)
     async with place.rebuild():
