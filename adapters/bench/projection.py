@@ -15,6 +15,7 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.sql import queries
 from adapters.postgres.tables import TABLES
+from adapters.postgres.upserts import upserts
 from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector, ProjectorLimits
@@ -79,13 +80,13 @@ async def _upsert(stage: Stage, lanes: Sequence[Sequence[ProjectionBatch]]) -> f
 
 
 async def _upsert_lane(pool: Pool, batches: Sequence[ProjectionBatch]) -> None:
-    sql = queries("projection")
+    sql, upsert_of = queries("projection"), upserts()
     for batch in batches:
         async with pool.acquire() as connection, connection.transaction():
             await connection.execute("SET LOCAL synchronous_commit = off")
             for table in TABLES:
                 if rows := batch.rows.get(table.name):
-                    await connection.execute(sql[f"upsert_{table.name}"], list(rows.values()))
+                    await connection.execute(upsert_of[table.name], list(rows.values()))
             await connection.execute(sql["insert_history"], batch.history)
             if batch.results:
                 await connection.execute(sql["insert_results"], list(batch.results.values()))

@@ -25,11 +25,11 @@ Which = Literal["read", "work"]
 BOTH: tuple[Which, ...] = ("work", "read")
 
 LOCK_KEY = 0x6C656164636C6F63
-"""`leadclo…` as a number: the advisory lock that two migrations of one database meet at."""
+"""`leadcloc` as a number: the advisory lock that serializes migrations of a database."""
 
 CONNECT_SECONDS = 10.0
 LOCK_SECONDS = 60
-"""How long to wait for another migration, or for a table in use, before giving up with an error."""
+"""Timeout of waiting for another migration, or for a table in use."""
 
 _FILE = re.compile(r"(\d{4})_(pre|post)_[a-z0-9_]+\.sql")
 
@@ -54,7 +54,7 @@ class Migration(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """One line of `status`: a file, and whether the database has it."""
+    """A line of `status`: a file, and whether it is applied."""
 
     schema: str
     name: str
@@ -78,12 +78,11 @@ async def migrate(
     schemas: Schemas = Schemas(),  # noqa: B008 - frozen
     only: Sequence[Which] = BOTH,
 ) -> list[str]:
-    """Apply what is missing and return the names of the files applied.
+    """Apply missing files and return their names.
 
-    With `phase="pre"` it stops before the first missing file that runs after the deployment; `phase="post"` applies all.
-    `only` names the schemas that are touched at all.
-    Raises `MigrationError` where a file that was applied has been changed since, is unknown, or fails, and
-    `DatabaseAwayError`.
+    `phase="pre"` stops before the first missing file that runs after the deployment; `phase="post"` applies all.
+    `only` limits the schemas.
+    Raises `MigrationError` if an applied file is unknown or has changed, or a file fails; and `DatabaseAwayError`.
     """
     async with _locked(dsn) as connection:
         applied = await _applied(connection, schemas, only=only)
@@ -99,7 +98,7 @@ async def migrate(
 
 
 async def status(dsn: str, *, schemas: Schemas = Schemas()) -> list[Status]:  # noqa: B008 - frozen
-    """Return every shipped file and whether the database has it; changes nothing. Raises as `migrate`."""
+    """Return every shipped file and whether it is applied; read-only. Raises as `migrate`."""
     with convert_connection_errors(dsn):
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
         try:
@@ -132,7 +131,7 @@ def _missing(applied: dict[tuple[str, int], tuple[str, str]]) -> list[Migration]
 
 @asynccontextmanager
 async def _locked(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """A connection that is the only one to migrate this database."""
+    """Connect and take the lock of migrations."""
     with convert_connection_errors(dsn):
         connection = await asyncpg.connect(
             dsn, timeout=CONNECT_SECONDS, server_settings={"lock_timeout": f"{LOCK_SECONDS}s"}

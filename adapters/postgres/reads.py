@@ -1,4 +1,4 @@
-"""What does the read API see? Rows of the projection, one company at a time, newest first."""
+"""How does the API read the projection? By queries on one company's rows, newest first."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,18 +39,18 @@ from schemas.wire import to_json
 TALLIES = msgspec.json.Decoder(dict[str, Tally])
 
 GATHERED_TIMES = 5
-"""An entry of an index costs a fifth of a row at most."""
+"""Reading an index entry costs a fifth of a row at most."""
 
 PING_SECONDS = 5.0
-"""A database that is asked whether it is there and says nothing for so long is not."""
+"""Timeout after which the database counts as down."""
 
 HISTORY_MAX = 1_000
-"""Facts of a lead that are returned at once; a schedule of six attempts leaves some forty."""
+"""Facts returned at once; a schedule of six attempts leaves some forty."""
 
 _SELDOM = ", ".join(f"'{name}'" for name in OF_REST)
 _COLUMNS_SHOWN = ", ".join(name for name in ROW_COLUMNS if name != "rest")
 SHOWN_COLUMNS = f"{_COLUMNS_SHOWN}, CASE WHEN rest ?| ARRAY[{_SELDOM}] THEN rest END AS rest"
-"""What is shown of a lead. `rest` costs more to decode than all other columns, and hardly ever says anything to anybody."""
+"""The shown columns of a lead. `rest` only if it has a shown field: it costs more to decode than all others."""
 
 
 class PostgresReads:
@@ -66,7 +66,7 @@ class PostgresReads:
         self._newest = max(migration.number for migration in migrations() if migration.schema == "read")
 
     async def ping(self) -> None:
-        """Return where the database answers and its schema is the expected one, or a newer one."""
+        """Return if the database answers and its schema is the expected one or newer; else raise."""
         async with convert_read_errors(), asyncio.timeout(PING_SECONDS):
             newest = await self._pool.fetchval(self._sql["newest_migration"])
         if newest is None or newest < self._newest:
@@ -79,7 +79,7 @@ class PostgresReads:
         return await self._one("lead", company_id, reference=lead)
 
     async def shown_lead(self, company_id: int, lead: int | str) -> Row | None:
-        """Return of a lead, deleted or not, what is shown of it (`engine.views.lead.ROW_COLUMNS`)."""
+        """Return the shown columns of a lead (`engine.views.lead.ROW_COLUMNS`), deleted or not."""
         return await self._one("shown_lead", company_id, reference=lead)
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
@@ -125,7 +125,7 @@ class PostgresReads:
         return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(0), 0)), limit)
 
     async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
-        """Return how many leads have a next action before an instant, None where they are more than are counted."""
+        """Count the leads with a next action before an instant; None above `COUNT_MAX`."""
         row = await self._row("due_leads_count", company_id, to_datetime(before), COUNT_MAX + 1)
         return None if row is None else exact_count(row["count"])
 
@@ -134,7 +134,7 @@ class PostgresReads:
         return await self._rows("expiring_leads", company_id, to_datetime(before), after, limit)
 
     async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
-        """Return what is true of numbers and addresses themselves."""
+        """Return the contacts of numbers and addresses."""
         return await self._rows("contacts_by_keys", company_id, list(contact_keys))
 
     # -- calls and contacts --------------------------------------------------------------------------------------------
@@ -148,13 +148,13 @@ class PostgresReads:
         return await self._list_page(company_id, wanted, paging)
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
-        """Return what is true of a number or address itself."""
+        """Return the contact of a number or address."""
         return await self._row("contact", company_id, contact_key) if is_storable(contact_key) else None
 
     # -- reports -------------------------------------------------------------------------------------------------------
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
-        """Return when the first and the last of the leads or calls that a filter leaves were created."""
+        """Return when the first and the last lead or call of a filter was created."""
         table, statement = await self._build_filter(company_id, wanted)
         text = self._sql[f"{table}_created"].replace("{where}", statement.where)
         async with convert_read_errors():
@@ -164,7 +164,7 @@ class PostgresReads:
     async def sums(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
-        """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
+        """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
         known = find_rollup_report(wanted, category, pivot)
         rows = None if known is None else await self._sum_rollups(company_id, wanted, known)
         if rows is None:
@@ -174,7 +174,7 @@ class PostgresReads:
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Row] | None:
-        """Add up rows; None where a sample of them shows that the groups are too many."""
+        """Add up rows; None if a sample shows too many groups."""
         table, statement = await self._build_filter(company_id, wanted)
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
         name = "calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"
@@ -195,7 +195,7 @@ class PostgresReads:
     async def _sum_rollups(
         self, company_id: int, wanted: LeadFilter | CallFilter, known: RollupReport
     ) -> Sequence[Row] | None:
-        """Add up what was created in a span, as far as possible from sums; None where no sums lie in it."""
+        """Add up a span of creation, from rollups where they exist; None if there are none in it."""
         span = await self.created_span(company_id, type(wanted)())
         if span is None:
             return []
@@ -205,7 +205,7 @@ class PostgresReads:
             company_id, msgspec.structs.replace(wanted, created_from=None, created_to=None)
         )
         async with self._reporting() as connection:
-            # One snapshot: what is marked is marked, and what is not was added up before.
+            # One snapshot, so that marks and rollups agree.
             scope = (company_id, known.table, list(known.tiers), to_datetime(since), to_datetime(until))
             found = await connection.fetch(self._sql["rolled_spans"], *scope)
             marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)
@@ -227,14 +227,14 @@ class PostgresReads:
             yield connection
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
-        """Return the zones that the database knows, where one of the groupings needs them; they are asked for once."""
+        """Return the zones that the database knows, if a grouping needs them; read once."""
         if not self._known_zones and any(one is not None and one.name == LOCAL_HOUR for one in groupings):
             async with convert_read_errors():
                 self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
         return self._known_zones
 
     async def _build_filter(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
-        """Return the table of a filter and its conditions, a search in them resolved."""
+        """Return the table and the conditions of a filter, with its full-text search resolved."""
         statement = Statement(company_id)
         if isinstance(wanted, LeadFilter):
             found = await self._fulltext.find("lead", company_id, wanted.fulltext, wanted.ids)
@@ -244,12 +244,12 @@ class PostgresReads:
             found = await self._fulltext.find("call", company_id, wanted.fulltext, wanted.ids, tags_of(wanted))
             add_call_conditions(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone = CallFilter(fulltext=wanted.fulltext, token_key=wanted.token_key, token_value=wanted.token_value)
-        # Of a search alone it is known by now that it matches more rows than are counted.
+        # A search alone is known to match more rows than are counted.
         statement.is_frequent = wanted == alone and found.more_than >= COUNT_MAX
         return "leads" if isinstance(wanted, LeadFilter) else "calls", statement
 
     async def _is_old(self, company_id: int, wanted: LeadFilter | CallFilter) -> bool:
-        """Tell whether the rows of a span are sooner gathered from an index than met on the way down from the newest."""
+        """Return whether the rows of an old span are found faster by an index than by a scan from the newest."""
         since, until = wanted.created_from, wanted.created_to
         if until is None and isinstance(wanted, CallFilter):
             since, until = wanted.ended_from, wanted.ended_to
@@ -270,7 +270,7 @@ class PostgresReads:
     async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
         """Return account records that are not deleted.
 
-        `paging.order` may name a column or a field of the body, whose default stands where a body leaves it out.
+        `paging.order` may name a column or a field of the body; a missing field sorts as its default.
         Raises `ValueError` for any other order.
         """
         statement = Statement(company_id, record_type)
@@ -286,25 +286,25 @@ class PostgresReads:
         return {row["resource"]: (row["in_use"], row["waiting_count"]) for row in rows}
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> dict[str, dict[str, Tally]]:
-        """Return what is used of the caps of each resource (`buyer_group/7`), by period, as the account counted it last."""
+        """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         rows = await self._rows("tallies", company_id, list(resources))
         return {row["resource"]: TALLIES.decode(row["tallies"]) for row in rows}
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
     async def result(self, request_id: str) -> Result | None:
-        """Return what came of a request, or None where it was not decided yet or is over 24 h old."""
+        """Return the result of a request, or None if it is not decided yet or older than 24 h."""
         return (await self.results([request_id])).get(request_id)
 
     async def results(self, request_ids: Sequence[str]) -> dict[str, Result]:
-        """Return what came of several requests, by id; those without a result are left out."""
+        """Return the results of requests by id, without those that have none."""
         rows = await self._rows("results", [request_id for request_id in request_ids if is_storable(request_id)])
         return {row["request_id"]: _result(row) for row in rows}
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------------------------------------
 
     async def _one(self, kind: str, *scope: int | str, reference: int | str) -> Row | None:
-        """Return the row of a reference; one that can be none finds nothing."""
+        """Return the row of an id or uuid; None for an invalid one."""
         if isinstance(reference, int):
             return await self._row(f"{kind}_by_id", *scope, reference) if is_storable(reference) else None
         try:
@@ -341,7 +341,7 @@ def _fill(text: str, pieces_found: Mapping[str, str]) -> str:
 
 
 def tags_of(wanted: CallFilter) -> list[str]:
-    """Return what the calls that are wanted are tagged with."""
+    """Return the tsqueries of the tags that a filter asks for."""
     tags = [] if wanted.token_key is None else [tag_query(wanted.token_key)]
     return tags if wanted.token_value is None else [*tags, tag_query(*wanted.token_value)]
 
@@ -361,5 +361,5 @@ def _body_field(record_type: str, name: str) -> str:
     for field in msgspec.structs.fields(RECORD_BODIES[record_type]):
         if field.name == name:
             default = "null" if field.required else to_json(field.default).decode()
-            return f"nullif(coalesce(body->'{field.name}', '{default}'::jsonb), 'null')"  # what is null has no place
+            return f"nullif(coalesce(body->'{field.name}', '{default}'::jsonb), 'null')"  # null has no position
     raise ValueError(f"{name!r} is not a field of a {record_type}")

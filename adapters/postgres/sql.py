@@ -1,4 +1,4 @@
-"""Where does SQL live, and which schemas does it speak of? In named `.sql` files, with `{read}` and `{work}` for schemas.
+"""Where is the SQL? In named queries of `.sql` files, with `{read}` and `{work}` for the schemas.
 
 A query begins with a line `-- name --`; what follows up to the next such line is its text, comments included.
 """

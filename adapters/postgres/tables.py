@@ -9,18 +9,23 @@ class Table(Struct, frozen=True):
     """A table of the read schema whose rows are replaced whole.
 
     `key` counts the columns of the primary key, which come first; then `version`, `partition` and `sequence` stand
-    where `version_at` says. `marks` says that a removed row stays, with `deleted_at`.
+    where `version_at` says. `marks` says that a removed row stays, with `deleted_at`. Rows are sent as `row_type`: columns
+    that end in `_at` as milliseconds, `jsonb` as text, `lists` as text with commas.
     """
 
     name: str
+    row_type: str
     columns: tuple[str, ...]
     key: int
     version_at: int
     marks: bool = False
+    jsonb: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
 
 
 LEADS = Table(
     "leads",
+    "lead_row",
     (
         *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
         *("status", "status_wait", "end_status", "is_live", "offer_id", "schedule_id", "schedule_version"),
@@ -37,9 +42,12 @@ LEADS = Table(
     key=2,
     version_at=4,
     marks=True,
+    jsonb=frozenset({"columns", "data", "flight", "rest"}),
+    lists=frozenset({"zones", "states", "reasons", "failed_channels"}),
 )
 CALLS = Table(
     "calls",
+    "call_row",
     (
         *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
         *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
@@ -57,33 +65,40 @@ CALLS = Table(
     key=2,
     version_at=4,
     marks=True,
+    jsonb=frozenset({"token_values"}),
 )
 CONTACTS = Table(
     "contacts",
+    "contact_row",
     (
         *("contact_key", "company_id", "contact_id", "version", "partition", "sequence", "lead_ids", "opted_out_at"),
         *("blocked_at", "attempts_count", "last_attempt_at", "last_call_at", "disabled_until", "moved", "rest"),
     ),
     key=1,
     version_at=3,
+    jsonb=frozenset({"lead_ids", "disabled_until", "moved", "rest"}),
 )
 RECORDS = Table(
     "records",
+    "record_row",
     (
         *("company_id", "type", "id", "uuid", "version", "partition", "sequence"),
         *("created_at", "updated_at", "user_updated_at", "deleted_at", "name", "body"),
     ),
     key=3,
     version_at=4,
+    jsonb=frozenset({"body"}),
 )
 SLOTS = Table(
     "slots",
+    "tallied_slots_row",
     ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
     key=2,
     version_at=2,
+    jsonb=frozenset({"tallies"}),
 )
 TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
-"""In the order in which a batch writes them: all writers take locks in the same order, so that none waits in a circle."""
+"""In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 SUBMITTED_TEXT_COLUMNS = (
     *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),

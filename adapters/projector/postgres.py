@@ -14,6 +14,7 @@ from adapters.errors import StoreError
 from adapters.postgres.pool import FAILURES, RESULTS_CHANNEL, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import TABLES
+from adapters.postgres.upserts import upserts
 from adapters.projector.batch import ProjectionBatch
 from adapters.projector.rows import Row
 from adapters.projector.store import (
@@ -45,6 +46,7 @@ class PostgresStore:
     def __init__(self, pool: Pool, *, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool
         self._sql = queries("projection", schemas)
+        self._upserts = upserts(schemas)
         self._announcer = _Announcer(pool)
 
     async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
@@ -121,7 +123,7 @@ class PostgresStore:
         for table in TABLES:
             rows = batch.rows.get(table.name)
             if rows:
-                await self._send(connection, f"upsert_{table.name}", [rows[key] for key in sorted(rows)])
+                await connection.execute(self._upserts[table.name], [rows[key] for key in sorted(rows)])
             split = batch.split.get(table.name)
             if split:  # before removals: a row that is marked as deleted keeps its tokens
                 columns = zip(*((*key, one.sequence, one.count) for key, one in sorted(split.items())), strict=True)

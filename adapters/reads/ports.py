@@ -1,4 +1,4 @@
-"""What does a reader of the projection get? Rows by id or filter, results of requests, idempotency keys, served channels.
+"""What can be read from the database? Rows by id or filter, results of requests, Idempotency-Keys, served channels.
 
 Each protocol here has one implementation in `adapters.postgres`.
 """
@@ -18,8 +18,6 @@ RESULT_RETENTION = DAY
 """How long the result of a request can be read again, in milliseconds."""
 
 Row = Mapping[str, Any]
-
-
 """One row of the read schema, by column name: timestamptz as aware datetime, jsonb decoded."""
 
 
@@ -28,11 +26,11 @@ class ReadsUnavailableError(DependencyError):
 
 
 class ReadsTooSlowError(ReadsUnavailableError):
-    """The database gave up a statement that took longer than one may."""
+    """The database cancelled a statement that took too long."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of a request: the row of `request_results`, written in the transaction of the rows it speaks of."""
+    """The result of a request: a row of `request_results`, written in the transaction of the rows that it changed."""
 
     request_id: str
     company_id: int
@@ -44,9 +42,9 @@ class Result(Struct, frozen=True, kw_only=True):
 class Paging(Struct, frozen=True, kw_only=True):
     """Which rows of a list: by `page` (from 1) or by `cursor`, never by both.
 
-    `cursor` None: pages, ordered by `order` (a column; None is created_at), created_at, id. Otherwise: rows with an id below
-    `cursor`, or from the newest on where it is -1, in descending order of id. `after` is for whoever reads a whole list in
-    its order: that of the page before, whatever it says; `page` is 1 then.
+    `cursor` None: pages, sorted by `order` (a column; None is created_at), created_at, id. Otherwise: rows with an id below
+    `cursor`, or from the newest if it is -1, by descending id. To read a whole list in its order, pass `after` of the page
+    before, with `page` 1; its content is opaque.
     """
 
     page: int = 1
@@ -59,10 +57,10 @@ class Paging(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """Rows in order. `total_count` is exact up to 10,000 and None beyond (or where it was not asked for).
+    """Sorted rows. `total_count` is exact up to 10,000 and None beyond, or if it was not requested.
 
-    `next_cursor`: with a cursor, the id of the last row, or 0 where no further row follows. `after` is where the next
-    page of the same order begins, None where there is none.
+    `next_cursor`: with a cursor, the id of the last row, or 0 at the end. `after`: where the next page of the same order
+    begins, or None at the end.
     """
 
     rows: Sequence[Row]
@@ -74,9 +72,9 @@ class Page(Struct, frozen=True, kw_only=True):
 class LeadFilter(Struct, frozen=True, kw_only=True):
     """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
-    `has_next_action` asks for leads whose next action has an instant and is not under way. `completed_calls` asks for leads
-    that completed with one outbound call (1) or with more (2). `fulltext` finds words by their beginning, numbers by all,
-    the last ten, seven or four of their digits.
+    `has_next_action`: leads whose next action has an instant and is not in progress. `completed_calls`: leads that completed
+    with one outbound call (1) or with more (2). `fulltext` finds words by prefix, and numbers by all or the last ten, seven
+    or four digits.
     """
 
     ids: tuple[int, ...] | None = None
@@ -161,7 +159,7 @@ class DueLeadReads(Protocol):
         ...
 
     async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
-        """Return how many those are, None where they are more than are counted."""
+        """Return how many those are, or None if they are too many to count."""
         ...
 
     async def expiring_leads(self, company_id: int, *, before: Instant, after: int, limit: int) -> Sequence[Row]:
@@ -169,27 +167,27 @@ class DueLeadReads(Protocol):
         ...
 
     async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
-        """Return what is true of numbers and addresses themselves."""
+        """Return the contacts of numbers and addresses."""
         ...
 
 
 class Reads(DueLeadReads, Protocol):
-    """Queries on the projection. Every method raises `ReadsUnavailableError` where the database does not answer."""
+    """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer."""
 
     async def lead(self, company_id: int, lead: int | str) -> Row | None:
         """Return a lead by internal id (int) or uuid (str), deleted or not."""
         ...
 
     async def shown_lead(self, company_id: int, lead: int | str) -> Row | None:
-        """Return of a lead, deleted or not, what is shown of it (`engine.views.lead.ROW_COLUMNS`)."""
+        """Return the shown columns of a lead (`engine.views.lead.ROW_COLUMNS`), deleted or not."""
         ...
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
-        """Return live rows of leads (deleted ones left out)."""
+        """Return leads that are not deleted."""
         ...
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
-        """Return calls (deleted ones left out)."""
+        """Return calls that are not deleted."""
         ...
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
@@ -201,13 +199,13 @@ class Reads(DueLeadReads, Protocol):
         ...
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
-        """Return when the first and the last of the leads or calls that a filter leaves were created."""
+        """Return when the first and the last lead or call of a filter was created."""
         ...
 
     async def sums(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
-        """Return the sums of the leads or calls that a filter leaves, by group; None where the groups are too many."""
+        """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
         ...
 
     async def newest_lead(
@@ -223,7 +221,7 @@ class Reads(DueLeadReads, Protocol):
         ...
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
-        """Return what is true of a number or address itself."""
+        """Return the contact of a number or address."""
         ...
 
     async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
@@ -246,7 +244,7 @@ class Reads(DueLeadReads, Protocol):
         ...
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, Tally]]:
-        """Return what is used of the caps of each resource (`buyer_group/7`), by period, as the account counted it last."""
+        """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         ...
 
     async def slots(self, company_id: int, resources: Sequence[str]) -> Mapping[str, tuple[int, int]]:
@@ -254,36 +252,36 @@ class Reads(DueLeadReads, Protocol):
         ...
 
     async def result(self, request_id: str) -> Result | None:
-        """Return what came of a request, or None where it was not decided yet or is over 24 h old."""
+        """Return the result of a request, or None if it is not decided yet or older than 24 h."""
         ...
 
     async def ping(self) -> None:
-        """Return where the database answers and its schema is the expected one."""
+        """Return if the database answers and its schema is the expected one or newer; else raise."""
         ...
 
 
 class Serving(Struct, frozen=True, kw_only=True):
-    """Which channels (call, sms, email, webhook) gateways serve, and which of them by the sandbox, which reaches nobody."""
+    """Which channels (call, sms, email, webhook) gateways serve, and which by the sandbox, which reaches no person."""
 
     channels: frozenset[str] = frozenset()
     sandbox: tuple[str, ...] = ()
 
 
 class ServedChannels(Protocol):
-    """Who serves what in this deployment, as its gateways say."""
+    """Reads which channels the gateways of this deployment serve."""
 
     @property
     def last(self) -> Serving:
-        """Return what was read last; nothing is served before the first time."""
+        """Return the result of the last read; empty before the first."""
         ...
 
     async def read(self) -> Serving:
-        """Read who serves what now. Raises `ReadsUnavailableError`."""
+        """Read which channels are served now. Raises `ReadsUnavailableError`."""
         ...
 
 
 class IdempotencyClaim(Struct, frozen=True, kw_only=True):
-    """The first use of an Idempotency-Key: the digest of what was sent, the request that was made of it, and its answer."""
+    """The first use of an Idempotency-Key: the digest of what was sent, the id of its request, and its answer."""
 
     digest: str
     request_id: str
@@ -291,17 +289,17 @@ class IdempotencyClaim(Struct, frozen=True, kw_only=True):
 
 
 class IdempotencyKeys(Protocol):
-    """Idempotency-Keys, kept 24 h in the `work` schema, which a rebuild of the projection never touches."""
+    """Idempotency-Keys, stored for 24 h in the `work` schema, which a rebuild of the projection never touches."""
 
     async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> IdempotencyClaim:
-        """Return the claim that stands: the given one where the key was free, else the earlier one.
+        """Claim a free key. Return the claim that holds: this one, or the earlier one if the key is in use.
 
         Raises `ReadsUnavailableError`.
         """
         ...
 
     async def keep(self, company_id: int, key: str, request_id: str, answer: bytes) -> bytes:
-        """Keep the answer to the request of a key unless there is one, and return the one that stands.
+        """Store the answer to the request of a key unless it has one, and return the stored one.
 
         Raises `ReadsUnavailableError`.
         """
